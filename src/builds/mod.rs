@@ -62,7 +62,7 @@ pub struct Built {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Built(Built),
-    /// What is missing on this machine, and how to install it. Empty if the build can run.
+    /// Missing requirements of this machine, each with the remedy. Empty if the build can run.
     Lacking(Vec<(String, String)>),
 }
 

@@ -1,4 +1,5 @@
-//! `--blocks` of `pgstrata run`: a number, a share of the plan's blocks, or where an array of jobs says which share.
+//! `--blocks` of `pgstrata run`: a number, a share of the plan's blocks, or a job array whose environment names the
+//! share.
 
 use crate::error::{Error, Kind, Result};
 use crate::plan::Plan;
@@ -7,10 +8,10 @@ use crate::store::folder::RunFolder;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What `--blocks` was given.
+/// Value of `--blocks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlocksArg {
-    /// `8`: blocks in all, of a run that is extended.
+    /// `8`: total blocks of an extended run.
     Total(u32),
     /// `2/6`: the share of this machine.
     Share(Share),
@@ -46,15 +47,15 @@ impl FromStr for BlocksArg {
 }
 
 impl BlocksArg {
-    /// The total that an extension asks for.
+    /// Total of an extension.
     pub fn total(self) -> Option<u32> {
         if let BlocksArg::Total(total) = self { Some(total) } else { None }
     }
 
-    /// The share that it asks for; `None` for a total.
+    /// The requested share; `None` for a total.
     ///
     /// # Errors
-    /// When the environment does not say which.
+    /// If the environment does not name it.
     pub fn share(self) -> Result<Option<Share>> {
         self.share_in(&|name| std::env::var(name).ok())
     }
@@ -73,7 +74,7 @@ impl BlocksArg {
     }
 }
 
-/// Slurm numbers tasks as `--array` says; shares of one array are numbered from its first task on.
+/// Slurm numbers tasks as given by `--array`; shares are counted from its first task.
 fn slurm(of: Option<u32>, environment: &dyn Fn(&str) -> Option<String>) -> Result<Share> {
     const ARRAY: &str = "--blocks slurm is for tasks of a job array: sbatch --array=0-5 for a plan in 6 shares";
     let index = number("SLURM_ARRAY_TASK_ID", environment).map_err(|e| e.hint(ARRAY))?;
@@ -103,24 +104,24 @@ fn number(name: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<u3
     text.parse().map_err(|_| Error::user(format!("{name} in the environment is `{text}`, not a number")))
 }
 
-/// The run folders right in a folder, by name. Other folders, and damaged runs, are none.
+/// Run folders directly in a folder, by name. Other folders and damaged runs are skipped.
 pub fn run_folders(results: &Path) -> std::io::Result<Vec<RunFolder>> {
     let mut paths: Vec<_> = std::fs::read_dir(results)?.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     Ok(paths.iter().filter(|path| path.is_dir()).filter_map(|path| RunFolder::open(path).ok()).collect())
 }
 
-/// Those that hold runs of a plan.
+/// Run folders of a plan.
 pub fn of_plan(results: &Path, plan: &Plan) -> Vec<RunFolder> {
     let mut folders = run_folders(results).unwrap_or_default();
     folders.retain(|folder| folder.record().is_of_plan(&plan.sha256, plan.seed, plan.quick.is_some()));
     folders
 }
 
-/// The folder below `results` in which an earlier task has begun this share of a plan.
+/// The folder below `results` in which an earlier task began this share of a plan.
 ///
 /// # Errors
-/// When the folder holds the same plan in another number of shares: a task was started with another array.
+/// If the folder holds the same plan with another number of shares: a task was started with another array.
 pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFolder>> {
     let mut found: Option<RunFolder> = None;
     for folder in of_plan(results, plan) {
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(share("slurm", &array("0")).unwrap(), Some(Share { part: 1, of: 3 }));
         assert_eq!(share("slurm", &array("2")).unwrap(), Some(Share { part: 3, of: 3 }));
         assert_eq!(share("kubernetes/4", &[("JOB_COMPLETION_INDEX", "3")]).unwrap(), Some(Share { part: 4, of: 4 }));
-        // A task that is submitted alone still knows of how many it is one.
+        // A task that is submitted alone still knows the size of its array.
         let alone = [("SLURM_ARRAY_TASK_ID", "2"), ("SLURM_ARRAY_TASK_COUNT", "1"), ("SLURM_ARRAY_TASK_MIN", "2")];
         assert_eq!(share("slurm/3", &alone).unwrap(), Some(Share { part: 3, of: 3 }));
         assert!(share("slurm", &alone).unwrap_err().to_string().contains("begins at task 2"));

@@ -1,4 +1,4 @@
-//! The servers that a plan has built from source: which are there, and making the others before a run.
+//! PostgreSQL builds of a plan: finding existing ones, and making the others before a run.
 
 use super::out;
 use crate::builds::{self, Progress, Shelf, State};
@@ -14,23 +14,23 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A build that a plan asks for.
+/// A build requested by a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BuildLine {
-    /// In words: `15, WAL blocks of 16 kB`.
+    /// Description: `15, WAL blocks of 16 kB`.
     pub what: String,
     /// Folder of its programs; `null` before it is built.
     pub bin: Option<PathBuf>,
-    /// What this machine lacks to build it, each with what brings it.
+    /// Requirements that this machine lacks, each with the remedy.
     pub lacking: Vec<(String, String)>,
     /// Ids of its cases.
     pub cases: Vec<String>,
 }
 
-/// Looks which builds are there and enters them into the cases; builds nothing.
+/// Finds existing builds and enters them into the cases; builds nothing.
 ///
 /// # Errors
-/// When a tarball, checkout or patch cannot be read.
+/// If a tarball, checkout or patch cannot be read.
 pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
     let specs = asked(cases);
     if specs.is_empty() {
@@ -53,10 +53,10 @@ pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
     Ok(lines)
 }
 
-/// Builds what is missing, with progress on standard error, and enters everything into the cases.
+/// Builds what is missing, with progress on standard error, and enters all builds into the cases.
 ///
 /// # Errors
-/// When one cannot be built, or somebody interrupts.
+/// If a build fails, or on Ctrl-C.
 pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Result<()> {
     let specs = asked(cases);
     if specs.is_empty() {
@@ -78,10 +78,10 @@ pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Resul
     Ok(())
 }
 
-/// Makes sure that the builds of a stored run are there: one that was removed is made again.
+/// Ensures that the builds of a stored run exist: a removed one is made again.
 ///
 /// # Errors
-/// When it cannot be made again as it was.
+/// If it cannot be made again as it was.
 pub fn make_again(host: &Host, cases: &[CaseSpec], interrupt: &Interrupt) -> Result<()> {
     let gone = |case: &&CaseSpec| {
         let postgres = case.postgres.as_ref().filter(|postgres| postgres.build.is_some());
@@ -103,7 +103,7 @@ pub fn make_again(host: &Host, cases: &[CaseSpec], interrupt: &Interrupt) -> Res
     }
 }
 
-/// `, about 4 min for 2 builds`, where builds are missing.
+/// `, about 4 min for 2 builds`, if builds are missing.
 pub fn expected(lines: &[BuildLine]) -> Option<String> {
     let missing = u32::try_from(lines.iter().filter(|line| line.bin.is_none()).count()).unwrap_or(u32::MAX);
     let span = Micros(u64::from(missing) * builds::EXPECTED_S * 1_000_000);
@@ -111,7 +111,7 @@ pub fn expected(lines: &[BuildLine]) -> Option<String> {
         .then(|| format!("plus about {span} once for {} of PostgreSQL, which are then kept", count(missing, "build")))
 }
 
-/// The different builds of cases that have not been found yet.
+/// Distinct builds of cases that have none yet.
 fn asked(cases: &[CaseSpec]) -> Vec<BuildSpec> {
     let mut specs: Vec<BuildSpec> = Vec::new();
     for postgres in cases.iter().filter_map(|case| case.postgres.as_ref()).filter(|postgres| postgres.bin == UNBUILT) {
@@ -137,7 +137,7 @@ fn enter(cases: &mut [CaseSpec], spec: &BuildSpec, built: &builds::Built) {
 
 fn show(progress: &Progress<'_>) {
     match progress {
-        // On a terminal, where it can be replaced; else the end of each step is enough.
+        // On a terminal the line is replaced; elsewhere the end of each step is enough.
         Progress::Begins(step) | Progress::At(step) if std::io::stderr().is_terminal() => out::passing(step),
         Progress::Begins(_) | Progress::At(_) => {}
         Progress::Note(note) => out::remark(&format!("  note: {}", out::harmless(note))),

@@ -1,11 +1,11 @@
-//! What plans can name: the lists of layers and workloads, as the plan wants them.
+//! Names that plans can use: the lists of layers and workloads, in the form that plans need.
 
 use crate::ageing;
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
 use crate::workload;
 
-/// Every layer, workload and knob of this program.
+/// All layers, workloads and knobs of this program.
 #[must_use]
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();

@@ -1,4 +1,4 @@
-//! `pgstrata check`: whether a run keeps limits against a baseline.
+//! `pgstrata check`: checks a run against limits relative to a baseline.
 
 use crate::analyse::compare::from_run;
 use crate::analyse::compare::from_run::RunSource;
@@ -67,13 +67,13 @@ pub struct Args {
     places: PlaceArgs,
 }
 
-/// Heading of what belongs to a rerun.
+/// Heading of the options for a rerun.
 const RERUN: &str = "Measuring again";
 
 /// Checks and prints.
 ///
 /// # Errors
-/// When a folder cannot be read, or nothing has a figure that a limit names.
+/// If a folder cannot be read, or nothing has the figure of a limit.
 pub fn run(args: &Args) -> Result<u8> {
     let case = folder_and_case(&args.run).and_then(|(_, case)| case);
     let (run, baseline) = (read(0, &args.run, None)?, read(1, &args.against, case)?);
@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<u8> {
     })
 }
 
-/// Reads `FOLDER` or `FOLDER:CASE`; `case` is the one that the other argument names.
+/// Reads `FOLDER` or `FOLDER:CASE`; `case` is the one named by the other argument.
 fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
     let not_a_run = || {
         Error::user(format!("{text} is not a run folder"))
@@ -120,7 +120,7 @@ fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
         return Err(Error::user(format!("{folder} has no case `{case}`"))
             .hint(format!("available: {}", source.names().join("; "))));
     }
-    // The only side of a run goes without a name; the other run may have several.
+    // The single side of a run has no name; the other run may have several.
     if let ([side], Some(case)) = (sides.as_mut_slice(), source.run.cases.first())
         && side.name.is_empty()
     {

@@ -1,4 +1,4 @@
-//! `pgstrata clean`: undoes what a run has left that was killed.
+//! `pgstrata clean`: cleans up after a killed run.
 
 use super::out;
 use super::places::StateArgs;
@@ -27,7 +27,7 @@ pub struct Args {
 /// Undoes and lists.
 ///
 /// # Errors
-/// When the ledgers cannot be read.
+/// If the ledgers cannot be read.
 pub fn run(args: &Args) -> Result<u8> {
     let leftovers = clean::clean(&Host::this(), &args.state.state()?, args.dry_run)?;
     if leftovers.is_empty() {

@@ -1,4 +1,4 @@
-//! `pgstrata compare`: measurements side by side, whoever made them.
+//! `pgstrata compare`: measurements side by side, from any source.
 
 mod outputs;
 
@@ -26,17 +26,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What stands before a publication's name.
+/// Prefix of a publication's name.
 const SHELF: &str = "shelf:";
-/// Precision and writers of a probe, as `pgstrata probe` has them.
+/// Default precision and writers of a probe, as in `pgstrata probe`.
 const PRECISION: f64 = 0.05;
 const WRITERS: u32 = 8;
-/// Rounds in which several folders take turns; the least that one may be, so that each row comes to its turn; and the name
-/// of what the rounds belong to.
+/// Rounds in which several folders take turns; the shortest possible round, in which every row still has its turn; and
+/// the name of the option in messages.
 const ROUNDS: u32 = 3;
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 const TURNS: &str = "folders in turn";
-/// What a side may be, for errors.
+/// Forms of a side, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with tool output, shelf:NAME, \
                      shelf:NAME:CASE, or any other folder, which is probed (write FOLDER/. if it holds tool output)";
 
@@ -95,7 +95,7 @@ pub struct Args {
     seed: Option<u64>,
 }
 
-/// A side that was found but not measured yet.
+/// A side that was found but maybe not measured yet.
 enum Found {
     /// Ready.
     Sides(Vec<Side>),
@@ -106,7 +106,7 @@ enum Found {
 /// Compares and prints.
 ///
 /// # Errors
-/// When a side cannot be found, read or probed; interrupted.
+/// If a side cannot be found, read or probed; if interrupted.
 pub fn run(args: &Args) -> Result<u8> {
     if let Some(path) = &args.html {
         refuse_to_overwrite(path)?;
@@ -130,8 +130,8 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if findings.compared_anything() { 0 } else { EXIT_INCOMPLETE })
 }
 
-/// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round: what
-/// changes on the machine meanwhile is then not taken for a difference between them.
+/// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round, so that
+/// a change on the machine is not mistaken for a difference between them.
 fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
     let to_probe = |found: &Found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None };
     let folders: Vec<PathBuf> = found.iter().filter_map(to_probe).collect();
@@ -185,7 +185,7 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     measured
 }
 
-/// What an argument names.
+/// Source that an argument names.
 fn resolve(argument: usize, text: &str) -> Result<Found> {
     if let Some(rest) = text.strip_prefix(SHELF) {
         let (name, case) = rest.split_once(':').map_or((rest, None), |(name, case)| (name, Some(case)));
@@ -244,7 +244,7 @@ fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&
     named(sides, label, case, || record.cases.iter().map(|case| case.name.clone()).collect())
 }
 
-/// The sides, or an error that lists what could have been named.
+/// The sides, or an error that lists the available names.
 fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce() -> Vec<String>) -> Result<Found> {
     match case {
         Some(case) if sides.is_empty() => {
@@ -256,7 +256,7 @@ fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce()
     }
 }
 
-/// That nothing is there by this name, with what is called like it.
+/// Error for a name that does not exist, with similar names.
 fn missing(text: &str) -> Error {
     let path = Path::new(text);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -268,7 +268,7 @@ fn missing(text: &str) -> Error {
     let mut names: Vec<String> = entries.map(|entry| beside(&entry.file_name())).collect();
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
     let error = Error::user(format!("{text} does not exist"));
-    // What lies in a folder of results is nothing to be probed.
+    // Subfolders of a results folder are not meant to be probed.
     if let Some(folder) = parent.filter(|folder| RunFolder::is_one(folder) || ImportFolder::is_one(folder)) {
         let case = path.file_name().unwrap_or_default().to_string_lossy();
         return error.hint(format!("write a case of a folder as {}:{case}", folder.display()));

@@ -1,7 +1,7 @@
-//! `pgstrata completions`: what a shell needs to complete the command line.
+//! `pgstrata completions`: completion scripts for shells.
 //!
-//! What clap_complete makes knows subcommands and options. Added here: names of publications and, for `compare`, the
-//! cases of a run folder, which the shell lists from the folder.
+//! clap_complete provides subcommands and options. Added here: names of publications and, for `compare`, the cases of a
+//! run folder, which the shell lists from the folder.
 
 use super::out;
 use crate::error::Result;
@@ -27,13 +27,13 @@ pub struct Args {
 /// Prints the completions.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     out::bytes(script(args.shell).as_bytes())?;
     Ok(0)
 }
 
-/// Arguments that are plans, and those that are folders: (subcommand, argument, what it is).
+/// Arguments that are plans or folders: (subcommand, argument, hint).
 const HINTS: [(&str, &str, ValueHint); 11] = [
     ("plan", "file", ValueHint::FilePath),
     ("run", "plan", ValueHint::FilePath),
@@ -48,20 +48,20 @@ const HINTS: [(&str, &str, ValueHint); 11] = [
     ("submit", "again", ValueHint::DirPath),
 ];
 
-/// Stands for the names of publications in the parts below.
+/// Placeholder for the names of publications in the parts below.
 const NAMES: &str = "@NAMES@";
 /// Same, each as a side of `compare`.
 const SIDES: &str = "@SIDES@";
 
-/// Bash breaks words at colons, so what it has of `shelf:NAME` or `FOLDER:CASE` is the part behind the last one.
+/// Bash breaks words at colons, so of `shelf:NAME` or `FOLDER:CASE` it only has the part after the last one.
 const BASH: &str = include_str!("completions/pgstrata.bash");
 
 const FISH: &str = include_str!("completions/pgstrata.fish");
 
 const ZSH: &str = include_str!("completions/pgstrata.zsh");
-/// Where functions end in what clap_complete makes for zsh.
+/// End of functions in clap_complete's output for zsh.
 const ZSH_END: &str = "\nif [ \"$funcstack[1]\" = \"_pgstrata\" ]; then";
-/// How it writes the sides of `compare`, and how they are completed.
+/// The sides of `compare` in that output, and their replacement.
 const ZSH_SIDES: (&str, &str) = ("the first is the reference:_default'", "the first is the reference:_pgstrata_sides'");
 
 /// The whole script for a shell.
@@ -82,7 +82,7 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// The command line with what a shell can know of its values. Only here: elsewhere an unknown name gets its own message.
+/// The command line with value hints for shells. Only here: elsewhere an unknown name gets its own message.
 fn with_values(command: clap::Command) -> clap::Command {
     let command = HINTS.into_iter().fold(command, |command, (subcommand, argument, hint)| {
         command.mut_subcommand(subcommand, |it| it.mut_arg(argument, |argument| argument.value_hint(hint)))

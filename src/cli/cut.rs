@@ -1,4 +1,4 @@
-//! `pgstrata cut`: what a power cut would cost each stack of a plan.
+//! `pgstrata cut`: cost of a power cut for each stack of a plan.
 
 use super::cut_guest;
 use super::out::{self, harmless};
@@ -115,7 +115,7 @@ enum Sub {
 /// Cuts and prints.
 ///
 /// # Errors
-/// Plan file's mistakes; what the machine lacks; interrupted.
+/// Mistakes in the plan file; missing requirements of the machine; Ctrl-C.
 pub fn run(args: &Args) -> Result<u8> {
     let host = Host::this();
     if let Some(Sub::Replay { evidence, places }) = &args.command {
@@ -165,17 +165,17 @@ pub fn run(args: &Args) -> Result<u8> {
     ended_by.map_or_else(|| Ok(exit_code(&results)), Err)
 }
 
-/// Shows what goes on: on a terminal, or to the host.
+/// Shows progress on a terminal, or sends it to the host.
 fn show(args: &Args, text: &str) {
     if args.inside {
-        // Where the host is gone, the guest ends, too.
+        // If the host is gone, the guest ends too.
         drop(out::json_line(&cut_guest::Line::Told(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }
 }
 
-/// The same in a guest. What comes out is printed here.
+/// The same in a guest. The results are printed here.
 fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> {
     if RunFolder::is_one(path) {
         return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
@@ -202,7 +202,7 @@ fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> 
     Ok(code)
 }
 
-/// Whose cases are cut.
+/// Source of the cases.
 enum Subject {
     Plan(Vec<CaseSpec>),
     Run(Box<RunFolder>),
@@ -232,7 +232,7 @@ impl Subject {
         }
     }
 
-    /// Stores the verdicts in the run folder. One that says nothing replaces none.
+    /// Stores the verdicts in the run folder. An unknown verdict replaces none.
     fn keep(&self, results: &[CaseResult], clients: u16) -> Result<()> {
         let Subject::Run(folder) = self else { return Ok(()) };
         let before = folder.verdicts()?;
@@ -247,7 +247,7 @@ impl Subject {
     }
 }
 
-/// What to do where a run folder does not do.
+/// Hint if a run folder is not suitable.
 const PLAN_OF_RUN: &str = "name the plan of the run: the run folder has it as plan.toml";
 
 /// Refuses cases that run in guests.
@@ -287,7 +287,7 @@ fn shown(results: &[CaseResult]) -> String {
     table.set_header(["case", "verdict", "commits", "writes/commit", "flushes/commit", "bytes/commit"]);
     table.align_right(&[2, 3, 4, 5]);
     for result in results {
-        // What the disk did, it did for all of them.
+        // The disk's work is for all of them.
         let commits = result.commits + result.beside.as_ref().map_or(0, |beside| beside.commits);
         let each = |count: f64| match commits {
             0 => "-".to_owned(),
@@ -308,7 +308,7 @@ fn shown(results: &[CaseResult]) -> String {
     text
 }
 
-/// What led to a verdict, what it rests on, and where its evidence is.
+/// Reasons for a verdict, its basis, and the location of the evidence.
 fn reasons(result: &CaseResult) -> String {
     let why = result.verdict.why();
     let beside = result.beside.as_ref().map(|beside| {
@@ -353,12 +353,12 @@ fn reasons(result: &CaseResult) -> String {
     if lines.is_empty() { lines } else { format!("\n{}\n{lines}", result.case) }
 }
 
-/// What each model of the device would make of each case.
+/// Verdict on each case under each device model.
 fn devices(results: &[CaseResult]) -> String {
     let mut table = TextTable::default();
     let cases = || results.iter().filter(|result| !result.devices.is_empty());
     table.set_header(std::iter::once("device".to_owned()).chain(cases().map(|result| result.case.clone())));
-    // A stack with several disks has further ones.
+    // A stack with several disks has more models.
     let names = cases().map(|result| &result.devices).max_by_key(|devices| devices.len());
     for (row, on) in names.into_iter().flatten().enumerate() {
         let verdict = |result: &CaseResult| result.devices.get(row).map_or("-".to_owned(), |on| on.verdict.short());

@@ -1,4 +1,4 @@
-//! `pgstrata cut --guest`: the same program in a guest, and what comes out of it.
+//! `pgstrata cut --guest`: the same program in a guest, and the transfer of its results.
 
 use super::guest_run;
 use super::out;
@@ -18,24 +18,25 @@ use crate::run::session::give_to_person;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// How names of folders of evidence begin.
+/// Prefix of the names of evidence folders.
 const EVIDENCE: &str = "cut-";
 
-/// A line that the program inside prints.
+/// A line printed by the program in the guest.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// What goes on.
+    /// Progress.
     Told(String),
     /// All that was found.
     Results(Vec<CaseResult>),
 }
 
-/// Cuts a plan's cases in a guest, with these flags for the program inside; evidence comes out into the folder of results. Returns the
-/// exit code, and what was found, with paths of this machine: `None` where it ended before its first verdict.
+/// Cuts a plan's cases in a guest, with these flags for the program inside; evidence is copied to the folder of
+/// results. Returns the exit code and the results, with paths of this machine: `None` if it ended before its first
+/// verdict.
 ///
 /// # Errors
-/// When the guest is not built, does not boot, or ends before the program inside.
+/// If the guest is not built, does not boot, or dies before the program inside ends.
 pub fn run(
     host: &Host,
     plan: &Path,
@@ -64,13 +65,13 @@ pub fn run(
         Ok(ended)
     });
     show("");
-    // Of a guest that died there may be evidence, too.
+    // A guest that died may have left evidence too.
     let taken = outlet.take_folders(host, EVIDENCE)?;
     for folder in &taken {
         keep_whole(folder)?;
         give_to_person(folder)?;
     }
-    // Where nothing came out, nothing is left.
+    // Remove the folder if nothing was copied.
     folders::remove_empty(results).ok();
     let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {suite}")))?;
     out::to_stderr_bytes(&heard.errors);
@@ -82,14 +83,14 @@ pub fn run(
     Ok((code, found))
 }
 
-/// Keeps the evidence of each case that has all of its files, of which the one that tells of the others is written last.
+/// Keeps the evidence of each case whose files are complete; the file that describes the others is written last.
 fn keep_whole(folder: &Path) -> Result<()> {
     for case in folders::list(folder)? {
         if !paths::exists(&case.join(cut::EVIDENCE_FILE)) {
             folders::remove_all(&case)?;
         }
     }
-    // With a case in it, it stays.
+    // It stays if it contains a case.
     folders::remove_empty(folder).ok();
     Ok(())
 }
@@ -100,15 +101,15 @@ fn argv(plan: &str, flags: &[String]) -> Vec<String> {
     argv
 }
 
-/// The path on this machine of what came out of the guest.
+/// Path on this machine of a file copied from the guest.
 fn outside(path: &Path, results: &Path) -> PathBuf {
     path.strip_prefix(INSIDE).map_or_else(|_| path.to_owned(), |inside| results.join(inside))
 }
 
-/// What the program inside has said.
+/// Output of the program inside so far.
 #[derive(Default)]
 struct Heard {
-    /// The part of a line that has come.
+    /// Incomplete last line.
     line: Vec<u8>,
     errors: Vec<u8>,
     results: Option<Result<Vec<CaseResult>>>,

@@ -1,4 +1,4 @@
-//! `pgstrata doctor`: what this machine can measure, and what would disturb it.
+//! `pgstrata doctor`: shows what this machine can measure, and possible disturbances.
 
 use super::out;
 use super::places::PlaceArgs;
@@ -28,7 +28,7 @@ pub struct Args {
 /// Looks and prints.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     let places = args.places.places()?;
     let diagnosis = doctor::diagnose(&Host::this(), &places.state, &places.results);
@@ -37,13 +37,13 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if usable { 0 } else { EXIT_INCOMPLETE })
 }
 
-/// Lines, each behind its mark.
+/// Lines, each with its label.
 type Lines = Vec<(String, String)>;
 
 const OK: &str = "  ok       ";
 const PLAIN: &str = "  ";
 
-/// Lines behind names, folded at the width.
+/// Labelled lines, folded at the width.
 fn shown(diagnosis: &Diagnosis) -> String {
     let layers = diagnosis.layers.iter().flat_map(|layer| {
         let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.clone()));
@@ -93,7 +93,7 @@ fn servers(diagnosis: &Diagnosis) -> Lines {
     [or_none(servers, "  missing  ", why), or_none(obstacles.collect(), OK, allowed)].concat()
 }
 
-/// Each disk as a plan names it, with what else decides how fast it syncs.
+/// Each disk as a plan names it, with properties that affect the speed of syncs.
 fn disks(diagnosis: &Diagnosis) -> Lines {
     let lines = |disk: &FoundDisk| {
         let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());

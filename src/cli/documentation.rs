@@ -1,9 +1,9 @@
-//! Every command and every plan that the pages show is one that the program takes.
+//! Tests that every command and plan shown in the documentation is valid.
 
 use crate::plan;
 use std::path::{Path, PathBuf};
 
-/// README and the manual; not records of decisions, which show what was.
+/// README and manual; not decision records, which describe the past.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let entries = ["docs", "docs/plans"].map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
@@ -13,7 +13,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The lines of code of a page, each block by itself: fenced, or indented by four.
+/// Lines of code of a page, by block: fenced, or indented by four.
 fn blocks(page: &str) -> Vec<Vec<&str>> {
     let mut found = vec![Vec::new()];
     let mut fenced = false;
@@ -31,7 +31,7 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// The commands of a page: lines of code, and spans of it that begin with the program's name.
+/// Commands of a page: lines of code, and code spans that begin with the program's name.
 fn commands(page: &str) -> Vec<Vec<String>> {
     let lines = blocks(page)
         .concat()
@@ -54,7 +54,7 @@ fn commands(page: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// True for what stands before the program in a line that calls it: nothing, its folder, a user, a machine, a pipe.
+/// True if only a path, a user, a machine or a pipe precedes the program's name in a line that calls it.
 fn is_call(before: &str) -> bool {
     let before = before.trim();
     before.is_empty()
@@ -69,7 +69,7 @@ fn every_command_in_the_pages_is_accepted() {
         for words in commands(&std::fs::read_to_string(&page).unwrap()) {
             seen += 1;
             let line = words.join(" ");
-            // Not parsed beyond its name: it would print help or the version.
+            // clap returns help and version as errors with exit code 0.
             let parsed = super::command().try_get_matches_from(std::iter::once("pgstrata".to_owned()).chain(words));
             if let Err(error) = parsed
                 && error.exit_code() != 0

@@ -1,4 +1,4 @@
-//! The engines of `pgstrata submit` as flags: made from their list, so that an engine brings its own.
+//! Flags for the engines of `pgstrata submit`, made from the list of engines, so that each brings its own.
 
 use crate::error::{Error, Result};
 use crate::submit::{ALL, Engine, Flag};
@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
 use std::collections::BTreeMap;
 
-/// What the flags of engines were given.
+/// Values of the engines' flags.
 #[derive(Debug, Default)]
 pub struct EngineArgs {
     engine: Option<&'static dyn Engine>,
@@ -15,10 +15,10 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// The engine, with the values of its flags.
+    /// The chosen engine, with the values of its flags.
     ///
     /// # Errors
-    /// When none is chosen, or one lacks a flag.
+    /// If none is chosen, or one lacks a flag.
     pub fn chosen(&self) -> Result<(&'static dyn Engine, BTreeMap<String, String>)> {
         let names = || ALL.iter().map(|engine| flag(*engine)).collect::<Vec<_>>().join(", ");
         let engine =
@@ -37,14 +37,14 @@ impl EngineArgs {
         Ok((engine, options))
     }
 
-    /// The engine, if one is named, with the values that were given, and no others.
+    /// The engine, if one is named, with only the values given.
     pub fn given(&self) -> Option<(&'static dyn Engine, &BTreeMap<String, String>)> {
         Some((self.engine?, &self.options))
     }
 
     fn read(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
         let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
-        // clap's own `requires` takes the default of a flag without a value for its presence.
+        // clap's own `requires` treats the default of a flag without a value as present.
         for other in ALL.iter().filter(|engine| !given(engine.name())) {
             if let Some(flag) = other.flags().iter().find(|flag| given(flag.name)) {
                 let message = format!("--{} is for --{}\n", flag.name, other.name());

@@ -1,37 +1,37 @@
-//! How much time a run has left, from its events alone: live, and from the run folder.
+//! Time left of a run, from its events alone: live, and from the run folder.
 //!
-//! A trial takes as long as those of its case have taken. A case that has not been timed yet takes what was expected of
-//! it, times what the others took of theirs. While a trial goes on, what it has spent is taken off: the estimate stands
-//! still where all goes as before. Data and images that are made once do not count for a trial.
+//! A trial is expected to take as long as earlier ones of its case. A case without a finished trial takes its initial
+//! estimate, scaled by the ratio that other cases showed. Time already spent in the current trial is subtracted, so the
+//! estimated end does not move while all goes as before. Data and images that are made once do not count for a trial.
 
 use crate::record::case::TrialKey;
 use crate::record::event::{CaseLeft, Event, Stamped, Step};
 use std::collections::BTreeMap;
 
-/// What the events so far say.
+/// Estimate from the events so far.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
-    /// Trials of this sitting, and how many of them have ended.
+    /// Trials of this session, and the number that have ended.
     pub trials: u32,
     pub ended: u32,
-    /// The trial that goes on.
+    /// The current trial.
     pub current: Option<Current>,
     cases: BTreeMap<String, Timed>,
-    /// Expected for what is made once, and spent on that by trials that have ended.
+    /// Time expected for one-time work, and spent on it by trials that have ended.
     once_us: u64,
     once_spent_us: u64,
 }
 
-/// The trial that goes on.
+/// The current trial.
 #[derive(Debug, Clone)]
 pub struct Current {
     pub trial: TrialKey,
     pub step: Step,
-    /// When the step began, and how long it should take.
+    /// Start of the step, and its expected duration.
     pub step_began_us: u64,
     pub step_expected_us: Option<u64>,
     began_us: u64,
-    /// Spent on what is made once, before this step.
+    /// Spent on one-time work before this step.
     once_us: u64,
 }
 
@@ -98,7 +98,7 @@ impl Estimate {
         }
     }
 
-    /// Microseconds that are left; `None` where nothing is, or nothing is known.
+    /// Microseconds left; `None` if there is nothing left, or no estimate.
     pub fn left_us(&self, now_us: u64) -> Option<u64> {
         if self.ended >= self.trials {
             return None;
@@ -131,19 +131,19 @@ impl Estimate {
 }
 
 impl Current {
-    /// Spent on the trial itself.
+    /// Time spent on the trial itself.
     fn spent(&self, now_us: u64) -> u64 {
         now_us.saturating_sub(self.began_us).saturating_sub(self.once_us + self.once_in_step(now_us))
     }
 
-    /// Spent in this step on what is made once.
+    /// Time spent in this step on one-time work.
     fn once_in_step(&self, now_us: u64) -> u64 {
         let once = matches!(self.step, Step::Template | Step::Images | Step::Precondition);
         if once { now_us.saturating_sub(self.step_began_us) } else { 0 }
     }
 }
 
-/// Time left as a person wants it, no finer than it is known: `40 s`, `12 min`, `2 h 5 min`.
+/// Time left for display, no more precise than the estimate: `40 s`, `12 min`, `2 h 5 min`.
 pub fn rounded(left_us: u64) -> String {
     let seconds = left_us.div_ceil(1_000_000);
     let minutes = seconds.div_ceil(60);
@@ -167,8 +167,8 @@ mod tests {
         TrialKey { case: case.into(), trial }
     }
 
-    /// A run whose estimate was `expected` seconds a trial, played second by second: `(second, seconds left)` after each
-    /// trial that has ended by then.
+    /// Simulates, second by second, a run whose estimate was `expected` seconds per trial: `(second, seconds left)`
+    /// after each trial that has ended by then.
     fn play(expected: u64, trials: &[(&str, u64)], once: u64) -> Vec<(usize, u64, u64)> {
         let mut cases = BTreeMap::new();
         for (case, _) in trials {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn kinds_of_trials_keep_their_own_times() {
-        // After one trial of each, what is left is known: two of 100 s and one of 10 s.
+        // After one trial of each, the time left is known: two of 100 s and one of 10 s.
         let said = play(20, &[("slow", 100), ("quick", 10), ("slow", 100), ("slow", 100), ("quick", 10)], 0);
         let (_, now, left) = *said.iter().find(|(n, ..)| *n == 2).unwrap();
         assert_eq!((now, left), (5111, 209));

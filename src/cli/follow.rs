@@ -1,5 +1,4 @@
-//! What others get of a run while it goes on and when it ends: the report page of `run --page`, the command of
-//! `run --notify`.
+//! Output for others during a run and at its end: the report page of `run --page`, the command of `run --notify`.
 
 use super::out;
 use crate::error::{Context, Error, Result};
@@ -10,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Seconds between two looks of the page at itself.
+/// Seconds after which the page reloads itself.
 const REFRESH_S: u32 = 15;
-/// A command that takes longer hangs: the run is over, and somebody waits for it.
+/// Time limit of the command: the run is over, and the user waits for it.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Follows a run.
 #[derive(Default)]
 pub struct Follower {
-    /// Whether the page is written after each trial.
+    /// True to write the page after each trial.
     page: bool,
-    /// The run's folder, once there is one.
+    /// The run's folder, once it exists.
     folder: OnceLock<PathBuf>,
 }
 
@@ -29,7 +28,7 @@ impl Follower {
         Follower { page, folder: OnceLock::new() }
     }
 
-    /// Takes an event in; nothing is measured between the end of a trial and the return of this.
+    /// Handles an event; nothing is measured between the end of a trial and the return of this.
     pub fn note(&self, folder: &Path, event: &Stamped) {
         match &event.what {
             Event::RunStarted { .. } | Event::RunResumed { .. } => {
@@ -41,14 +40,14 @@ impl Follower {
         }
     }
 
-    /// The run has failed: its page looks at itself no more.
+    /// Stops the reloading of the page after the run has failed.
     pub fn failed(&self) {
         if let Some(folder) = self.folder.get() {
             self.write_page(folder, None);
         }
     }
 
-    /// Writes the page, whole or not at all. A page is no reason to end a run.
+    /// Writes the page atomically. A failure does not end the run.
     fn write_page(&self, folder: &Path, refresh_s: Option<u32>) {
         if !self.page {
             return;
@@ -61,7 +60,7 @@ impl Follower {
         }
     }
 
-    /// Runs the command of `--notify`. That it fails is a warning.
+    /// Runs the command of `--notify`. Its failure is a warning.
     pub fn notify(&self, host: &Host, command: &str, ended: &Result<u8>) {
         if let Err(e) = self.try_notify(host, command, ended) {
             out::remark(&format!("warning: --notify: {}", out::harmless_lines(&e.to_string())));

@@ -1,5 +1,5 @@
-//! The plan of all shapes of stacks: read, drawn, built, measured and torn down, by the layers that this machine has and
-//! by stand-ins for the rest.
+//! A plan with stacks of all shapes: parsed, drawn, built, measured and torn down, by the layers that this machine has
+//! and stand-ins for the rest.
 
 use super::catalogue;
 use crate::host::Host;
@@ -76,7 +76,7 @@ fn devices_of_one_count_vary_together_and_named_ones_independently() {
     assert_eq!(both.len(), 4);
 }
 
-/// The plan with stand-ins for the volumes that this machine lacks.
+/// The plan, with stand-ins for the volumes that this machine lacks.
 fn with_stand_ins(host: &Host, text: &str) -> String {
     let lacking = ["md", "lvm", "luks", "delay"].into_iter().filter(|name| {
         !crate::provision::layer(name).unwrap().unmet(host, &crate::record::options::Options::default()).is_empty()
@@ -118,7 +118,7 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     let text = GRAPHS.replace("{ loop = ", &format!("{{ in = \"{path}\", sparse = true, loop = "));
     let text = text.replace("directory = \"/tmp\"", &format!("directory = \"{path}\""));
     let text = with_stand_ins(&host, &text);
-    // One recordsize is enough here, and synced writes see nothing that the server does not.
+    // One recordsize is enough here, and synced writes cover all that a server would.
     let text =
         format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
     let places = Places { results: place.path().join("results"), state: place.path().join("state"), guest: None };

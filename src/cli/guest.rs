@@ -82,7 +82,7 @@ enum What {
     },
 }
 
-/// Exit code of a command that was killed at its limit, as timeout(1) has it.
+/// Exit code of a command that was killed at its limit, as in timeout(1).
 const TIMED_OUT: u8 = 124;
 
 const ASKED: &[u8] = b"\rinterrupted: the command in the guest was sent SIGINT; interrupt again to end the guest\n";
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<u8> {
 pub struct AgentArgs {}
 
 /// # Errors
-/// When there is no host, or it is gone.
+/// If there is no host, or it is gone.
 pub fn run_agent(_: &AgentArgs) -> Result<u8> {
     agent::serve(&Host::this()).map(|()| 0)
 }
@@ -154,13 +154,13 @@ fn shown(image: &Image) -> String {
     ))
 }
 
-/// What `status --json` prints.
+/// Output of `status --json`.
 #[derive(Debug, Serialize)]
 struct Status {
     guests: Vec<GuestStatus>,
     /// `kvm` or `tcg`; null before the first guest has been booted.
     accelerator: Option<&'static str>,
-    /// Why it is not KVM.
+    /// Reason that it is not KVM.
     why: Option<String>,
 }
 
@@ -232,7 +232,7 @@ fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
     }
     let size = crate::host::terminal::size();
     let start = format!("stty cols {} rows {}; cd /root; exec bash -i", size.0, size.1);
-    // script(1) makes the terminal inside.
+    // script(1) creates the terminal inside.
     let argv = ["script", "--quiet", "--return", "--command", &start, "/dev/null"].map(str::to_owned).to_vec();
     let term = std::env::var("TERM").unwrap_or_else(|_| "linux".to_owned());
     let env = vec![("TERM".to_owned(), term), ("HOME".to_owned(), "/root".to_owned())];
@@ -241,7 +241,7 @@ fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
     in_guest(host, cache, suite, &order, true, &interrupt)
 }
 
-/// Runs a command in a fresh guest, with the terminal handed through to it where it is interactive.
+/// Runs a command in a fresh guest, with the terminal passed through if it is interactive.
 fn in_guest(
     host: &Host,
     cache: &Cache,
@@ -260,7 +260,7 @@ fn in_guest(
     let ended = vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
         Stream::Output => out::bytes(bytes),
         Stream::Errors => {
-            // Where standard error is closed, there is nobody left to tell.
+            // If standard error is closed, nobody can be notified.
             drop(std::io::stderr().lock().write_all(bytes));
             Ok(())
         }

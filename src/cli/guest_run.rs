@@ -1,4 +1,4 @@
-//! `pgstrata run --guest`: the same plan, run by the same program inside of a guest.
+//! `pgstrata run --guest`: the same plan, run by the same program in a guest.
 
 use super::out;
 use super::plan::guests;
@@ -29,41 +29,41 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A guest that dies without a trial under way would die again.
+/// A guest that dies without a current trial would die again.
 const WITHOUT_TRIAL: &str = "no trial was under way";
-/// How long opening a stack after a crash and recovery may take together; PostgreSQL's start has a limit of its own.
+/// Time limit for opening a stack after a crash, recovery included; PostgreSQL's start has its own limit.
 const BACK_LIMIT: Duration = Duration::from_secs(2 * 3600);
-/// Most that the scratch disk may hold; what is not written takes no space.
+/// Maximum size of the scratch disk; unwritten parts take no space.
 const SCRATCH: Bytes = Bytes(256 << 30);
 
-/// What was asked for.
+/// A run in guests, as requested.
 pub struct Request<'a> {
     pub task: Task<'a>,
-    /// The suites of all its guests; the first is booted first.
+    /// Suites of all its guests; the first is booted first.
     pub suites: Vec<Suite>,
-    /// All disks of guests that its stacks need at once.
+    /// All guest disks that its stacks need at once.
     pub disks: Vec<GuestDisk>,
     pub json: bool,
     pub results: &'a Path,
 }
 
-/// What is to be run.
+/// Work to do.
 pub enum Task<'a> {
-    /// A plan from its beginning: the name of its file, and its text.
+    /// A plan from its beginning: file name and text.
     Start { name: String, text: Vec<u8>, quick: bool },
-    /// What is left of a run, by the absolute path of its folder; with more blocks where that is asked.
+    /// The rest of a run, by the absolute path of its folder; extended if `blocks` is given.
     Resume { folder: &'a Path, blocks: Option<u32> },
 }
 
-/// Runs a plan in its guests, one at a time: the exit code of the program inside, and the run folder where there is one. `follow` sees
-/// each event, with the run folder as it is seen on the host.
+/// Runs a plan in its guests, one at a time; returns the exit code of the program inside, and the run folder if there
+/// is one. `follow` gets each event, with the run folder on the host.
 ///
 /// # Errors
-/// When a guest is not built or does not boot, or ends with no trial under way.
+/// If a guest is not built or does not boot, or dies with no current trial.
 pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<(u8, Option<PathBuf>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
-    // All of them, before anything is booted.
+    // All of them, before any guest is booted.
     let images: Vec<Image> = request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
     let disks = PlanDisks::make(&cache, request.disks.clone())?;
     let outlet = match &request.task {
@@ -79,7 +79,7 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
     folder.as_deref().map_or(Ok(()), session::give_to_person)?;
     let code = exit_code(ended.map_err(|e| resumable(e, folder.as_deref()))?)?;
     if !spoke {
-        // What the program inside had to say is all there is.
+        // The errors of the program inside are all there is.
         out::to_stderr_bytes(&errors);
     }
     Ok((code, folder.filter(|_| spoke)))
@@ -88,7 +88,7 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
 /// The exit code of the program inside.
 ///
 /// # Errors
-/// When it was killed.
+/// If it was killed.
 pub(super) fn exit_code(ended: Ended) -> Result<u8> {
     match ended {
         Ended::Exited(code) => Ok(u8::try_from(code).unwrap_or(u8::MAX)),
@@ -97,12 +97,12 @@ pub(super) fn exit_code(ended: Ended) -> Result<u8> {
     }
 }
 
-/// A call of the program inside.
+/// Command to start the program inside.
 pub(super) fn order(argv: Vec<String>) -> Order {
     Order { argv, env: vec![("HOME".to_owned(), "/root".to_owned())], cwd: INSIDE.to_owned(), limit_ms: None }
 }
 
-/// Says how what was measured is not lost.
+/// Adds a hint on how to resume, so that no measurement is lost.
 fn resumable(error: Error, folder: Option<&Path>) -> Error {
     match folder {
         Some(folder) if error.hint_text().is_none() => error
@@ -111,10 +111,10 @@ fn resumable(error: Error, folder: Option<&Path>) -> Error {
     }
 }
 
-/// Name and text of the plan that goes in: a file, or a shipped plan.
+/// Name and text of the plan for the guest: a file, or a shipped plan.
 ///
 /// # Errors
-/// Plan file's mistakes, and what no guest can do.
+/// Mistakes in the plan file, and requests that no guest can fulfill.
 pub fn text_of(path: &Path) -> Result<(String, Vec<u8>)> {
     let found = super::plan::parsed(path)?;
     guests::refuse_builds(&found.cases)?;
@@ -122,7 +122,7 @@ pub fn text_of(path: &Path) -> Result<(String, Vec<u8>)> {
     Ok((if path.is_file() { name } else { format!("{}.toml", found.name) }, found.text.into_bytes()))
 }
 
-/// What every boot of a run needs.
+/// Input of every boot of a run.
 struct Trip<'a> {
     host: &'a Host,
     cache: &'a Cache,
@@ -132,26 +132,26 @@ struct Trip<'a> {
     interrupt: &'a Interrupt,
 }
 
-/// How a boot went.
+/// Outcome of a boot.
 enum Went<D> {
     Ended(Ended),
-    /// A trial asked for the crash of its guest, which was killed: what is left of it.
+    /// A trial requested the crash of its guest, which was killed; the rest of the guest.
     Killed(D),
 }
 
-/// What one boot of a run gets.
+/// Input of one boot of a run.
 struct Boot<'a, D> {
     suite: &'a Suite,
-    /// Trials under which a guest died; none before the first boot.
+    /// Trials during which a guest died; `None` before the first boot.
     died: Option<&'a [Died]>,
-    /// The crash that it goes on after, with what is left.
+    /// The crash after which it continues, with the rest of the killed guest.
     after: Option<(CrashRequest, D)>,
 }
 
-/// Boots a guest, and runs in it what is due.
+/// Boots a guest, and runs the due trials in it.
 type BootOne<'f, D> = dyn FnMut(Boot<'_, D>, &mut Sitting<'_>) -> Result<Went<D>> + 'f;
 
-/// Boots one guest after another until the run has ended.
+/// Boots guests one after another until the run has ended.
 fn course<D>(
     first: &Suite,
     interrupt: &Interrupt,
@@ -236,7 +236,7 @@ impl Trip<'_> {
         }
     }
 
-    /// What is called inside: the plan at first, then what is left of the run.
+    /// Arguments of the program inside: the plan at first, then the rest of the run.
     fn argv(
         &self,
         suite: &Suite,
@@ -271,13 +271,13 @@ impl Trip<'_> {
     }
 }
 
-/// A guest with the disks of its plan, a scratch disk and a way out.
+/// A guest with the disks of its plan, a scratch disk and a channel for results.
 ///
 /// # Errors
-/// When this program cannot be found, or the free space below the cache.
+/// If this program, or the free space below the cache, cannot be determined.
 pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result<Shape> {
     let mut shape = Shape::usual(cache)?;
-    // What the host has no room for must not look free inside.
+    // The disk must not show free space that the host lacks.
     let free = files::free_bytes(&files::nearest_existing(cache.parent()))?.saturating_sub(disks.unallocated()?.0);
     disks.write_first_blocks()?;
     shape.plan_disks = disks.clone();
@@ -286,29 +286,29 @@ pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result
     Ok(shape)
 }
 
-/// A trial's request that its guest be killed, and when it was heard.
+/// A trial's request that its guest be killed, and when it arrived.
 type CrashRequest = (Crashed, Instant);
 
-/// What is known of the run while it goes on.
+/// State of the run in progress.
 struct Sitting<'a> {
     outlet: &'a Outlet,
     progress: &'a Progress,
     follow: &'a dyn Fn(&Path, &Stamped),
-    /// The part of a line that has come.
+    /// Incomplete last line.
     line: Vec<u8>,
-    /// The trial that is under way, and what it is at.
+    /// The current trial and its step.
     under_way: Option<(TrialKey, Step)>,
-    /// The crash that it asks for.
+    /// The crash that it requests.
     asked: Option<CrashRequest>,
-    /// Since when it goes on after that, until it shows something.
+    /// Start of the continuation after that, until its first event.
     back: Option<Instant>,
-    /// Whether its guest has crashed already.
+    /// True if its guest has crashed already.
     has_crashed: bool,
-    /// The guest in which the next trials are due.
+    /// The guest for the next trials.
     next: Option<String>,
-    /// What the program inside has printed as errors.
+    /// Standard error of the program inside.
     errors: Vec<u8>,
-    /// Whether it has told an event since it was called.
+    /// True if it has sent an event since its start.
     spoke: bool,
 }
 
@@ -319,13 +319,13 @@ impl<'a> Sitting<'a> {
         Sitting { outlet, progress, follow, line, under_way, asked, back, has_crashed, next, errors, spoke }
     }
 
-    /// Forgets what the program inside has said in the guest before.
+    /// Resets the state of the program inside for a new guest.
     fn begin(&mut self) {
         (self.spoke, self.errors, self.line) = (false, Vec::new(), Vec::new());
         (self.asked, self.back) = (None, None);
     }
 
-    /// Takes the request for a crash that was done.
+    /// Takes the request for a crash that has been carried out.
     fn crash(&mut self) -> Result<CrashRequest> {
         let request = self.asked.take().ok_or_else(|| Error::bug("a guest was killed that nobody wanted to crash"))?;
         if std::mem::replace(&mut self.has_crashed, true) {
@@ -335,7 +335,7 @@ impl<'a> Sitting<'a> {
         Ok(request)
     }
 
-    /// Takes in events, one a line.
+    /// Handles output of events, one per line.
     fn take(&mut self, bytes: &[u8]) {
         self.line.extend_from_slice(bytes);
         while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
@@ -348,7 +348,7 @@ impl<'a> Sitting<'a> {
 
     fn note(&mut self, event: &Stamped) {
         self.spoke = true;
-        // Whatever follows shows that it goes on.
+        // Any further event shows that it continues.
         self.back = matches!(event.what, Event::CrashSurvived { .. }).then(now);
         match &event.what {
             Event::HandedOver { guest } => self.next = Some(guest.clone()),
@@ -364,17 +364,17 @@ impl<'a> Sitting<'a> {
             _ => {}
         }
         self.progress.show(event);
-        // That the growing folder cannot be shown does not end the run.
+        // A failure to show the growing folder does not end the run.
         if let Ok(Some(folder)) = self.outlet.show() {
             (self.follow)(&folder, event);
         }
     }
 }
 
-/// Trials of a run with and without a result.
+/// Number of trials of a run with and without a result.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub fn counted(stored: &RunFolder) -> Result<(u32, u32)> {
     let due = stored.record().due(stored.events()?.iter().map(|event| &event.what));
     let mut measured = 0;
@@ -384,10 +384,10 @@ pub fn counted(stored: &RunFolder) -> Result<(u32, u32)> {
     Ok((measured, u32::try_from(due.len()).unwrap_or(u32::MAX) - measured))
 }
 
-/// Trials of a run that have no figures, in their order.
+/// Trials of a run that have no figures, in order.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub fn left(stored: &RunFolder) -> Result<Vec<TrialKey>> {
     let mut left = Vec::new();
     for key in stored.record().due(stored.events()?.iter().map(|event| &event.what)) {
@@ -402,7 +402,7 @@ pub fn left(stored: &RunFolder) -> Result<Vec<TrialKey>> {
 mod tests {
     use super::*;
 
-    /// What a guest says in its boots, one list of events each, and how each of them ends.
+    /// Events of a guest in each boot, and the way each boot ends.
     type Boots<'b> = &'b [(&'b [Event], Option<&'b str>)];
 
     fn key() -> TrialKey {
@@ -421,10 +421,10 @@ mod tests {
         Event::TrialDone { trial: key(), wall_us: 1, measured_us: 1, rate: None, full_after_us: None }
     }
 
-    /// What a boot got: the trials that died, and the disk with which it goes on after a crash.
+    /// Input of a boot: the trials that died, and the disk with which it continues after a crash.
     type Got = (Vec<String>, Option<&'static str>);
 
-    /// Plays these boots, and says what each got.
+    /// Simulates these boots; returns the outcome and the input of each.
     fn played(boots: Boots<'_>) -> (Result<Ended>, Vec<Got>) {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
@@ -443,7 +443,7 @@ mod tests {
                 let line = serde_json::to_string(&Stamped { at_us: 1, what: what.clone() }).unwrap();
                 sitting.take(format!("{line}\n").as_bytes());
             }
-            // As a guest that is killed leaves it.
+            // An incomplete line, as a killed guest leaves it.
             sitting.take(b"{\"half a line");
             match fails {
                 Some(why) => Err(Error::tool((*why).to_owned())),

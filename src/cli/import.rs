@@ -1,4 +1,4 @@
-//! `pgstrata import`: other people's measurements into a folder of results.
+//! `pgstrata import`: imports measurements by other tools into a folder of results.
 
 mod files;
 mod shown;
@@ -76,7 +76,7 @@ pub struct Args {
     json: bool,
 }
 
-/// A key of letters, digits, points and dashes, and what stands behind the first equals sign.
+/// A key of letters, digits, points and dashes, and the value after the first equals sign.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE: stack.filesystem=zfs")?;
     let plain = |part: &str| {
@@ -90,17 +90,16 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 struct Printed<'a> {
-    /// Where it was stored.
+    /// Folder of the import.
     folder: Option<PathBuf>,
-    /// Files of folders that no tool is known for, each with the reason.
+    /// Files in folders that belong to no known tool, each with the reason.
     passed_over: &'a [(String, String)],
-    /// What the figures say by themselves: what does not fit, what does not mean what it seems to. Not stored: it is
-    /// found anew whenever it is asked for.
+    /// Remarks on the figures: inconsistencies and misleading values. Not stored, but computed on each request.
     remarks: &'a [Remark],
-    /// What was read.
+    /// The imported record.
     record: &'a ImportRecord,
 }
 
@@ -113,7 +112,7 @@ pub fn run(args: &Args) -> Result<u8> {
         out::bytes(manifest::EXAMPLE.as_bytes())?;
         return Ok(0);
     }
-    // What is wrong with a setting is told before anything is read.
+    // Reports a wrong setting before anything is read.
     tell(&args.set, &mut ImportRecord::default())?;
     super::run::refuse_folders(&args.files)?;
     let (given, manifest) = files::sorted(files::given(&args.files)?, &args.files)?;
@@ -161,7 +160,7 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if complete { 0 } else { EXIT_INCOMPLETE })
 }
 
-/// Removes what killed imports have left, and says so.
+/// Removes the remains of killed imports, and reports it.
 fn clear(results: &Path) {
     for (path, removed) in clear_dead(results) {
         let path = out::harmless(&path.display().to_string());
@@ -172,21 +171,22 @@ fn clear(results: &Path) {
     }
 }
 
-/// Facts that comparisons and rules go by, parted by blanks.
+/// Facts that comparisons and rules use, separated by blanks.
 const KEYS: &str = "data.fits data.place mount.options postgresql.fsync postgresql.synchronous_commit postgresql.version \
     stack.controller stack.dataset stack.device stack.devices stack.filesystem stack.media stack.medium \
     stack.mount stack.mount_options stack.pool wal_stack.filesystem workload.clients workload.rate \
     workload.scale workload.script zfs.dataset zfs.logbias zfs.recordsize zfs.sync zpool.pool";
 
-/// The fact that a key was most likely meant to be: any other key is kept and shown, but one that is a slip of the finger
-/// away from these would be missed in silence.
+/// The fact that a key probably misspells. Any other key is kept and shown, but a typo in one of these would have no
+/// effect and go unnoticed.
 fn misspelt(key: &str) -> Option<&'static str> {
     const SLIPS: usize = 2;
     let distance = |known: &&str| strsim::damerau_levenshtein(key, known);
     KEYS.split_whitespace().min_by_key(distance).filter(|known| (1..=SLIPS).contains(&distance(known)))
 }
 
-/// Puts what `--set` tells into a record: facts of every case, and `origin.*`. It goes before what a manifest tells.
+/// Enters the values of `--set` into a record: facts of every case, and `origin.*`. They take precedence over a
+/// manifest.
 fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for (key, value) in settings {
@@ -209,7 +209,7 @@ fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> 
     Ok(())
 }
 
-/// Sets a part of the origin by its name in `import.json`.
+/// Sets a field of the origin by its name in `import.json`.
 fn set_origin(origin: &mut Origin, part: &str, value: &str) -> Result<()> {
     let mut parts = serde_json::to_value(&*origin).or_store(|| "write an origin".to_owned())?;
     parts[part] = value.into();
@@ -218,7 +218,7 @@ fn set_origin(origin: &mut Origin, part: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name that can be part of a folder's.
+/// A name suitable as part of a folder's name.
 fn plain_name(name: &str) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 100 || !name.chars().all(plain) {
@@ -228,11 +228,11 @@ fn plain_name(name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Files of folders that were passed over, each with the reason.
+/// Skipped files of folders, each with the reason.
 type PassedOver = Vec<(String, String)>;
 
-/// Reads every file and shows what was taken from it. A file that was named and cannot be read is an error; one that was
-/// found in a folder is passed over, unless there is no other.
+/// Reads every file and shows what was parsed. A named file that cannot be read is an error; one found in a folder is
+/// skipped, unless there is no other.
 fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Result<(Vec<Reading>, PassedOver)> {
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
@@ -257,7 +257,7 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     }
 }
 
-/// Reads one file, and copies it as it is given; of one that cannot be read no copy is kept.
+/// Reads one file, and keeps an unmodified copy if it can be read.
 fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let reader = given.open()?;
     let Some(staging) = staging else {
@@ -279,7 +279,7 @@ fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     }
 }
 
-/// Copies what is read through it.
+/// Reader that copies its input.
 struct Copying {
     reader: Box<dyn Read>,
     copy: File,
@@ -290,7 +290,7 @@ impl Read for Copying {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let length = self.reader.read(into)?;
         self.copy.write_all(&into[..length]).map_err(|error| {
-            // That the disk is full is not the fault of the file that is read.
+            // A full disk is not the fault of the input file.
             let kind = error.kind();
             self.failed = Some(error);
             std::io::Error::from(kind)

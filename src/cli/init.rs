@@ -37,14 +37,14 @@ pub struct Args {
     out: PathBuf,
 }
 
-/// Asks what no flag says, and writes the plan.
+/// Asks for options that are not set, and writes the plan.
 ///
 /// # Errors
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
     let shown = out::harmless(&args.out.display().to_string());
     let there = || Error::user(format!("{shown} already exists")).hint("choose another file with --out FILE");
-    // Said before anything is asked; the file is made as a new one below.
+    // Reported before any question; the file is created exclusively below.
     if args.out.exists() {
         return Err(there());
     }
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// What `--on` names.
+/// The place named by `--on`.
 pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
     if on == "loop" {
         return Ok(Place::Loop);
@@ -170,7 +170,7 @@ fn ask(lines: &[String], wanted: &str) -> Result<String> {
     answer(&mut std::io::stdin().lock(), wanted)
 }
 
-/// The first line that says something.
+/// The first line that is not empty.
 fn answer(from: &mut dyn BufRead, wanted: &str) -> Result<String> {
     loop {
         let mut line = String::new();
@@ -186,7 +186,7 @@ fn answer(from: &mut dyn BufRead, wanted: &str) -> Result<String> {
     }
 }
 
-/// The place in a list that is counted from 1.
+/// Index for a number in a list that is counted from 1.
 fn chosen(answer: &str, length: usize) -> Option<usize> {
     answer.parse::<usize>().ok().filter(|n| (1..=length).contains(n)).map(|n| n - 1)
 }

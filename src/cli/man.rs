@@ -1,4 +1,4 @@
-//! `pgstrata man`: the manual pages of the program, of each subcommand, and of the plan file; the same descriptions as Markdown.
+//! `pgstrata man`: manual pages of the program, each subcommand and the plan file; the same descriptions as Markdown.
 
 mod markdown;
 
@@ -27,7 +27,7 @@ pub struct Args {
 /// Name of the page of the plan file.
 const PLAN_PAGE: &str = "pgstrata-plan.5";
 
-/// What every command leaves and reads.
+/// Files that every command writes and reads.
 const FILES: [(&str, &str); 4] = [
     ("results/", "One folder per run, import, merge and pull, and the evidence of cuts (--results DIR)."),
     (
@@ -45,7 +45,7 @@ const FILES: [(&str, &str); 4] = [
 /// Writes or prints the pages.
 ///
 /// # Errors
-/// When the folder or standard output cannot be written.
+/// If the folder or standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     if let Some(folder) = &args.markdown {
         markdown::pages().into_iter().try_for_each(|(path, text)| write(&folder.join(path), text.as_bytes()))?;
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// Writes a page, and makes the folders above it.
+/// Writes a page, and creates the folders above it.
 fn write(path: &Path, page: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).or_host(|| format!("create the folder {}", folder.display()))?;
@@ -123,27 +123,27 @@ fn page(command: &clap::Command, names: &[String]) -> std::io::Result<(String, V
     Ok((own, text))
 }
 
-/// What stands behind the last `Exit code:` or `Exit status:` of a help, and what stands before it.
+/// Splits a help text at its last `Exit code:` or `Exit status:`.
 fn split_status(help: &str) -> (&str, Option<&str>) {
     let found = ["Exit code:", "Exit status:"].into_iter().find_map(|mark| Some((help.rfind(mark)?, mark)));
     match found {
         Some((at, mark)) if !help[at + mark.len()..].trim_start_matches(' ').starts_with('\n') => {
             (&help[..at], Some(help[at + mark.len()..].trim()))
         }
-        // A table: the one that every page has.
+        // That is the common table, which every page has.
         Some((at, _)) => (&help[..at], None),
         None => (help, None),
     }
 }
 
-/// The parts of a help: those that begin with a heading (`Examples:`), and NOTES for the rest.
+/// Sections of a help text: those that begin with a heading (`Examples:`), and NOTES for the rest.
 fn headed(help: &str) -> Vec<(String, String)> {
     let mut parts: Vec<(String, String)> = Vec::new();
     for line in help.lines() {
         let is_heading = line.ends_with(':') && line.split(' ').count() == 1;
         match (is_heading, parts.last_mut()) {
             (true, _) => parts.push((line.trim_end_matches(':').to_uppercase(), String::new())),
-            // What is not indented behind the examples is no example.
+            // Unindented text after the examples is not an example.
             (false, Some((heading, _))) if heading == "EXAMPLES" && !line.is_empty() && !line.starts_with(' ') => {
                 parts.push(("NOTES".to_owned(), format!("{line}\n")));
             }
@@ -155,7 +155,7 @@ fn headed(help: &str) -> Vec<(String, String)> {
     parts
 }
 
-/// A section; what is indented keeps its lines, the rest is filled by the reader's width.
+/// A section; indented lines are kept, the rest is filled to the reader's width.
 fn section(roff: &mut Roff, heading: &str, body: &str) {
     roff.control("SH", [heading]);
     for paragraph in body.trim_matches('\n').split("\n\n") {
@@ -182,7 +182,7 @@ fn pairs(roff: &mut Roff, pairs: impl IntoIterator<Item = (String, String)>) {
     }
 }
 
-/// The page of the plan file, from the same descriptions by which plans are checked.
+/// Page of the plan file, from the descriptions that plans are checked against.
 fn plan_page() -> String {
     let catalogue = super::catalogue();
     let schema = crate::plan::schema(&catalogue);

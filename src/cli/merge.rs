@@ -1,4 +1,4 @@
-//! `pgstrata merge`: runs of shares of one plan, from several machines, to one run folder.
+//! `pgstrata merge`: merges runs of shares of one plan, from several machines, into one run folder.
 
 use super::out;
 use crate::analyse::merge::{Choice, Source, choose, line};
@@ -50,7 +50,7 @@ pub struct Args {
 /// Merges.
 ///
 /// # Errors
-/// When a folder is none, fewer than two belong together, or the new one cannot be written.
+/// If a folder is not a run folder, fewer than two belong together, or the new one cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     let (mut folders, mut sources, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.folders {
@@ -134,7 +134,7 @@ fn tell(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
     out::bytes(out::harmless_lines(&text).as_bytes())
 }
 
-/// The trials that are whole, with their folders.
+/// Complete trials, with their folders.
 fn trials<'f>(choice: &Choice, sources: &[Source], folders: &'f [RunFolder]) -> Vec<(&'f RunFolder, TrialKey)> {
     let mut trials = Vec::new();
     for (place, blocks) in &choice.taken {
@@ -145,7 +145,7 @@ fn trials<'f>(choice: &Choice, sources: &[Source], folders: &'f [RunFolder]) -> 
     trials
 }
 
-/// One verdict on the power cuts of each case: where machines disagree, one that convicts; with what is to be said of that.
+/// One verdict per case: if machines disagree, a convicting one; with remarks.
 fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord>, Vec<String>)> {
     let (mut kept, mut disagree): (BTreeMap<String, VerdictRecord>, Vec<String>) = (BTreeMap::new(), Vec::new());
     for (place, _) in &choice.taken {
@@ -167,7 +167,7 @@ fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord
     Ok((kept.into_values().collect(), disagree))
 }
 
-/// The events of the trials that are merged, and the warnings of their runs, in the order of time.
+/// Events of the merged trials, and warnings of their runs, in the order of time.
 fn events(
     choice: &Choice,
     sources: &[Source],

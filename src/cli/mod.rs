@@ -1,7 +1,7 @@
 //! The command line: flags in, plain options out; the only room that prints.
 //!
-//! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose: how
-//! a step works.
+//! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose:
+//! the work of each step.
 
 mod blocks;
 mod built;
@@ -77,7 +77,7 @@ Exit status:
   70   internal error in pgstrata
   130  interrupted";
 
-/// Subcommands that are made of Linux: its block devices, mounts, control groups, `/proc` and `/sys`. Elsewhere they are
+/// Subcommands that depend on Linux: its block devices, mounts, control groups, `/proc` and `/sys`. Elsewhere they are
 /// refused before they start.
 const NEED_LINUX: [&str; 10] =
     ["init", "plan", "run", "cut", "pull", "clean", "guest", "postgres", "doctor", "guest-agent"];
@@ -162,7 +162,7 @@ fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the program with the arguments of the process: parses, calls, prints the error, gives the exit code.
+/// Runs the program with the arguments of the process: parses, calls, prints the error, returns the exit code.
 pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os()))
 }
@@ -189,7 +189,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Refuses what needs Linux on a system that is not.
+/// Refuses subcommands that need Linux on other systems.
 fn refuse_elsewhere(subcommand: &str, system: &str) -> Result<()> {
     if system == "linux" || !NEED_LINUX.contains(&subcommand) {
         return Ok(());

@@ -1,8 +1,8 @@
-//! `--on`: a plan of image files on disks or in folders of the person's own.
+//! `--on`: a plan of image files on the user's own disks or in folders.
 //!
-//! A disk takes the place of an image file whole, but where the size of that file matters: in a quick run, which is to stay short,
-//! and where the stack is filled. Then a part of the disk, as large as the file, does. A stack that takes parts of its device by
-//! itself, such as zones, gets the whole disk.
+//! A disk replaces an image file whole, unless the size of that file matters: in a quick run, which should stay short,
+//! and if the stack is filled. Then a part of the disk, as large as the file, replaces it. A stack that itself uses
+//! parts of its device, such as zones, gets the whole disk.
 
 use super::init::{self, Place};
 use super::out::harmless;
@@ -16,31 +16,31 @@ use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::BTreeSet;
 
-/// The layer that is an image file, its option for the folder, and the layers that take its place.
+/// Layer of image files, its option for the folder, and the layers that replace it.
 const IMAGE: &str = "loop";
 const FOLDER: &str = "in";
 const DISK: &str = "disk";
 const PART: &str = "linear";
-/// The key of a stack's only device, which has no name of its own.
+/// Key for the only device of a stack, which has no name.
 const ONLY: &str = "device";
-/// What a part of a disk is a multiple of.
+/// Alignment of parts of a disk, bytes.
 const STEP: u64 = 1 << 20;
-/// What is asked of the device itself, and so of the part that takes the place of an image.
+/// Options of the device itself, and so of the part that replaces an image.
 const OF_DEVICE: [&str; 2] = [precondition::PRECONDITION.key, precondition::PRECONDITION_ROUND.key];
 
 /// One `--on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
-    /// Which device of the stacks; `None`: every one that no other names.
+    /// Name of the device; `None` for every device not named by another target.
     device: Option<String>,
     place: Place,
 }
 
-/// Puts the image files of the cases into folders, or disks in their place; `asked` are `DISK`, `FOLDER`, `DEVICE=DISK` or
-/// `DEVICE=FOLDER`. Says what was replaced.
+/// Puts the image files of the cases into folders, or replaces them by disks; `asked` are `DISK`, `FOLDER`,
+/// `DEVICE=DISK` or `DEVICE=FOLDER`. Returns what was replaced.
 ///
 /// # Errors
-/// When one of them is neither, or a disk is in use; when a device of a stack would have no place, or share its disk.
+/// If one of them is neither, or a disk is in use; if a device of a stack would have no place, or share its disk.
 pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -> Result<String> {
     let found = disk::found(host);
     let target = |text: &String| {
@@ -58,7 +58,7 @@ pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -
     Ok(format!("the plan's image files are placed by {}{of_parts}", shown.join(" ")))
 }
 
-/// Device and place. A path may have `=` in it, too.
+/// Splits into device and place. A path may contain `=` too.
 fn split(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((device, on)) if !device.is_empty() && !device.contains(['/', '.']) => (Some(device), on),
@@ -66,7 +66,7 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether parts of disks were taken.
+/// True if parts of disks were used.
 fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bool> {
     let names: BTreeSet<String> =
         cases.iter().flat_map(|case| images(&case.stack).map(|node| named(node).to_owned())).collect();
@@ -95,7 +95,7 @@ fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bo
             }
             taken.push((device, path));
         }
-        // Looked at before a part of one device is put into it.
+        // Checked before a part of one device is inserted.
         let has_parts = case.stack.nodes.iter().any(|node| node.layer == PART);
         let is_part = (quick || case.age.get("fill").is_some()) && !has_parts;
         for device in &devices {
@@ -115,12 +115,12 @@ fn images(stack: &StackSpec) -> impl Iterator<Item = &NodeSpec> {
     stack.nodes.iter().filter(|node| node.layer == IMAGE)
 }
 
-/// A device as the plan calls it.
+/// Name of a device in the plan.
 fn named(node: &NodeSpec) -> &str {
     if node.name == IMAGE { ONLY } else { &node.name }
 }
 
-/// Each device once, and only those that there are.
+/// Checks that each device exists and is named once.
 fn check(targets: &[Target], names: &BTreeSet<String>) -> Result<()> {
     for (n, target) in targets.iter().enumerate() {
         if targets[..n].iter().any(|earlier| earlier.device == target.device) {
@@ -148,8 +148,8 @@ fn example(names: &BTreeSet<String>) -> String {
     named.iter().map(|name| format!("--on {name}=DISK")).collect::<Vec<_>>().join(" ")
 }
 
-/// Where a device goes: where it is named, else where none is. A stack's only device, which has no name, goes where the first
-/// --on says if there is no other: in `--on data=A --on log=B` that is A.
+/// Target of a device: the one that names it, else one without a name. If there is neither, a stack's only device,
+/// which has no name, uses the first `--on`: in `--on data=A --on log=B` that is A.
 fn place<'t>(targets: &'t [Target], device: &str) -> Option<&'t Place> {
     let of = |wanted: Option<&str>| targets.iter().find(|target| target.device.as_deref() == wanted);
     let first = || targets.first().filter(|_| device == ONLY);
@@ -162,7 +162,7 @@ fn in_folder(stack: &mut StackSpec, device: &str, folder: &str) {
     }
 }
 
-/// Whether a part of the disk was taken.
+/// True if a part of the disk was used.
 fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, value): (&str, &str)) -> Result<bool> {
     if case.axes.contains_key(IMAGE) {
         return Err(Error::user("the size of the image file is an axis of the plan, and a disk has one size")
@@ -204,7 +204,7 @@ fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, v
     Ok(true)
 }
 
-/// A node that was named after the image file is named after what took its place.
+/// Renames a node that was named after the image file to its replacement.
 fn rename(stack: &mut StackSpec, name: &str) {
     let renamed = |ground: &GroundName| match ground.node() == IMAGE {
         true => GroundName::of(name, ground.ground()),
@@ -244,7 +244,7 @@ mod tests {
         disks.map(|node| (node.name.clone(), node.options.text(DISK).unwrap().to_owned())).collect()
     }
 
-    /// Every node stands on nodes before it, and the data on one of them.
+    /// True if every node is built on earlier nodes, and the data on one of them.
     fn is_whole(stack: &StackSpec) -> bool {
         let known =
             |ground: &GroundName, below: usize| stack.nodes[..below].iter().any(|node| node.name == ground.node());

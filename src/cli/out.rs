@@ -1,7 +1,7 @@
-//! Printing: to standard output and standard error, with foreign text made harmless.
+//! Printing to standard output and standard error, with control characters of foreign text escaped.
 //!
-//! A reader that goes away (`pgstrata plan FILE | head`) is no error: what would be printed after that is dropped, and
-//! the work goes on. Absent on purpose: what is printed.
+//! A reader that goes away (`pgstrata plan FILE | head`) is not an error: later output is dropped, and the work
+//! continues. Absent on purpose: the content of the output.
 
 use crate::error::{Error, Result};
 use crate::host::terminal;
@@ -14,14 +14,14 @@ use std::io::ErrorKind;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
-/// Widest line that is filled on a terminal that is wider still: longer ones are hard to read.
+/// Maximum width of filled lines on wider terminals: longer ones are hard to read.
 const WIDEST: u16 = 120;
-/// Of a terminal that does not tell its width.
+/// Width of a terminal that does not report it.
 const USUAL: u16 = 80;
-/// What the variable COLUMNS may ask for.
+/// Accepted range of the variable COLUMNS.
 const SENSIBLE: std::ops::RangeInclusive<u16> = 40..=1000;
 
-/// Columns that tables and paragraphs fill: the terminal's, at most 120; elsewhere those of the variable COLUMNS, else 100.
+/// Width of tables and paragraphs: the terminal's, at most 120; elsewhere that of the variable COLUMNS, else 100.
 pub fn width() -> u16 {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     width_of(terminal::columns(&std::io::stdout()), asked)
@@ -34,7 +34,7 @@ fn width_of(columns: Columns, asked: Option<u16>) -> u16 {
     }
 }
 
-/// Writes what `text` makes for the width of standard output.
+/// Writes the result of `text` for the width of standard output.
 ///
 /// # Errors
 /// As [`bytes`].
@@ -60,7 +60,7 @@ pub fn set_colour(colour: Colour) {
     CHOSEN.get_or_init(|| colour);
 }
 
-/// Whether standard error takes colour.
+/// True if standard error supports color.
 pub fn stderr_takes_colour() -> bool {
     takes_colour(std::io::stderr().is_terminal())
 }
@@ -70,7 +70,7 @@ fn takes_colour(is_terminal: bool) -> bool {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => {
-            // https://no-color.org: set and not empty means none.
+            // https://no-color.org: a non-empty value disables color.
             let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
             is_terminal && !refused && !dumb
@@ -78,7 +78,7 @@ fn takes_colour(is_terminal: bool) -> bool {
     }
 }
 
-/// Columns of the terminal that standard error goes to; `None` where it goes elsewhere.
+/// Columns of the terminal on standard error; `None` if it is not a terminal.
 pub fn stderr_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
@@ -87,7 +87,7 @@ pub fn stderr_columns() -> Option<usize> {
 /// Writes bytes to standard output as they are.
 ///
 /// # Errors
-/// When standard output cannot be written, for another reason than that nobody reads it any more.
+/// If standard output cannot be written, except because its reader is gone.
 pub fn bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     settle(stdout.write_all(bytes).and_then(|()| stdout.flush()))
@@ -115,7 +115,7 @@ pub fn json(value: &impl Serialize) -> Result<()> {
 /// A value as one line of JSON.
 ///
 /// # Errors
-/// A bug: a value that JSON does not have.
+/// A bug: a value that JSON cannot represent.
 pub fn json_line(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|e| Error::bug(e.to_string()))
 }
@@ -128,8 +128,7 @@ pub fn json_or(as_json: bool, value: &impl Serialize, text: impl FnOnce() -> Str
     if as_json { json(value) } else { fitted(text) }
 }
 
-/// Writes a line to standard error, where remarks go that are no result; on a terminal folded at its width. Without a
-/// reader it is dropped.
+/// Writes a remark that is not a result to standard error, folded at the terminal's width. Dropped without a reader.
 pub fn remark(text: &str) {
     match stderr_columns() {
         Some(columns) => to_stderr(&folded(text, columns)),
@@ -137,7 +136,7 @@ pub fn remark(text: &str) {
     }
 }
 
-/// The text, its lines that are wider than so many columns folded below their own indent.
+/// The text with lines wider than `columns` folded, keeping their indent.
 fn folded(text: &str, columns: usize) -> String {
     let columns = u16::try_from(columns).unwrap_or(WIDEST).clamp(*SENSIBLE.start(), WIDEST);
     let fold = |line: &str| match line.chars().count() > usize::from(columns) {
@@ -150,29 +149,29 @@ fn folded(text: &str, columns: usize) -> String {
     text.split('\n').map(fold).collect()
 }
 
-/// Shows a line of progress in the place of the one before.
+/// Shows a line of progress that replaces the previous one.
 pub fn passing(text: &str) {
     let columns = stderr_columns().unwrap_or(80).saturating_sub(1);
     let text: String = harmless(text).chars().take(columns).collect();
     to_stderr(&format!("\r\u{1b}[K{text}\r"));
 }
 
-/// Writes the error, and what to do about it, to standard error.
+/// Writes the error and its hint to standard error.
 pub fn error(error: &Error) {
     to_stderr(&shown(error, stderr_takes_colour(), stderr_columns()));
 }
 
-/// Writes what another program said to standard error, made harmless.
+/// Writes output of another program to standard error, escaped.
 pub fn to_stderr_bytes(bytes: &[u8]) {
     to_stderr(&harmless_lines(&String::from_utf8_lossy(bytes)));
 }
 
 fn to_stderr(text: &str) {
-    // Where standard error is closed, there is nobody left to tell.
+    // If standard error is closed, nobody can be notified.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));
 }
 
-/// What became of writing to standard output. Nobody who reads it any more is no error.
+/// Result of writing to standard output. A reader that is gone is not an error.
 ///
 /// # Errors
 /// Any other.
@@ -185,7 +184,7 @@ pub fn settle(written: std::io::Result<()>) -> Result<()> {
     }
 }
 
-/// The error and its hint, each behind its word; folded where the terminal has so many columns.
+/// The error and its hint, each with its label; folded at `columns` if given.
 fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
     let part = |word: &str, code: &str, text: String| {
         // Lines of a plan with marks below them must stay as they are.
@@ -193,7 +192,7 @@ fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
             Some(columns) => folded(&format!("{word} {text}"), columns),
             None => format!("{word} {text}\n"),
         };
-        // After the folding, which counts every character and lets none through that drives a terminal.
+        // After the folding, which counts every character and escapes those that control a terminal.
         if colour { text.replacen(word, &format!("\u{1b}[{code}m{word}\u{1b}[0m"), 1) } else { text }
     };
     let mut text = part("error:", "1;91", escape(&error.chain(), true, colour));
@@ -203,8 +202,8 @@ fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
     text
 }
 
-/// Foreign text (names, output of tools) for one line of a terminal: control characters and marks that reverse the
-/// direction of text are written out.
+/// Escapes control characters and marks that reverse the direction of text, so that foreign text (names, output of
+/// tools) is safe on one line of a terminal.
 pub fn harmless(text: &str) -> String {
     escape(text, false, false)
 }
@@ -235,8 +234,8 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
     out
 }
 
-/// Length of the sequence at the beginning of `text` that only sets a readable colour or weight: what snippets of plans
-/// are painted with. Anything else that a terminal would obey is not one.
+/// Length of the escape sequence at the start of `text` if it only sets a readable color or weight, as used in plan
+/// snippets. Other sequences do not count.
 fn colour_sequence(text: &str) -> Option<usize> {
     let inside = text.strip_prefix("\u{1b}[")?;
     let (codes, _) = inside.split_once('m')?;
@@ -244,7 +243,7 @@ fn colour_sequence(text: &str) -> Option<usize> {
     codes.split(';').all(known).then_some("\u{1b}[m".len() + codes.len())
 }
 
-/// The text after `lead`, foreign parts made harmless, wrapped with an indent as wide as the lead.
+/// The text after `lead`, with foreign parts escaped, wrapped with an indent as wide as the lead.
 pub(crate) fn wrapped(lead: &str, text: &str) -> String {
     let mark = lead.trim_start_matches('\n');
     format!("{}{}", &lead[..lead.len() - mark.len()], paragraph(mark, &harmless(text)))

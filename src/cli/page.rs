@@ -1,4 +1,4 @@
-//! Pages that `--html` asks for.
+//! HTML pages for `--html`.
 
 use crate::cli::out;
 use crate::error::{Context, Error, Result};
@@ -6,7 +6,7 @@ use crate::host::files;
 use std::fs::File;
 use std::path::Path;
 
-/// Writes the page of `--html`, and says where it is unless JSON is printed.
+/// Writes the page of `--html`, and prints its path unless JSON is printed.
 pub(crate) fn page(path: &Path, page: &str, json: bool) -> Result<()> {
     let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
     files::write_output(&whole, page.as_bytes())?;
@@ -16,7 +16,7 @@ pub(crate) fn page(path: &Path, page: &str, json: bool) -> Result<()> {
     }
 }
 
-/// A page takes the place of an earlier page, and of nothing else: a measurement may be the only one of its kind.
+/// Refuses to overwrite anything but an earlier page: a measurement may be the only copy.
 pub(crate) fn refuse_to_overwrite(path: &Path) -> Result<()> {
     use std::io::Read;
     const BEGINNING_BYTES: u64 = 4096;

@@ -1,4 +1,4 @@
-//! Where runs put things, as flags, and how a run and its case are named.
+//! Flags for the locations of a run's files, and names of a run and its case.
 
 use crate::error::{Context, Result};
 use crate::host::paths::settled;
@@ -28,7 +28,7 @@ impl PlaceArgs {
     /// The places, absolute.
     ///
     /// # Errors
-    /// When the working folder is gone, or the state folder's path leads nowhere.
+    /// If the working directory is gone, or the state folder's path cannot be resolved.
     pub fn places(&self) -> Result<Places> {
         let results = std::path::absolute(&self.results).or_user(|| "find the folder for results".to_owned())?;
         Ok(Places { results, state: self.state.state()?, guest: None })
@@ -39,14 +39,14 @@ impl StateArgs {
     /// The folder, absolute.
     ///
     /// # Errors
-    /// When its path leads nowhere.
+    /// If its path cannot be resolved.
     pub fn state(&self) -> Result<PathBuf> {
         settled(&self.state.clone().map_or_else(default_state, Ok)?)
     }
 }
 
-/// `FOLDER` or `FOLDER:CASE`; `None` where there is no such path. A case's name may hold a colon, and so may a folder's: the
-/// longest folder that is there wins.
+/// Splits `FOLDER` or `FOLDER:CASE`; `None` if there is no such path. Names of cases and folders may contain colons:
+/// the longest existing folder wins.
 pub(super) fn folder_and_case(text: &str) -> Option<(&str, Option<&str>)> {
     if Path::new(text).exists() {
         return Some((text, None));

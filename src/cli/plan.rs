@@ -1,4 +1,4 @@
-//! `pgstrata plan`: checks a plan and shows what it will do, before anything is built.
+//! `pgstrata plan`: checks a plan and shows what it will do, without building anything.
 
 mod design;
 pub(super) mod guests;
@@ -66,7 +66,7 @@ pub struct Args {
 /// Checks and prints.
 ///
 /// # Errors
-/// Plan file's mistakes; standard output that cannot be written; when all is printed, sizes that don't fit.
+/// Mistakes in the plan file; standard output that cannot be written; after all is printed, sizes that don't fit.
 pub fn run(args: &Args) -> Result<u8> {
     if args.example {
         out::bytes(plan::example(&super::catalogue()).as_bytes())?;
@@ -94,15 +94,15 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// A plan as it stands on this machine.
+/// A plan as found on this machine.
 pub struct Read {
     pub plan: Plan,
     pub checked: Checked,
-    /// What it has built, and which of that is there.
+    /// Builds of the plan, and those that exist.
     pub builds: Vec<BuildLine>,
 }
 
-/// What this machine lacks for a build, for each of its cases.
+/// Missing requirements of a build, for each of its cases.
 fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
     let of_case = |case: &String| {
         let lack =
@@ -112,11 +112,11 @@ fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
     build.cases.iter().flat_map(of_case)
 }
 
-/// Reads a plan for this program, with short windows where it is to be a quick run, and has server and kernel check it;
-/// its mistakes are coloured where standard error takes it.
+/// Parses a plan for this program, as a quick run if requested, and has server and kernel check it; its mistakes are
+/// colored if standard error supports it.
 ///
 /// # Errors
-/// Plan file's mistakes, and what server or kernel refuse of it.
+/// Mistakes in the plan file, and what server or kernel refuse.
 pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Result<Read> {
     let mut plan = parsed(file)?;
     if let Some(guest) = guest {
@@ -136,10 +136,10 @@ pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Res
     Ok(Read { plan, checked, builds })
 }
 
-/// Reads a plan file, or the shipped plan of that name; asks neither server nor kernel.
+/// Parses a plan file, or the shipped plan of that name; queries neither server nor kernel.
 ///
 /// # Errors
-/// Plan file's mistakes.
+/// Mistakes in the plan file.
 pub fn parsed(file: &Path) -> Result<Plan> {
     match super::plans::named(file)? {
         Some(plan) => Ok(plan),
@@ -151,11 +151,11 @@ fn paint() -> Paint {
     if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain }
 }
 
-/// Has server and kernel check a plan. What a server refuses of a shipped plan is no mistake in it: the server is too old
-/// for it, or was built without it, and the cases that want it cannot run here.
+/// Has server and kernel check a plan. A shipped plan that a server refuses is not wrong: the server is too old, or was
+/// built without a feature, and the cases that need it cannot run here.
 ///
 /// # Errors
-/// What they refuse of it.
+/// Values that they refuse.
 pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
     let checked = check(&Host::this(), plan, guest)?;
     let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);
@@ -168,7 +168,7 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked
     Err(pointed::refused(plan, file, &mistakes, paint()))
 }
 
-/// What the server refuses, for each case that wants it.
+/// Settings that the server refuses, for each case that needs them.
 fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
     let wants = |case: &CaseSpec, spot: &Spot| {
         let settings = case.postgres.as_ref().map(|postgres| &postgres.settings);
@@ -188,28 +188,28 @@ fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
     checked.refusals.iter().flat_map(unmet).collect()
 }
 
-/// Everything about a plan, for programs.
+/// JSON document of a plan.
 #[derive(Serialize)]
 struct PlanDocument<'a> {
     name: &'a str,
     sha256: &'a str,
     seed: u64,
-    /// The most, where they are adaptive.
+    /// The maximum if adaptive.
     blocks: u32,
-    /// Blocks before the first look; `null` where their number is fixed.
+    /// Blocks before the first look; `null` for a fixed number.
     at_least: Option<u32>,
     trials: usize,
     baseline: &'a BTreeMap<String, String>,
-    /// How the run finds out what a power cut would cost; `null`: not at all.
+    /// Method to determine the cost of a power cut; `null`: not determined.
     durability: Option<DurabilityCheck>,
     cases: &'a [CaseSpec],
-    /// In the order of execution.
+    /// In order of execution.
     order: &'a [TrialKey],
-    /// The servers that will run, as they were found here.
+    /// Servers to be used, as found here.
     servers: &'a [ServerLine],
-    /// The servers that are built from source.
+    /// Servers that are built from source.
     builds: &'a [BuildLine],
-    /// What neither server nor kernel could be asked about.
+    /// Options that neither server nor kernel could check.
     unchecked: &'a [String],
     forecast: &'a Forecast,
 }
@@ -272,7 +272,7 @@ fn shown(plan: &Plan, checked: &Checked, builds: &[BuildLine], forecast: &Foreca
     text
 }
 
-/// What the run does to find out what a power cut would cost.
+/// The run's method to determine the cost of a power cut.
 fn power_cuts_shown(plan: &Plan) -> String {
     let Some(check) = plan.durability else { return String::new() };
     let stacks = count(by_stack_and_server(&plan.cases).len(), "stack");
@@ -280,11 +280,11 @@ fn power_cuts_shown(plan: &Plan) -> String {
     wrapped("Power cuts: ", &format!("{stacks} recorded and judged before the first trial, about {time}"))
 }
 
-/// What adaptive blocks compare.
+/// Scope of comparisons with adaptive blocks.
 const INSIDE_A_CLASS: &str = "cases are compared only within their durability class, which is known once they ran: a case \
                               alone in its class gets no further trials after the first look";
 
-/// The servers that will run, and what could not be checked.
+/// Servers to be used, and what could not be checked.
 fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
     let mut text = String::new();
     for ServerLine { asked, version, bin } in &checked.servers {
@@ -305,7 +305,7 @@ fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
     text
 }
 
-/// Says which server a run takes, where the plan left it open.
+/// Reports which server a run uses, if the plan left it open.
 pub fn remark_servers(checked: &Checked) {
     for server in checked.servers.iter().filter(|server| server.asked == "auto") {
         out::remark(&format!("PostgreSQL {} in {}", check::short(&server.version), server.bin.display()));
@@ -322,9 +322,9 @@ fn cases_table(plan: &Plan) -> TextTable {
     table
 }
 
-/// Equal things once, in the order in which they come, each with the numbers of its cases.
+/// Equal items once, in order, each with the numbers of its cases.
 fn with_numbers<'p, T: Debug>(all: impl Iterator<Item = (&'p T, usize)>) -> Vec<(&'p T, String)> {
-    // By their text: comparing each with all others takes seconds for thousands.
+    // Compared by text: comparing each with all others takes seconds for thousands.
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut found: Vec<(&T, String)> = Vec::new();
     for (one, number) in all {
@@ -337,7 +337,7 @@ fn with_numbers<'p, T: Debug>(all: impl Iterator<Item = (&'p T, usize)>) -> Vec<
     found
 }
 
-/// The knobs of the machine, each set of them once with the numbers of its cases.
+/// Kernel knobs of the machine, each set once with the numbers of its cases.
 fn machines_shown(plan: &Plan) -> String {
     let machines = plan.cases.iter().map(|case| &case.machine).zip(1..).filter(|(machine, _)| !machine.0.is_empty());
     let mut text = String::new();
@@ -349,7 +349,7 @@ fn machines_shown(plan: &Plan) -> String {
     text
 }
 
-/// Every stack that a case stands on, drawn from the database down, with the numbers of its cases.
+/// All stacks of the cases, drawn from the database down, with the numbers of their cases.
 fn stacks_shown(plan: &Plan) -> String {
     let mut text = machines_shown(plan);
     for (stack, cases) in with_numbers(plan.cases.iter().map(|case| &case.stack).zip(1..)) {
@@ -358,7 +358,7 @@ fn stacks_shown(plan: &Plan) -> String {
         text.push_str(&wrapped(&format!("\nStack {}{only}{reused}, for ", stack.name), &cases));
         for line in drawing::drawing(stack) {
             let label = line.find(|c: char| c.is_alphanumeric()).unwrap_or(0);
-            // The blanks behind the ground's name are part of the drawing.
+            // The blanks after the ground's name are part of the drawing.
             let named = line[label..].replace("  ", "\u{a0}\u{a0}");
             text.push_str(&wrapped(&format!("  {}", &line[..label]), &named));
         }
@@ -412,7 +412,7 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
     text
 }
 
-/// What is missing, with the numbers of the cases that miss it, in the order of the forecast.
+/// Missing requirements with the numbers of their cases, in the order of the forecast.
 fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> Vec<(&'f str, &'f str, Vec<String>)> {
     let mut all: Vec<(&str, &str, Vec<String>)> = Vec::new();
     for unmet in &forecast.unmet {

@@ -50,11 +50,11 @@ enum What {
 /// Lists or prints.
 ///
 /// # Errors
-/// When there is no plan of that name, or standard output takes no more.
+/// If there is no plan of that name, or standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     if let Some(What::Show { name }) = &args.what {
         let found = shipped::find(name).ok_or_else(|| unknown(name))?;
-        // As Markdown shows code.
+        // Indented, as a Markdown code block.
         let lines =
             found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
         let plan: String = lines.collect();
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// Checks the plan of this name, if there is one and no file has it.
+/// Parses the shipped plan of this name, if there is one and no file has that name.
 ///
 /// # Errors
 /// As for a plan file.
@@ -82,12 +82,12 @@ pub fn named(name: &Path) -> Result<Option<Plan>> {
     meant_by(name).map(|found| parsed(&found)).transpose()
 }
 
-/// A folder of that name, such as one with the plan's results, is no plan.
+/// The shipped plan of this name. A folder of that name, such as one with the plan's results, is not a plan.
 fn meant_by(name: &Path) -> Option<Shipped> {
     name.to_str().filter(|_| !name.exists() || name.is_dir()).and_then(shipped::find)
 }
 
-/// Says that there are shipped plans, where what cannot be read may have been meant as the name of one.
+/// Adds a hint about shipped plans if an unreadable path may be meant as the name of one.
 pub fn hinted(error: Error, name: &Path) -> Error {
     let bare = name.to_str().filter(|text| !text.contains(['/', '.']) && !name.exists());
     match bare {
@@ -118,7 +118,7 @@ struct Line {
     quick: Extent,
 }
 
-/// How much it is. The time is that of the trials, without writing images.
+/// Extent of a plan. The time is that of the trials, without writing images.
 #[derive(Serialize)]
 struct Extent {
     cases: usize,

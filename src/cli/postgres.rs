@@ -1,4 +1,4 @@
-//! `pgstrata postgres`: the PostgreSQL builds that plans ask for.
+//! `pgstrata postgres`: PostgreSQL builds that plans need.
 
 use super::built;
 use super::out;

@@ -1,10 +1,10 @@
-//! What a plan shows of images and drives that it prepares once, before anything is measured on them.
+//! Output of `plan` about images and drives that are prepared once before the measurements.
 
 use crate::cli::out::wrapped;
 use crate::plan::forecast::{DriveLine, Forecast};
 use crate::units::{Bytes, Micros, count};
 
-/// A paragraph for each: what is written, and how long that takes.
+/// One paragraph each: what is written, and how long that takes.
 pub fn shown(forecast: &Forecast) -> String {
     images(forecast) + &drives(&forecast.drives)
 }
@@ -30,7 +30,7 @@ fn drives(lines: &[DriveLine]) -> String {
     lines.iter().map(|line| wrapped("  ", &shown(line))).collect()
 }
 
-/// A drive, what is written to it and how long that takes, in one line.
+/// One line on a drive: what is written to it, and how long that takes.
 pub fn drive(line: &DriveLine) -> String {
     let DriveLine { drive, least_rounds, most_rounds, round_us, .. } = line;
     let fill = match (line.written_bytes, line.fill_us) {

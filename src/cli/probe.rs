@@ -1,4 +1,4 @@
-//! `pgstrata probe`: how fast, how steady and how believable is a synced write in a folder.
+//! `pgstrata probe`: speed, steadiness and credibility of synced writes in a folder.
 
 use super::out;
 use crate::analyse;
@@ -19,7 +19,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Major version that the recommendation is for where no server is installed.
+/// Major version for the recommendation if no server is installed.
 const NEWEST_SERVER: u32 = 18;
 
 /// Measure how fast, consistent and plausible synced writes are in a folder
@@ -149,21 +149,21 @@ fn wal_block(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Said at the first interrupt, and at the second.
+/// Messages at the first and the second interrupt.
 const ASKED: &[u8] = b"\rinterrupted: removing the files; interrupt again to exit immediately\n";
 const LEFT: &[u8] = b"\rexited immediately: remove any folder pgstrata-probe-... left in DIR with rm -r\n";
 
-/// Listens for whoever wants to stop; to be asked for once in a program.
+/// Installs the handler for Ctrl-C; call once per process.
 pub(super) fn interrupt() -> Result<Interrupt> {
     Interrupt::listen_saying(ASKED, LEFT)
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 struct ProbeDocument<'a> {
     record: &'a ProbeRecord,
     findings: &'a ProbeFindings,
-    /// What `--require` asked for, and what came of it.
+    /// Outcome of each `--require`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requirements: Vec<RequirementFinding>,
 }
@@ -171,7 +171,7 @@ struct ProbeDocument<'a> {
 /// Probes and prints.
 ///
 /// # Errors
-/// When the folder cannot be probed; interrupted.
+/// If the folder cannot be probed; on Ctrl-C.
 pub fn run(args: &Args) -> Result<u8> {
     let host = Host::this();
     let interrupt = interrupt()?;
@@ -198,7 +198,7 @@ pub fn run(args: &Args) -> Result<u8> {
         free_over_files: probe::FREE_OVER_FILES,
         seed: args.seed.unwrap_or_else(wall_us),
     };
-    // The one that a plan's `auto` takes, too.
+    // The one that a plan's `auto` uses too.
     let newest_installed = || install::find(&host, "auto").ok().map(|install| install.major);
     let server = args.server.or_else(newest_installed).unwrap_or(NEWEST_SERVER);
     let progress = ProbeProgress::new(args.seconds);
@@ -230,7 +230,7 @@ pub fn run(args: &Args) -> Result<u8> {
     })
 }
 
-/// A bar on standard error, where that is a terminal.
+/// A progress bar on standard error, if that is a terminal.
 pub(super) struct ProbeProgress {
     pub(super) bar: ProgressBar,
     begun: crate::host::time::Instant,
@@ -242,7 +242,7 @@ impl ProbeProgress {
             true => ProgressBar::new(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
             false => ProgressBar::hidden(),
         };
-        // The template is a constant; were it wrong, the default style would be shown.
+        // The template is a constant; if it were wrong, the default style would be used.
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
             bar.set_style(style);
         }

@@ -1,4 +1,4 @@
-//! What a person sees while a run goes on: a line with the time left, or events as JSON, or plain lines.
+//! Progress output of a run: a line with the time left, JSON events, or plain lines.
 
 use super::estimate::{Estimate, rounded};
 use super::out;
@@ -11,35 +11,36 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The line that is drawn for a terminal that does not say how wide it is.
+/// Width of the line on a terminal that does not report its own.
 const USUAL_COLUMNS: usize = 80;
-/// Columns of a case's name in a line that stays, where there is room.
+/// Columns for a case's name in a lasting line, if there is room.
 const NAME_COLUMNS: usize = 52;
-/// What such a line has beside the name.
+/// Columns for the rest of such a line.
 const BESIDE_NAME: usize = 32;
-/// A name that would be shorter is left out.
+/// Minimum width of a name; a shorter one is left out.
 const LEAST_NAME: usize = 8;
-/// How often the line is drawn anew, so that the time left goes on while nothing happens.
+/// Interval at which the line is redrawn, so that the time left advances without events.
 const REDRAWN: Duration = Duration::from_secs(1);
 
-/// Shows events as they come.
+/// Displays events as they arrive.
 pub struct Progress {
     json: bool,
     bar: Option<ProgressBar>,
     now: Arc<Mutex<Now>>,
 }
 
-/// What the line says.
+/// Content of the line.
 #[derive(Default)]
 struct Now {
     estimate: Estimate,
-    /// Rate and latency of the last second, and what is going on.
+    /// Rate and latency of the last second, and the current activity.
     figures: String,
     doing: String,
 }
 
 impl Progress {
-    /// `json`: one event a line on standard output. Else a line on a terminal that the next replaces, plain lines elsewhere.
+    /// `json`: one event per line on standard output. Otherwise a line that is replaced on a terminal, plain lines
+    /// elsewhere.
     pub fn new(json: bool, terminal: bool) -> Progress {
         let now: Arc<Mutex<Now>> = Arc::default();
         let bar = (!json && terminal).then(|| {
@@ -48,10 +49,10 @@ impl Progress {
             let line = move |_: &ProgressState, out: &mut dyn Write| {
                 let columns = out::stderr_columns().unwrap_or(USUAL_COLUMNS);
                 let line = lock(&shown).line(columns, wall_us());
-                // It writes into memory.
+                // Writing to a string cannot fail.
                 out.write_str(&line).unwrap_or_default();
             };
-            // The template is a constant; were it wrong, the default style would be shown.
+            // The template is a constant; if it were wrong, the default style would be used.
             if let Ok(style) = ProgressStyle::with_template("{line}") {
                 bar.set_style(style.with_key("line", line));
             }
@@ -61,11 +62,10 @@ impl Progress {
         Progress { json, bar, now }
     }
 
-    /// Shows one event.
     pub fn show(&self, event: &Stamped) {
         if self.json {
             if let Ok(line) = serde_json::to_string(event) {
-                // A standard output that takes no more does not end the run.
+                // A standard output that cannot be written does not end the run.
                 drop(out::line(&line));
             }
             return;
@@ -80,7 +80,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -93,7 +93,7 @@ fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
 }
 
 impl Now {
-    /// Takes an event in. Returns the time left for a plain line; empty but where a trial has ended.
+    /// Handles an event. Returns the time left for a plain line; empty unless a trial has ended.
     fn note(&mut self, event: &Stamped) -> String {
         self.estimate.note(event);
         match &event.what {
@@ -135,13 +135,13 @@ impl Now {
         String::new()
     }
 
-    /// `12 min left (14:32)`: with the time of day at which it ends.
+    /// `12 min left (14:32)`, with the estimated time of day of the end.
     fn left(&self, now_us: u64) -> Option<String> {
         let left_us = self.estimate.left_us(now_us)?;
         Some(format!("{} left ({})", rounded(left_us), time_of_day(now_us.saturating_add(left_us), now_us)))
     }
 
-    /// The line, in so many columns: time left and rate first, and the case's name in what is left.
+    /// The line for this width: time left and rate first, then the case's name in the remaining space.
     fn line(&self, columns: usize, now_us: u64) -> String {
         let estimate = &self.estimate;
         if estimate.trials == 0 {
@@ -162,7 +162,7 @@ impl Now {
         format!("{line}  {}", shortened(&name, rest))
     }
 
-    /// What is going on, with the time that has passed where nothing else tells it.
+    /// Current activity, with the elapsed time unless the figures show it.
     fn doing_for(&self, now_us: u64) -> String {
         let Some(current) = self.estimate.current.as_ref().filter(|current| current.step == Step::WarmUp) else {
             return self.doing.clone();
@@ -173,12 +173,12 @@ impl Now {
     }
 }
 
-/// ", about 12 min"; empty where nothing is expected.
+/// ", about 12 min"; empty without an estimate.
 fn about(expected_us: u64) -> String {
     if expected_us == 0 { String::new() } else { format!(", about {}", rounded(expected_us)) }
 }
 
-/// What repeats of disturbed trials may add to an estimate.
+/// Time that repeats of disturbed trials may add to an estimate.
 fn repeats(most: u32) -> String {
     if most == 0 { String::new() } else { format!(", plus up to {} of disturbed trials", count(most, "repeat")) }
 }
@@ -199,7 +199,7 @@ pub fn named(trial: &TrialKey) -> String {
     format!("{} #{}", trial.case, trial.trial)
 }
 
-/// A text in so many columns: what is too much goes from its middle.
+/// A text shortened to so many columns by cutting its middle.
 fn shortened(text: &str, columns: usize) -> String {
     let length = text.chars().count();
     if length <= columns || columns < 3 {
@@ -210,7 +210,7 @@ fn shortened(text: &str, columns: usize) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
 }
 
-/// The line of an event that stays on the screen; on a terminal, no wider than it.
+/// The lasting line of an event; on a terminal, no wider than that.
 fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
     Some(match event {
         Event::RunStarted { trials, expected_us, most_repeats, .. } => {
@@ -245,12 +245,12 @@ fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
             format!("  {}  {how}: {}", in_column(trial, columns), out::harmless_lines(reason))
         }
         Event::Warning { message } => format!("warning: {}", out::harmless(message)),
-        // The signal's handler has said the interrupt, at once.
+        // The signal handler has already reported the interrupt.
         _ => return None,
     })
 }
 
-/// A trial in a column that all of them share.
+/// A trial's name, padded to a common column.
 fn in_column(trial: &TrialKey, columns: Option<usize>) -> String {
     let width =
         columns.map_or(NAME_COLUMNS, |columns| columns.saturating_sub(BESIDE_NAME).clamp(LEAST_NAME, NAME_COLUMNS));
@@ -270,7 +270,7 @@ mod tests {
         TrialKey { case: CASE.into(), trial: 1 }
     }
 
-    /// In the third second of a trial, of sixteen that were expected to take 45 s.
+    /// State in the third second of a trial, of sixteen with an estimate of 45 s each.
     fn now() -> Now {
         let mut now = Now::default();
         let cases = BTreeMap::from([(CASE.to_owned(), CaseLeft { trials: 16, expected_us: 45 * S })]);

@@ -1,4 +1,4 @@
-//! `pgstrata pull`: pulling the plug of a machine or a drive, and looking for every acknowledged commit afterwards.
+//! `pgstrata pull`: cuts the power of a machine or a drive by hand, and checks every acknowledged commit afterwards.
 
 use super::out::{self, harmless, harmless_lines};
 use super::places::PlaceArgs;
@@ -52,7 +52,7 @@ pub struct Args {
 /// Commits, or judges and commits.
 ///
 /// # Errors
-/// What the machine lacks; nothing to judge; a witness that cannot be reached.
+/// Missing requirements; nothing to judge; a witness that cannot be reached.
 pub fn run(args: &Args) -> Result<u8> {
     let interrupt = Interrupt::listen()?;
     let (host, places) = (Host::this().heeding(&interrupt), args.places.places()?);
@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
 }
 
-/// Each pull, and what all of them allow.
+/// List of the pulls, and the conclusion from all of them.
 fn summary(record: &PullRecord) -> String {
     let mut text = String::new();
     for round in &record.rounds {
@@ -123,7 +123,7 @@ fn summary(record: &PullRecord) -> String {
     text.trim_end().to_owned()
 }
 
-/// Upper 95 % limit of a share of which 0 of n were seen (Clopper and Pearson, Biometrika 26, 1934; one-sided).
+/// Upper 95 % limit of a share when 0 of n were observed (Clopper and Pearson, Biometrika 26, 1934; one-sided).
 fn upper_limit(pulls: usize) -> f64 {
     1.0 - 0.05_f64.powf(1.0 / pulls as f64)
 }

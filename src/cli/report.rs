@@ -1,4 +1,4 @@
-//! `pgstrata report`: computes the findings of a run folder again and renders them.
+//! `pgstrata report`: recomputes the findings of a run folder and renders them.
 
 use super::out;
 use crate::analyse;
@@ -44,7 +44,7 @@ pub struct Args {
 /// Renders.
 ///
 /// # Errors
-/// When the folder is not a run folder, is damaged, or a file cannot be written.
+/// If the folder is not a run folder, is damaged, or a file cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     if ImportFolder::is_one(&args.folder) {
         return Err(Error::user(format!("{} is an import, and imports have no report", args.folder.display()))
@@ -75,7 +75,7 @@ fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
     out::line(&format!("\nreport      {}", path.display()))
 }
 
-/// Writes what a run folder has of an analysis, the page and the table of trials, and returns where the page is.
+/// Writes the analysis into a run folder, the page and the table of trials; returns the path of the page.
 ///
 /// # Errors
 /// With the path.
@@ -90,7 +90,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).or_user(|| format!("find {}", path.display()))
 }
 
-/// The form that a file's name asks for.
+/// Format implied by a file name.
 fn format_of(path: &Path) -> Result<&'static str> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     report::ALL.iter().map(|renderer| renderer.extension()).find(|name| *name == extension).ok_or_else(|| {
@@ -109,7 +109,7 @@ fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a report to a file, whole or not at all.
+/// Writes a report to a file, atomically.
 ///
 /// # Errors
 /// With the path.
@@ -117,10 +117,10 @@ fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
     files::write_output(&absolute(path)?, &render(findings, format)?)
 }
 
-/// Prints what fits a screen: the answer first.
+/// Prints the first screen, with the answer first.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub fn print_first_screen(findings: &Findings, folder: &Path) -> Result<()> {
     out::fitted(|| report::terminal::first_screen(findings, folder))
 }

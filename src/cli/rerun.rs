@@ -1,4 +1,5 @@
-//! `pgstrata check --rerun-baseline`: the cases of two runs measured again, interleaved in one run, and that run checked.
+//! `pgstrata check --rerun-baseline`: measures the cases of two runs again, interleaved in one run, and checks that
+//! run.
 
 use crate::analyse::compare::from_run;
 use crate::analyse::compare::from_run::RunSource;
@@ -20,7 +21,7 @@ use crate::run::session::Places;
 use crate::store::folder::RunFolder;
 use std::path::PathBuf;
 
-/// Two sides of the same name, with the ids of their cases that are measured again.
+/// Two sides of the same name, with the ids of the cases to measure again.
 struct Pair<'a> {
     baseline: &'a Side,
     run: &'a Side,
@@ -30,16 +31,16 @@ struct Pair<'a> {
 /// Cases that are not measured again.
 #[derive(Default)]
 struct LeftOut {
-    /// The same in both runs: the baseline's, and the run's.
+    /// Identical in both runs: ids in the baseline and in the run.
     equal: Vec<(String, String)>,
-    /// In one of the two alone.
+    /// Present in only one of the two.
     alone: Vec<String>,
 }
 
-/// Measures and checks; the exit code where the run ended before its trials were measured.
+/// Measures and checks; returns only the exit code if the run ended before its trials were measured.
 ///
 /// # Errors
-/// When there is nothing to interleave, or it cannot be; as a run.
+/// If there is nothing to interleave, or it cannot be interleaved; as for a run.
 pub(super) fn check(
     run: &Read,
     baseline: &Read,
@@ -54,7 +55,7 @@ pub(super) fn check(
         ));
     }
     let plan = joined::join(half(baseline), half(run), &cases)?;
-    // Run folders may come from somebody else, and what they ask for is built as root.
+    // Run folders may come from others, and the stacks in them are built as root.
     forecast::recheck(&plan.cases)?;
     let folder = match measure(plan, places, yes)? {
         Ok(folder) => folder,
@@ -99,7 +100,7 @@ fn cases<'r>(read: &'r Read, ids: &[String]) -> Vec<&'r CaseSpec> {
     read.source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect()
 }
 
-/// Sides of the same name, their cases as pairs, and what has no partner or differs in nothing.
+/// Sides of the same name with their cases as pairs, cases without a partner, and identical cases.
 fn paired<'a>(run: &'a Read, baseline: &'a Read) -> (Vec<Pair<'a>>, Vec<(&'a CaseSpec, &'a CaseSpec)>, LeftOut) {
     let (mut pairs, mut all, mut left_out) = (Vec::new(), Vec::new(), LeftOut::default());
     let are = |side: &Side, reference: &Side| limits::are_partners(&run.sides, side, &baseline.sides, reference);
@@ -120,7 +121,7 @@ fn paired<'a>(run: &'a Read, baseline: &'a Read) -> (Vec<Pair<'a>>, Vec<(&'a Cas
     (pairs, all, left_out)
 }
 
-/// The stored runs compared, without the cases that are identical in both.
+/// Comparison of the stored runs, without the cases that are identical in both.
 fn before(run: &Read, baseline: &Read, left_out: &LeftOut, limits: &[Limit]) -> LimitFindings {
     let rest = |read: &Read, equal: &[String]| {
         let of = |(side, ids): (&Side, &Vec<String>)| {
@@ -134,13 +135,13 @@ fn before(run: &Read, baseline: &Read, left_out: &LeftOut, limits: &[Limit]) -> 
     limits::check(Checked { sides: &new, ..run.checked() }, Checked { sides: &old, ..baseline.checked() }, limits)
 }
 
-/// These cases under the name of a side that they may not have by themselves.
+/// These cases under the name of another side.
 fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
     let cases: Vec<&CaseSpec> = source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect();
     from_run::side(named.argument, named.name.clone(), named.name.clone(), source, &cases)
 }
 
-/// The sides of one half of the run that has both, and its trials planned and measured.
+/// The sides of one half of the joint run, and its trials planned and measured.
 fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32, u32)) {
     let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
     let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
@@ -150,7 +151,7 @@ fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32,
     (sides, (count(planned), count(measured)))
 }
 
-/// Runs the plan, or what an earlier call has left of it: its run folder, or the exit code of a run that stopped.
+/// Runs the plan, or the rest of an earlier call; returns the run folder, or the exit code of a run that stopped.
 fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match blocks::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
@@ -158,7 +159,7 @@ fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>
         None => Task::Joined(Box::new(plan)),
     };
     let follower = Follower::new(false);
-    // What is printed is the check alone.
+    // Only the check is printed.
     let watched = Watched { json: false, yes, follower: &follower };
     let ending = run::measured(&Host::this(), task, Continuing::default(), places, watched)?;
     run::written(&ending.folder, &load::findings(&ending.folder)?)?;
@@ -173,18 +174,18 @@ fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>
     Ok(Ok(ending.folder))
 }
 
-/// Whether every trial that it is to have has a result.
+/// True if every trial due has a result.
 fn is_complete(folder: &RunFolder) -> Result<bool> {
     Ok(guest_run::counted(folder)?.1 == 0 && !folder.is_live())
 }
 
-/// A run with the sides that were asked for.
+/// A run with the requested sides.
 pub(crate) struct Read {
     pub label: String,
     pub source: RunSource,
     pub sides: Vec<Side>,
     pub wall_us: Option<u64>,
-    /// The plan in its folder.
+    /// The plan stored in its folder.
     pub plan: String,
     /// Ids of the cases of each side.
     pub ids: Vec<Vec<String>>,

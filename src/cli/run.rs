@@ -1,4 +1,4 @@
-//! `pgstrata run`: executes a plan, or goes on with a run that stopped.
+//! `pgstrata run`: executes a plan, or resumes a run.
 
 use super::blocks::{self, BlocksArg};
 use super::built;
@@ -158,7 +158,7 @@ fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     conclude(&ending, args.json)
 }
 
-/// How a run is shown, and what it may overwrite without asking.
+/// Display of a run, and permission to overwrite without asking.
 #[derive(Clone, Copy)]
 pub(super) struct Watched<'a> {
     pub json: bool,
@@ -166,7 +166,7 @@ pub(super) struct Watched<'a> {
     pub follower: &'a Follower,
 }
 
-/// Runs it with consent and progress, up to the end of its sitting.
+/// Runs it with consent and progress, up to the end of the session.
 pub(super) fn measured(
     host: &Host,
     task: Task,
@@ -200,8 +200,8 @@ fn continuing(args: &Args) -> Result<Continuing> {
     Ok(Continuing { blocks: args.blocks.and_then(BlocksArg::total), died, crashed })
 }
 
-/// The guests that the run goes through, the one of the next trial first, and the disks that they need; none where it runs
-/// here.
+/// Suites of the run's guests, that of the next trial first, and the disks that they need; empty if it runs on the
+/// host.
 fn guest_suites(args: &Args) -> Result<(Vec<Suite>, Vec<GuestDisk>)> {
     let (Some(cases), false) = (planned_cases(args)?, args.inside.is_some()) else {
         return Ok((Vec::new(), Vec::new()));
@@ -241,7 +241,7 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
     Ok(suites)
 }
 
-/// The cases of the plan or run in the order in which they are due.
+/// Cases of the plan or run in the order in which they are due.
 fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
     let (cases, order) = match (&args.plan, &args.resume) {
         (plan, Some(folder)) => {
@@ -295,7 +295,7 @@ fn in_guests(
 /// Prints the results of a run and how it ended, and writes its report.
 fn tell(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
     let findings = crate::analyse::load::findings(folder)?;
-    // The table first: writing the page may fail, on a full disk.
+    // The table first: writing the page may fail on a full disk.
     if !json {
         super::report::print_first_screen(&findings, folder)?;
         out::line(&format!("\n{}\nrun folder  {}", counts()?, folder.display()))?;
@@ -311,7 +311,7 @@ fn tell(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, inte
     }
 }
 
-/// Starts a run, and says when an earlier one has left something.
+/// Starts a run, and reports remains of earlier ones.
 fn start(
     host: &Host,
     plan: &Plan,
@@ -330,13 +330,13 @@ fn start(
     opening::start(host, plan, places, interrupt, watcher, judge)
 }
 
-/// What is to be run.
+/// Work to do.
 pub(super) enum Task {
     /// A plan from its beginning, and its file.
     Start(Box<Plan>, PathBuf),
-    /// A plan made of cases that ran before, which has no file.
+    /// A plan made of cases of earlier runs, without a file.
     Joined(Box<Plan>),
-    /// What is left of a run.
+    /// The rest of a run.
     Resume(Box<RunFolder>),
 }
 
@@ -366,8 +366,8 @@ impl Task {
         }
     }
 
-    /// Asks for whatever may be overwritten. Also those disks of a resumed run whose trials are stored: damaged ones are measured
-    /// again, disturbed ones repeated, and which these are is known later.
+    /// Asks for permission to overwrite, also for disks of a resumed run whose trials are stored: damaged ones are
+    /// measured again and disturbed ones repeated, and which these are is only known later.
     fn consent(&self, host: &Host, yes: bool) -> Result<()> {
         let done = match self {
             Task::Resume(stored) => drives::earlier(&stored.events()?),
@@ -376,7 +376,7 @@ impl Task {
         consent(host, self.cases(), &done, yes)
     }
 
-    /// The same, once every PostgreSQL of it is built.
+    /// The same, after building every PostgreSQL of it.
     fn with_builds(self, host: &Host, interrupt: &Interrupt) -> Result<Task> {
         match self {
             Task::Resume(stored) => {
@@ -391,7 +391,7 @@ impl Task {
                 let unbuilt = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.bin == UNBUILT);
                 if plan.cases.iter().any(unbuilt) {
                     built::make(host, &mut plan.cases, interrupt)?;
-                    // Only now there is a server that can be asked about its settings.
+                    // Only now can a server check its settings.
                     super::plan::accepted(&plan, &file, None)?;
                 }
                 Ok(Task::Start(plan, file))
@@ -407,7 +407,7 @@ impl Task {
     }
 }
 
-/// The share of a run that begins.
+/// The share of a new run.
 fn share(blocks: Option<BlocksArg>) -> Result<Option<Share>> {
     if let Some(total) = blocks.and_then(BlocksArg::total) {
         return Err(Error::user(format!("--blocks {total} extends a run, and no run is named"))
@@ -416,7 +416,7 @@ fn share(blocks: Option<BlocksArg>) -> Result<Option<Share>> {
     Ok(blocks.map(BlocksArg::share).transpose()?.flatten())
 }
 
-/// Refuses to go on with a merged run, to give a share more blocks, and to go on with another share.
+/// Refuses to resume a merged run, to extend a share, and to resume with another share.
 fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
     let (folder, record) = (stored.path().display(), stored.record());
     if !record.merged.is_empty() {
@@ -439,13 +439,13 @@ fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
     }
 }
 
-/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks. `done` are the drives that
-/// the run has preconditioned before.
+/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks. `done` are the
+/// drives that the run has already preconditioned.
 fn consent(host: &Host, cases: &[CaseSpec], done: &[DriveRecord], yes: bool) -> Result<()> {
     let disks = cases.iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {
-        // A disk that cannot be shown now must not be overwritten unseen when it turns up later in the run.
+        // A disk that cannot be shown now must not be overwritten unseen if it appears later in the run.
         let contents = disk::contents(host, &spec.options)
             .map_err(|e| e.while_doing("show the disk that the plan marks `overwrite = true`"))?;
         let Some(contents) = contents else { continue };
@@ -470,7 +470,7 @@ fn consent(host: &Host, cases: &[CaseSpec], done: &[DriveRecord], yes: bool) -> 
     if answer.trim() == "yes" { Ok(()) } else { Err(Error::user("no disk was touched: the answer was not yes")) }
 }
 
-/// The disks that are preconditioned, each with what that takes.
+/// Disks to be preconditioned, each with the amount and time.
 fn preconditioned(host: &Host, cases: &[CaseSpec], done: &[DriveRecord]) -> Result<Vec<String>> {
     let lines = drives::lines(host, cases.iter().map(|case| &case.stack))?;
     let shown = |line: &DriveLine| match done.iter().any(|known| known.key == line.drive) {
@@ -497,10 +497,10 @@ fn described(disk: &DiskContents) -> String {
     out::harmless(&line)
 }
 
-/// Refuses folders of runs where another tool's output is wanted.
+/// Refuses run folders as input where another tool's output is expected.
 ///
 /// # Errors
-/// With the commands that take one.
+/// With the commands that accept one.
 pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
     let Some(folder) = paths.iter().find(|path| RunFolder::is_one(path)) else { return Ok(()) };
     let folder = out::harmless(&shown(folder));
@@ -510,7 +510,7 @@ pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
 
 fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     if ending.handed_over.is_some() {
-        // Whoever called this in a guest boots the next one, and writes the report at the end.
+        // The host boots the next guest, and writes the report at the end.
         return Ok(0);
     }
     tell(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
@@ -524,7 +524,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
 }
 
-/// Writes what a run folder has of an analysis, and returns where the page is.
+/// Writes the analysis into a run folder; returns the path of the page.
 pub(super) fn written(folder: &Path, findings: &Findings) -> Result<PathBuf> {
     let report = super::report::write_in(folder, findings)?;
     if let Err(e) = session::give_to_person(folder) {

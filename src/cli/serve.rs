@@ -1,4 +1,4 @@
-//! `pgstrata serve`: the runs of a folder in a browser, read-only.
+//! `pgstrata serve`: shows the runs of a folder in a browser, read-only.
 
 mod fleet;
 mod runs;
@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where it listens unless told otherwise.
+/// Default address.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 8432;
 
@@ -68,7 +68,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Serves until the process is ended.
 ///
 /// # Errors
-/// When there is no such folder, or it cannot listen on the address.
+/// If there is no such folder, or the address is unavailable.
 pub fn run(args: &Args) -> Result<u8> {
     let results = Results::open(&args.results)?;
     let server = Server::listen(args.listen.unwrap_or(SocketAddr::new(LOOPBACK, PORT)), &args.names)?;
@@ -83,15 +83,15 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// What is served.
+/// The site to serve.
 struct Site {
     runs: Runs,
     folder: String,
-    /// Held while a report is computed: it takes all CPUs, and a run may be going on beside.
+    /// Held while a report is computed: it uses all CPUs, and a run may be active.
     computing: Mutex<()>,
 }
 
-/// Address of the list.
+/// Path of the list.
 const HOME: &str = "/";
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -124,7 +124,7 @@ impl Site {
         }
     }
 
-    /// A run that goes on has a page of its own; any other is its report.
+    /// An active run has its own page; any other shows its report.
     fn run(&self, name: &str) -> Result<Option<Response>> {
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
         let view = live_view(name, &status(&folder, wall_us())?);
@@ -140,7 +140,7 @@ impl Site {
         Ok(Some(Response::new("application/json", out::json_line(&view)?)))
     }
 
-    /// `report` is the page, `report.csv` and so on are the other forms.
+    /// `report` is the page, `report.csv` and so on are the other formats.
     fn report(&self, name: &str, file: &str) -> Result<Option<Response>> {
         let extension = match file.strip_prefix("report") {
             Some("") => "html",
@@ -165,7 +165,7 @@ impl Site {
         }))
     }
 
-    /// The hosts of one plan's runs; `by` and `plan` say how and of which.
+    /// The hosts of one plan's runs; `by` and `plan` in the query select grouping and plan.
     fn fleet(&self, request: &Request) -> Result<Option<Response>> {
         let by: Option<Vec<GroupBy>> = request.value("by").map_or(Some(fleet::USUAL.to_vec()), fleet::facts);
         let Some(by) = by else { return Ok(None) };
@@ -222,7 +222,7 @@ fn state_word(state: State) -> &'static str {
     }
 }
 
-/// A name as one part of an address or one value of a query.
+/// A name encoded as a path segment or a query value.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

@@ -1,4 +1,5 @@
-//! `pgstrata shelf`: published measurements that the program carries, with what their own figures support.
+//! `pgstrata shelf`: shows the published measurements in the program, and how far their own figures support the
+//! conclusions.
 
 use super::out;
 use crate::analyse;
@@ -48,7 +49,7 @@ enum Action {
     },
 }
 
-/// What `show --json` prints.
+/// Output of `show --json`.
 #[derive(Serialize)]
 struct Shown<'a> {
     findings: &'a ShelfFindings,
@@ -58,7 +59,7 @@ struct Shown<'a> {
 /// Lists or shows.
 ///
 /// # Errors
-/// When there is no publication of that name, or standard output takes no more.
+/// If there is no publication of that name, or standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     match &args.action {
         None => list(args.json)?,

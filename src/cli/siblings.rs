@@ -1,4 +1,4 @@
-//! `pgstrata compare --group-by`: machines beside each other, hosts being the units.
+//! `pgstrata compare --group-by`: compares machines, with hosts as the units.
 
 use super::out;
 use crate::analyse::fleet::{self, GroupBy};
@@ -27,7 +27,7 @@ fn fact(word: &str) -> Result<GroupBy, String> {
 }
 
 impl Grouping {
-    /// Compares the hosts of run folders, and prints; `None` where that is not asked for.
+    /// Compares the hosts of run folders, and prints; `None` if not requested.
     pub fn run(&self, folders: &[String], json: bool, html: Option<&Path>) -> Option<Result<u8>> {
         (!self.group_by.is_empty()).then(|| self.compare(folders, json, html))
     }

@@ -1,4 +1,4 @@
-//! `pgstrata status`: how far a run is, by the files of its folder alone.
+//! `pgstrata status`: progress of a run, from the files of its folder alone.
 
 use super::estimate::{Estimate, rounded};
 use super::out;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Widest line of warnings.
+/// Maximum width of warnings.
 const COLUMNS: usize = 80;
 
 /// Show the progress of a run: trials, time left, warnings
@@ -35,31 +35,31 @@ pub struct Args {
     json: bool,
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
     Running,
     Complete,
-    /// It went to its end, and some trials have no figures.
+    /// Ended, but some trials have no figures.
     Incomplete,
     Interrupted,
-    /// Nobody writes to it, and its end was not written.
+    /// No process writes to it, and its end was not recorded.
     Killed,
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     pub(super) run: String,
     pub(super) name: String,
     pub(super) state: State,
-    /// When the first sitting began, RFC 3339.
+    /// Start of the first session, RFC 3339.
     pub(super) started: String,
-    /// Which blocks of the plan it has, where they are spread over machines.
+    /// Its blocks of the plan, if they are spread over machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) blocks: Option<String>,
-    /// Whether it was merged from several runs.
+    /// True if it was merged from several runs.
     #[serde(skip)]
     pub(super) is_merged: bool,
     /// Hosts, kernels and servers of its trials, each once.
@@ -67,21 +67,21 @@ pub(super) struct Status {
     pub(super) places: Places,
     pub(super) trials: usize,
     pub(super) measured: usize,
-    /// Of the others: tried without figures, damaged.
+    /// Remaining trials: tried without figures, and damaged.
     pub(super) not_run: usize,
     pub(super) damaged: usize,
-    /// The trial that goes on, or was cut short, and what it is at.
+    /// The current or interrupted trial, and its step.
     pub(super) current: Option<CurrentTrial>,
-    /// While it runs: microseconds left, and when it will end, RFC 3339.
+    /// For an active run: microseconds left, and the estimated end, RFC 3339.
     pub(super) left_us: Option<u64>,
     pub(super) ends: Option<String>,
-    /// The trial that was measured last, and its operations a second.
+    /// The last measured trial, and its operations per second.
     pub(super) last: Option<LastTrial>,
-    /// Warnings of the last sitting.
+    /// Warnings of the last session.
     pub(super) warnings: Vec<String>,
 }
 
-/// Where trials ran.
+/// Hosts, kernels and servers of the trials.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) hosts: BTreeSet<String>,
@@ -93,7 +93,7 @@ pub(super) struct Places {
 pub(super) struct CurrentTrial {
     pub(super) trial: TrialKey,
     pub(super) step: String,
-    /// For how long, and how long it should take, microseconds.
+    /// Time in the step so far, and its expected duration, microseconds.
     pub(super) since_us: u64,
     pub(super) expected_us: Option<u64>,
 }
@@ -104,10 +104,10 @@ pub(super) struct LastTrial {
     pub(super) rate: Option<f64>,
 }
 
-/// Shows it.
+/// Prints the status.
 ///
 /// # Errors
-/// When the folder is not a run folder or cannot be read.
+/// If the folder is not a run folder or cannot be read.
 pub fn run(args: &Args) -> Result<u8> {
     let folder = RunFolder::open(&args.folder)?;
     let now_us = wall_us();
@@ -120,12 +120,12 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if matches!(status.state, State::Running | State::Complete) { 0 } else { EXIT_INCOMPLETE })
 }
 
-/// Where a run stands at a moment.
+/// Status of a run at a moment.
 ///
 /// # Errors
-/// When its events cannot be read.
+/// If its events cannot be read.
 pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
-    // Before the events: a run that ends meanwhile is then seen as running, and not as killed.
+    // Before the events: a run that ends meanwhile then counts as running, not as killed.
     let live = folder.is_live();
     let record = folder.record();
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
@@ -145,7 +145,7 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
             Err(_) => damaged += 1,
         }
     }
-    // While it runs, a trial may be stored an instant before its end is written.
+    // In an active run, a trial may be stored an instant before its end is recorded.
     let lost = RunFolder::lost_events(&events, stored.into_iter()).filter(|_| !live);
     let mut estimate = Estimate::default();
     events.iter().for_each(|event| estimate.note(event));
@@ -157,9 +157,9 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         Some(Event::Interrupted) => State::Interrupted,
         // No other guest was booted.
         Some(Event::HandedOver { .. }) => State::Killed,
-        // Fail-fast writes no end.
+        // Fail-fast records no end.
         _ if estimate.current.is_none() && estimate.ended > 0 => State::Incomplete,
-        // Nor is there one where the file was emptied.
+        // An emptied file has no end either.
         None if measured == due.len() => State::Complete,
         _ => State::Killed,
     };
@@ -195,7 +195,7 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     })
 }
 
-/// A sentence in lines of at most [`COLUMNS`], indented by two; those after the first by four.
+/// Folds a sentence into lines of at most [`COLUMNS`], indented by two; continuation lines by four.
 fn folded(sentence: &str) -> String {
     let mut lines = vec![String::from(" ")];
     for word in sentence.split(' ') {

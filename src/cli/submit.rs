@@ -1,4 +1,4 @@
-//! `pgstrata submit`: the shares of a plan handed in to Slurm, Kubernetes or hosts that ssh reaches; and again what is missing.
+//! `pgstrata submit`: submits the shares of a plan to Slurm, Kubernetes or ssh hosts, and resubmits missing ones.
 
 use super::blocks::run_folders;
 use super::engines::EngineArgs;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What makes a folder one of a submission.
+/// File that marks the folder of a submission.
 const SUBMISSION: &str = "submit.json";
 
 /// Submit a plan's blocks to Slurm, Kubernetes, or hosts reached by ssh
@@ -76,27 +76,27 @@ pub struct Args {
     arguments: Vec<String>,
 }
 
-/// What is told.
+/// Output of `submit --json`.
 #[derive(Debug, Serialize)]
 struct Told {
     folder: PathBuf,
     submission: Submission,
     shares: Vec<ShareState>,
-    /// Shares that the engine says wait or run.
+    /// Shares that wait or run according to the engine.
     queued: Vec<u32>,
     missing: Vec<u32>,
-    /// Why shares failed, by the engine's notes.
+    /// Reasons for failed shares, from the engine's log.
     failures: Vec<(u32, String)>,
-    /// What submits what is missing.
+    /// Command that submits the missing shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     submitted: bool,
-    /// What the engine's program printed.
+    /// Output of the engine's program.
     #[serde(skip_serializing_if = "Option::is_none")]
     said: Option<String>,
 }
 
-/// Writes, hands in, tells.
+/// Writes the folder, submits if requested, prints the status.
 ///
 /// # Errors
 /// See the exit codes in the help text.
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> Result<u8> {
         (None, None) => return Err(Error::user("name a plan, or a folder with --again")),
     };
     let is_only_asked = args.again.is_some() && !args.go && args.engine.given().is_none() && args.arguments.is_empty();
-    // Held until the end: what another one of us hands in meanwhile is not seen in any folder yet.
+    // Held until the end: shares that another process of ours is submitting have no folder yet.
     let _going = if is_only_asked { None } else { Some(alone(&folder)?) };
     let mut told = look(&host, folder, submission, engine, !is_only_asked)?;
     if let Some(end) = engine.starts_all(&told.submission).filter(|_| !is_only_asked && !told.queued.is_empty()) {
@@ -154,7 +154,7 @@ fn alone(folder: &Path) -> Result<fs::File> {
     Ok(opened)
 }
 
-/// Shares that would be started a second time.
+/// Error for shares that would be started a second time.
 fn still_there(told: &Told, engine: &dyn Engine, end: &Command) -> Error {
     let shares: Vec<String> = told.queued.iter().map(u32::to_string).collect();
     Error::host(format!(
@@ -165,7 +165,7 @@ fn still_there(told: &Told, engine: &dyn Engine, end: &Command) -> Error {
     .hint(format!("wait for them, or end them: {}", submit::shown(&told.folder, end)))
 }
 
-/// Hands it in. An engine that waits notes its tasks anew.
+/// Submits. An engine that waits for its tasks starts a new log of them.
 fn handed_in(host: &Host, engine: &dyn Engine, command: &Command, folder: &Path) -> Result<String> {
     let notes = engine.notes().filter(|_| engine.waits()).map(|name| folder.join(name));
     if let Some(notes) = &notes {
@@ -179,7 +179,7 @@ fn handed_in(host: &Host, engine: &dyn Engine, command: &Command, folder: &Path)
     }
 }
 
-/// A submission of its own, in a new folder.
+/// A new submission, in a new folder.
 fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static dyn Engine)> {
     let (engine, options) = args.engine.chosen()?;
     let mut plan = super::plan::parsed(path)?;
@@ -207,7 +207,7 @@ fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static dyn 
     // The last share is the first to have no block.
     plan.clone().keep_share(Share { part: submission.shares, of: submission.shares })?;
     let all: Vec<u32> = (1..=submission.shares).collect();
-    // What is refused is refused before a folder is made.
+    // Refuses before a folder is made.
     engine.job_file(&submission, &all, &plan.text)?;
     let folder = args.into.clone().unwrap_or_else(|| PathBuf::from(submission.job_name()));
     let folder = std::path::absolute(&folder).or_user(|| format!("find {}", folder.display()))?;
@@ -215,13 +215,13 @@ fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static dyn 
     Ok((folder, submission, engine))
 }
 
-/// Refuses a plan that runs elsewhere than on the machine of a task, or that needs a file which would stay here.
+/// Refuses a plan that does not run on the task's machine, or that needs local files.
 fn must_travel(plan: &Plan, path: &Path) -> Result<()> {
     if !guests::suites(&plan.cases)?.is_empty() {
         return Err(Error::user("blocks are spread over machines, and this plan runs in guests")
             .hint("remove `guest` from the plan"));
     }
-    // Read as if it stood elsewhere, a plan lacks the files that it names beside it, or names others.
+    // Parsed in another location, a plan lacks the files that it names by relative paths, or names others.
     let elsewhere = crate::plan::parse(&plan.text, PLAN, &super::catalogue());
     if !elsewhere.is_ok_and(|elsewhere| elsewhere.cases == plan.cases) {
         return Err(Error::user(format!(
@@ -259,7 +259,7 @@ fn prepare(folder: &Path, engine: &dyn Engine, plan: &str) -> Result<()> {
     Ok(())
 }
 
-/// An earlier submission, with what is to be another way now.
+/// An existing submission, with changed options applied.
 fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dyn Engine)> {
     let folder = std::path::absolute(folder).or_user(|| format!("find {}", folder.display()))?;
     let path = folder.join(SUBMISSION);
@@ -286,9 +286,10 @@ fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dy
     Ok((folder, submission, engine))
 }
 
-/// How far it is. An engine that cannot be asked what waits is an error where more is to be handed in.
+/// Progress of a submission. If the engine cannot list its queue, that is an error before submitting more.
 fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engine, writes: bool) -> Result<Told> {
-    // Before the folders: a share that ends in between is complete by its folder. Nothing of a first attempt waits yet.
+    // Before the folders: a share that ends in between is complete by its folder. A first attempt has nothing queued
+    // yet.
     let queued = if submission.attempt == 0 { Ok(Vec::new()) } else { engine.queued(host, &submission) };
     let results = folder.join(RESULTS);
     let folders = run_folders(&results).or_store(|| format!("read the folder {}", results.display()))?;
@@ -299,7 +300,7 @@ fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engin
             out::remark(&format!("what waits or runs is not known: {}", out::harmless_lines(&e.to_string())));
             Vec::new()
         }
-        // Shares that wait would be handed in twice.
+        // Waiting shares would be submitted twice.
         queued => queued?,
     };
     let is_open = |share: &&ShareState| matches!(share.state, State::Absent | State::Incomplete);
@@ -319,7 +320,7 @@ fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engin
     Ok(Told { folder, submission, shares, queued, missing, failures, command: None, submitted: false, said: None })
 }
 
-/// The engine's file for what is missing, and the record of this attempt.
+/// The engine's file for the missing shares, and the record of this attempt.
 fn write_job(told: &Told, engine: &dyn Engine) -> Result<()> {
     let path = told.folder.join(PLAN);
     let plan = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! `pgstrata witness`: keeps what another machine's PostgreSQL acknowledged while its plug is pulled.
+//! `pgstrata witness`: keeps acknowledgements of another machine's PostgreSQL while its power is cut.
 
 use super::out;
 use crate::cut::pull::answer;
@@ -24,10 +24,10 @@ pub struct Args {
     keep: PathBuf,
 }
 
-/// Answers until it is interrupted.
+/// Serves until interrupted.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// If the address is unavailable.
 pub fn run(args: &Args) -> Result<u8> {
     let folder = std::path::absolute(&args.keep).or_user(|| "find the folder to keep files in".to_owned())?;
     let ready = |address| out::remark(&format!("listening on {address}, files in {}", folder.display()));

@@ -105,7 +105,7 @@ impl StackFacts {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// What was found of a ground.
+    /// Facts of a ground.
     #[must_use]
     pub fn ground(&self, name: &GroundName) -> Option<&GroundFacts> {
         self.node(name.node())?.grounds.iter().find(|ground| ground.name == name.ground())

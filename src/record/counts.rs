@@ -77,11 +77,11 @@ pub struct Measure {
 pub struct Unsent {
     /// Approximate number, from the rate.
     pub count: u64,
-    /// When the last sent operation fell due.
+    /// Due time of the last sent operation.
     pub from_us: u64,
     /// End of the window.
     pub until_us: u64,
-    /// When a client was free again.
+    /// Time at which a client was free again.
     pub free_us: u64,
 }
 

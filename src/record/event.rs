@@ -225,7 +225,7 @@ pub enum Event {
         measured_us: u64,
         /// Operations per second, for the live view.
         rate: Option<f64>,
-        /// When its stack filled up, microseconds after the first operation; `None` if it did not.
+        /// Time until its stack filled up, microseconds after the first operation; `None` if it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_after_us: Option<u64>,
     },
@@ -237,7 +237,7 @@ pub enum Event {
         step: Step,
         /// Reason.
         reason: String,
-        /// When its stack filled up, microseconds after that step began, if that is the reason: a result.
+        /// Time until its stack filled up, microseconds after the start of that step, if that is the reason: a result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_after_us: Option<u64>,
     },

@@ -189,7 +189,7 @@ pub struct FoundSetting {
     pub place: String,
 }
 
-/// Which memory the data set of a trial fits in.
+/// The smallest memory that holds the data set of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fits {
@@ -206,11 +206,11 @@ pub enum Fits {
 pub struct DataFacts {
     /// Size of the workload's database.
     pub database_bytes: u64,
-    /// Which memory it fits in.
+    /// The smallest memory that holds it.
     pub fits: Fits,
     /// Caches that were warm when the warm-up began.
     pub cache_state: String,
-    /// How the data got there: copied from a template or loaded, bytes, seconds.
+    /// Origin of the data: copied from a template or loaded, bytes, seconds.
     pub origin: String,
     /// Duration of the copy, seconds.
     pub copy_s: Option<f64>,

@@ -16,7 +16,7 @@ pub struct ImportRecord {
     pub tool_version: String,
     /// Import time, RFC 3339; empty for the shelf, which is read anew each time.
     pub imported: String,
-    /// What varied between the cases, from the manifest; empty without one.
+    /// Difference between the cases, from the manifest; empty without one.
     pub varied: String,
     /// Measurement procedure, from the manifest.
     pub procedure: String,
@@ -38,9 +38,9 @@ pub struct Origin {
     pub title: Option<String>,
     /// Author, as published.
     pub author: Option<String>,
-    /// When it was published.
+    /// Date of publication.
     pub published: Option<String>,
-    /// When it was measured, as far as known.
+    /// Date of measurement, if known.
     pub measured: Option<String>,
     /// Language of the publication.
     pub language: Option<String>,
@@ -129,7 +129,7 @@ pub struct Unread {
     pub line: u32,
     /// The line, shortened to 200 characters.
     pub text: String,
-    /// What was expected there.
+    /// Expected content.
     pub wanted: String,
 }
 
@@ -230,7 +230,7 @@ pub struct ImportedLog {
     pub span_us: Option<(u64, u64)>,
     /// Latencies of the transactions done.
     pub latency: ImportedTimes,
-    /// How late the completed transactions began; `None` if the log has no such column.
+    /// Delays of the starts of completed transactions; `None` if the log has no such column.
     pub lag: Option<ImportedTimes>,
     /// True if it has one more column, which may be the lag or the retries.
     #[serde(default)]

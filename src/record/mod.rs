@@ -1,4 +1,4 @@
-//! What is stored of a run: the types in `run.json`, `trial.json` and `events.jsonl`, and their format versions.
+//! Stored form of a run: the types in `run.json`, `trial.json` and `events.jsonl`, and their format versions.
 //!
 //! Owns the meaning, unit and optionality of every stored field. Absent on purpose: writing, reading files, formulas.
 //! A reading that was not available is `None`, never zero. Fields are only ever added as `Option` within a format

@@ -16,7 +16,7 @@ pub struct ProbeRecord {
     pub format: u32,
     /// Version of pgstrata.
     pub tool_version: String,
-    /// When the measurement began, RFC 3339.
+    /// Start of the measurement, RFC 3339.
     pub started: String,
     /// Seed of the order of slices.
     pub seed: u64,
@@ -84,7 +84,7 @@ impl PlaceFacts {
 /// Device activity while the probe was idle.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
-    /// How long, microseconds.
+    /// Duration, microseconds.
     pub elapsed_us: u64,
     /// Counters, as in [`Slice::devices`].
     pub devices: Vec<Option<DeviceCounts>>,

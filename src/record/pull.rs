@@ -19,7 +19,7 @@ pub struct PullRecord {
     pub id: String,
     /// The folder under test, absolute.
     pub folder: String,
-    /// Where acknowledgements are kept: a file on another filesystem, or `host:port`.
+    /// Location of the acknowledgements: a file on another filesystem, or `host:port`.
     pub witness: String,
     /// Folder of PostgreSQL's programs.
     pub bin: String,

@@ -61,7 +61,7 @@ pub struct TrialRecord {
     pub operation: Operation,
     /// How it ended.
     pub outcome: Outcome,
-    /// When it began, RFC 3339.
+    /// Start, RFC 3339.
     pub started: String,
     /// The machine it ran on, as of the start of the session.
     pub host: HostFacts,
@@ -104,7 +104,7 @@ pub struct TrialRecord {
     /// client started until its backends had exited: only then have they reported everything.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load_counts: BTreeMap<String, u64>,
-    /// How far the wall clock was set during the measurement, microseconds: its advance minus that of the monotonic
+    /// Adjustment of the wall clock during the measurement, microseconds: its advance minus that of the monotonic
     /// clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_us: Option<i64>,
@@ -197,7 +197,7 @@ pub struct WaitFigures {
     pub seconds: Vec<WaitSecond>,
     /// Wall clock at which the first of these seconds began, microseconds since 1970.
     pub began_us: u64,
-    /// What the backend at the end of the queue was doing, for backends waiting for a heavyweight lock: queried once a
+    /// Activity of the backend at the end of the queue, for backends waiting for a heavyweight lock: queried once a
     /// second (`pg_blocking_pids`). Class `Unknown` if the lock was granted meanwhile or the holder was not found.
     pub lock_holders: Vec<WaitCount>,
 }

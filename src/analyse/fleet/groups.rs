@@ -91,7 +91,7 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     HostGroup { name: name.clone(), spread: deviation, limit, limit_speed, hosts }
 }
 
-/// What a machine did over time: `speed` is that of a sitting beside a group's hosts, in the cases that they have.
+/// History of a machine: `speed` is that of a part of it relative to a group's hosts, in the cases that they have.
 fn history(
     machine: &Machine,
     speed: impl Fn(&super::Sitting) -> Option<f64>,

@@ -1,4 +1,4 @@
-//! Folders that hold outputs of tools: what they hold may be meant, or the place where they lie.
+//! Folders that contain outputs of tools: the argument may mean the content or the location.
 
 use crate::error::{Error, Result};
 use crate::foreign;
@@ -6,14 +6,14 @@ use crate::host::command::quoted;
 use std::fs::{self, DirEntry, File};
 use std::path::{Path, PathBuf};
 
-/// Most entries of a folder that are listed; more than these nobody saved by hand.
+/// Maximum number of folder entries that are listed; nobody saved more by hand.
 const MOST_ENTRIES: usize = 10_000;
-/// Most files that are looked at, by name.
+/// Maximum number of files that are examined, by name.
 const MOST_FILES: usize = 100;
-/// What a data directory of PostgreSQL has.
+/// File that identifies a PostgreSQL data directory.
 const DATA_DIRECTORY: &str = "PG_VERSION";
 
-/// Refuses a folder with outputs unless it is named as a place: `.` or `..`, alone or behind a folder.
+/// Refuses a folder with outputs unless it is named as a location: `.` or `..`, alone or after a folder.
 ///
 /// # Errors
 /// With the command that imports it.
@@ -30,7 +30,7 @@ pub(super) fn refuse(label: &str, folder: &Path) -> Result<()> {
     )))
 }
 
-/// The first file right in a folder that is a tool's output, with the tool. Only the beginnings of files are looked at.
+/// The first file directly in a folder that is a tool's output, with the tool. Reads only the beginnings of files.
 pub(super) fn first(folder: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.take(MOST_ENTRIES).flatten();
     let mut paths: Vec<PathBuf> = entries.filter(is_visible_file).map(|entry| entry.path()).collect();
@@ -42,7 +42,7 @@ pub(super) fn first(folder: &Path) -> Option<String> {
     })
 }
 
-/// As `pgstrata import` walks a folder: nothing that is hidden, no link, nothing but regular files.
+/// True for files that `pgstrata import` would read in a folder: regular, not hidden, not a link.
 fn is_visible_file(entry: &DirEntry) -> bool {
     !entry.file_name().to_string_lossy().starts_with('.') && entry.file_type().is_ok_and(|kind| kind.is_file())
 }

@@ -1,4 +1,4 @@
-//! The files that `import` is given: named ones, those of a folder, standard input.
+//! Input files of `import`: named files, those of a folder, standard input.
 
 use crate::cli::out;
 use crate::error::{Context, Error, Result};
@@ -9,16 +9,15 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Given {
-    /// As it is called: as given, or below the folder as given; `-` for standard input.
+    /// Display name: as given, or below the folder as given; `-` for standard input.
     pub(super) name: String,
-    /// Its name below the folder that was given; its name where none was.
+    /// Path below the given folder; file name for a single file.
     pub(super) in_folder: String,
-    /// Where it is; none for standard input.
+    /// Path; `None` for standard input.
     path: Option<PathBuf>,
-    /// Whether it was found in a folder and not named.
+    /// True if it was found in a folder, not named.
     pub(super) found: bool,
 }
 
@@ -29,7 +28,6 @@ impl Given {
         Given { name: path.to_string_lossy().into_owned(), in_folder, path: Some(path.to_owned()), found }
     }
 
-    /// Opens it.
     ///
     /// # Errors
     /// With its name.
@@ -41,15 +39,15 @@ impl Given {
     }
 }
 
-/// Deepest folder in a folder that is looked into, and most files.
+/// Maximum depth of folders, and maximum number of files.
 const DEEPEST: usize = 32;
 const MOST_FILES: usize = 10_000;
 
-/// Every file that these arguments name, in their order, those of a folder by name. In folders, what is hidden and what is
-/// no regular file is left out, and no link is followed.
+/// All files that these arguments name, in order; those of a folder by name. In folders, hidden and irregular files are
+/// left out, and no link is followed.
 ///
 /// # Errors
-/// When one is not there or named twice, standard input is named twice, or a folder holds none or too many.
+/// If a file is absent or named twice, standard input is named twice, or a folder holds none or too many.
 pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     let mut all = Vec::new();
     for path in args {
@@ -74,7 +72,7 @@ pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     let mut known = BTreeSet::new();
     for file in &all {
         let whole = file.path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
-        // Compared part by part, so that `./x` is `x`.
+        // Compared by components, so that `./x` equals `x`.
         if !known.insert(whole.map(|path| path.components().collect::<PathBuf>())) {
             return Err(Error::user(format!("{} is given twice", file.name)).hint("give each file only once"));
         }
@@ -82,10 +80,10 @@ pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// The files that the manifest of a folder names, where it has one; else all of them.
+/// The files named by the manifest of a folder, if it has one; else all of them.
 ///
 /// # Errors
-/// When the manifest is wrong, or its folder is not the only thing that was given.
+/// If the manifest is wrong, or its folder is not the only argument.
 pub(super) fn sorted(given: Vec<Given>, args: &[PathBuf]) -> Result<(Vec<Given>, Option<Manifest>)> {
     let Some(folder) = args.iter().find(|path| path.join(manifest::NAME).is_file()) else { return Ok((given, None)) };
     let path = folder.join(manifest::NAME);
@@ -103,7 +101,7 @@ pub(super) fn sorted(given: Vec<Given>, args: &[PathBuf]) -> Result<(Vec<Given>,
     for other in others.iter().filter(|other| other.in_folder != manifest::NAME) {
         out::remark(&out::harmless(&format!("not named in {shown}, so not read: {}", other.in_folder)));
     }
-    // What a manifest names must be readable.
+    // Files named in a manifest must be readable.
     let named = named.into_iter().map(|given| Given { found: false, ..given }).collect();
     Ok((named, Some(manifest)))
 }
@@ -120,7 +118,7 @@ fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Resu
             continue;
         }
         if facts.is_dir() && fs::read_dir(&path).is_err() {
-            // Opening it fails as well, and says why it is passed over.
+            // Opening it fails too, with the reason for skipping it.
             all.push(Given::of(&path, given, true));
         } else if facts.is_dir() && depth > 0 {
             walk(given, &path, depth - 1, all)?;
@@ -136,7 +134,7 @@ fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Resu
     Ok(())
 }
 
-/// A name for an import, from its first file or folder: `pgbench-zfs` of `a/pgbench-zfs.txt.gz`.
+/// Default name of an import, from its first file or folder: `pgbench-zfs` for `a/pgbench-zfs.txt.gz`.
 pub(super) fn name_of(file: &str) -> String {
     if file == "-" {
         return "stdin".to_owned();

@@ -1,4 +1,4 @@
-//! What `import` shows on the terminal: of each file what was taken from which lines, then cases and what is not known.
+//! Terminal output of `import`: parsed lines of each file, then cases and unknown facts.
 
 use crate::analyse::compare::from_import;
 use crate::analyse::shelf::findings::Remark;
@@ -11,20 +11,20 @@ use crate::report;
 use crate::units::{grouped, significant};
 use std::path::Path;
 
-/// Lines of one output that could not be read and are shown without being asked for.
+/// Maximum number of unreadable lines that are shown by default for one output.
 const MOST_UNREAD: usize = 20;
 
-/// Lines that could not be read.
+/// Number of unreadable lines.
 pub(super) fn unread(reading: &Reading) -> u64 {
     let named: usize = reading.outputs.iter().map(|output| output.unread.len()).sum();
-    // Of a log all are counted, and only the first are named.
+    // All unreadable lines of a log are counted, but only the first are listed.
     (named as u64).max(reading.log.as_ref().map_or(0, |log| log.lines_unread))
 }
 
-/// What was taken from a file.
+/// Shows what was parsed from a file.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
     let file = &reading.file;
     let as_it_is: Vec<&str> = [file.packed.as_deref(), file.encoding.as_deref()].into_iter().flatten().collect();
@@ -140,10 +140,10 @@ fn row_line(row: &ImportedRow) -> String {
     format!("    line {}  {}{since_boot}: {}\n", row.line, labels.join(", "), values.join(", "))
 }
 
-/// The cases with their files.
+/// Shows the cases with their files.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub(super) fn cases(record: &ImportRecord) -> Result<()> {
     let mut text = String::from("\n");
     for case in &record.cases {
@@ -163,10 +163,10 @@ pub(super) fn cases(record: &ImportRecord) -> Result<()> {
     out::bytes(text.as_bytes())
 }
 
-/// What is not known, what the figures say by themselves, and where it was stored.
+/// Shows unknown facts, remarks on the figures, and where the import was stored.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>) -> Result<()> {
     let mut text = String::new();
     if let Some(measured) = &record.origin.measured {
@@ -181,14 +181,14 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
         return out::bytes(format!("{text}\nnothing was stored\n").as_bytes());
     };
     text.push_str(&format!("\nstored      {folder}\n"));
-    // `compare` can put its figures beside others.
+    // `compare` can use its figures.
     if from_import::sides(0, "", record, None).iter().any(|side| !side.measures.is_empty()) {
         text.push_str(&format!("compare     pgstrata compare {} .\n", quoted(folder.as_ref())));
     }
     out::bytes(text.as_bytes())
 }
 
-/// What the figures say by themselves, the gravest first.
+/// Remarks on the figures, gravest first.
 fn said(remarks: &[Remark]) -> String {
     const MOST_SHOWN: usize = 20;
     let mut text = report::shelf::remarks(&remarks[..remarks.len().min(MOST_SHOWN)]);

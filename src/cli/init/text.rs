@@ -1,39 +1,39 @@
-//! The text of a first plan.
+//! Text of a first plan.
 
-/// Where its stacks stand.
+/// Storage for its stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) enum Place {
     /// Image files in the default folder.
     Loop,
-    /// A real disk, with what it is known by.
+    /// A real disk, with the key that identifies it.
     Disk { path: String, key: &'static str, value: String },
     /// A folder; nothing is formatted.
     Folder(String),
 }
 
-/// What a first plan asks.
+/// A question that a first plan can answer.
 #[derive(Debug)]
 pub(super) struct Question {
     pub name: &'static str,
     pub doc: &'static str,
-    /// Whether it needs a device to format.
+    /// True if it needs a device to format.
     pub formats: bool,
-    /// Stacks by name with their filesystem, where a device is formatted.
+    /// Stacks by name with their filesystem, if a device is formatted.
     stacks: &'static [(&'static str, &'static str)],
-    /// The baseline, as a plan writes it.
+    /// The baseline in the plan's syntax.
     baseline: &'static str,
-    /// Further lines of [postgres].
+    /// Further lines of `[postgres]`.
     settings: &'static str,
     clients: &'static str,
 }
 
-/// A question of ext4 with 8 clients, which needs no device.
+/// A question about ext4 with 8 clients that needs no device.
 const fn question(name: &'static str, doc: &'static str, baseline: &'static str) -> Question {
     let stacks = &[("ext4", "\"ext4\"")];
     Question { name, doc, formats: false, stacks, baseline, settings: "", clients: "8" }
 }
 
-/// Every question, in the order in which they are offered.
+/// All questions, in the order offered.
 pub(super) const QUESTIONS: [Question; 5] = [
     Question {
         formats: true,
@@ -67,7 +67,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
     },
 ];
 
-/// A plan of about ten to twenty minutes, with comments.
+/// A plan that takes about ten to twenty minutes, with comments.
 pub(super) fn plan(question: &Question, place: &Place) -> String {
     let mut text = format!(
         "# {}: {}.\n\
@@ -119,7 +119,7 @@ fn device(place: &Place) -> String {
     }
 }
 
-/// A basic string of TOML.
+/// A TOML basic string.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

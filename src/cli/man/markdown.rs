@@ -1,5 +1,5 @@
-//! `pgstrata man --markdown`: pages for the site of the documentation, one for each layer, workload, sampler, shipped plan
-//! and subcommand, from the descriptions by which plans are checked and columns are stored.
+//! `pgstrata man --markdown`: documentation pages, one for each layer, workload, sampler, shipped plan and subcommand,
+//! from the descriptions that plans and columns are checked against.
 
 use crate::cluster::client::ServerAddress;
 use crate::plan::{CatalogueEntry, describe_kind, shipped};
@@ -9,10 +9,10 @@ use crate::record::stack::{GroundName, Take};
 use crate::telemetry::{self, Sampler, Target};
 use std::fmt::Write;
 
-/// A page: its path below the folder of the documentation, and its text.
+/// A page: path below the documentation folder, and text.
 pub(super) type Page = (String, String);
 
-/// What stands at the top of each list of pages.
+/// Introduction of each list of pages.
 const LAYERS: &str = "A stack is a graph of layers: a device, maybe volumes, a filesystem. [Filesystems](filesystems.md) and \
                       [volumes](volumes.md) say how stacks are written; these pages have every option. A list of values is an axis.";
 const WORKLOADS: &str = "What a plan measures on its stacks. A list of values is an axis.";
@@ -21,7 +21,7 @@ const SAMPLERS: &str = "What is read once a second during a trial. Counters are 
 const PLANS: &str = "Plans that the program carries. `pgstrata run NAME` runs one, `--quick` in minutes.";
 const COMMANDS: &str = "The help of every subcommand.";
 
-/// Every page, the list of each kind before its pages.
+/// All pages, with the list of each kind before its pages.
 pub(super) fn pages() -> Vec<Page> {
     let catalogue = crate::cli::catalogue();
     let mut pages = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn pages() -> Vec<Page> {
     pages
 }
 
-/// One of a kind: its name, what it is, and its page.
+/// An item of a kind: name, description, page.
 type Described = (String, String, String);
 
 fn list(pages: &mut Vec<Page>, folder: &str, title: &str, lead: &str, of: &[Described]) {
@@ -67,7 +67,7 @@ fn layer(entry: &CatalogueEntry) -> String {
     text + &options(entry.options)
 }
 
-/// How many of what: `1 device`, `2 or more devices`.
+/// Number of inputs: `1 device`, `2 or more devices`.
 fn number(take: &Take) -> String {
     let word = take.kind.word();
     match (take.least, take.most) {
@@ -105,7 +105,7 @@ fn rows(text: &mut String, above: &str, specs: &[OptionSpec]) {
     }
 }
 
-/// The columns as a stack with one device and one pool has them.
+/// Columns of a stack with one device and one pool.
 fn sampler(sampler: &dyn Sampler) -> String {
     let target = Target {
         devices: vec![(
@@ -149,7 +149,7 @@ fn commands() -> Vec<Described> {
         .collect()
 }
 
-/// A sentence as Markdown: what is not between backticks and looks like a tag or emphasis is text.
+/// Escapes a sentence for Markdown: outside backticks, tags and emphasis are text.
 fn prose(text: &str) -> String {
     let pieces = text.split('`').enumerate();
     let plain = |piece: &str| piece.replace('<', "&lt;").replace('*', "\\*");

@@ -1,4 +1,4 @@
-//! What a plan's design lets its results say: how many blocks there are, and what its stacks differ in.
+//! Limits that a plan's design sets for its results: number of blocks, and differences between its stacks.
 
 use crate::plan::Plan;
 use crate::provision;
@@ -8,16 +8,16 @@ use crate::stats::student::two_sided_quantile;
 use crate::stats::studentized::StudentizedRange;
 use std::collections::BTreeSet;
 
-/// Fewest blocks that leave an interval of use.
+/// Minimum number of blocks for a useful interval.
 const FEWEST_BLOCKS: u32 = 3;
-/// Standard deviation of a trial's rate on a quiet machine, as a share of it. Only for the warning.
+/// Standard deviation of a trial's rate on a quiet machine, relative to the rate. Only for the warning.
 const SCATTER: f64 = 0.05;
-/// Most cases for whose number the interval is computed: beyond, it hardly changes.
+/// Maximum number of cases for which the interval is computed: beyond, it hardly changes.
 const MOST_CASES: usize = 100;
 /// Confidence of the intervals in a ranking.
 const CONFIDENCE: f64 = 0.95;
 
-/// What a person should know before running a plan of this design.
+/// Warnings about the design of a plan, before it is run.
 #[must_use]
 pub fn warnings(plan: &Plan) -> Vec<String> {
     few_blocks(plan).into_iter().chain(confounded(plan)).collect()
@@ -50,7 +50,8 @@ fn few_blocks(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Per cent by which one of so many cases, three or more, must exceed another to be told apart in [`POWER`] of runs.
+/// Percentage by which one of this many cases, at least three, must exceed another to be distinguished in [`POWER`] of
+/// runs.
 fn smallest_difference(cases: usize, blocks: u32) -> u64 {
     let cases = cases.min(MOST_CASES);
     let degrees = (cases - 1) as f64 * f64::from(blocks - 1);
@@ -60,10 +61,10 @@ fn smallest_difference(cases: usize, blocks: u32) -> u64 {
     ((ratio - 1.0) * 100.0).round() as u64
 }
 
-/// Stacks that differ both in the filesystem and in what is below it from all others: no difference between them has one
-/// cause. Stacks in a folder or in memory have nothing below that could differ.
+/// Stacks that differ from all others in both the filesystem and the layers below it: no difference between them has a
+/// single cause. Stacks in a folder or in memory have nothing below that could differ.
 fn confounded(plan: &Plan) -> Option<String> {
-    // Stacks that share either are in one group; a plan that answers its question has a single one.
+    // Stacks that share either are in one group; a plan that can answer its question has a single group.
     let mut groups: Vec<(BTreeSet<String>, BTreeSet<String>, String)> = Vec::new();
     for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
         let Some((filesystem, below)) = parts(stack) else { continue };
@@ -89,9 +90,9 @@ fn confounded(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// A stack's filesystems, and what is below them, each as text that is equal where they are. `None` where nothing is below.
+/// A stack's filesystems and the layers below them, as text for comparison. `None` if there are none below.
 fn parts(stack: &StackSpec) -> Option<(String, String)> {
-    // A pool is half of its filesystem: nobody has the one without the other.
+    // A pool counts as filesystem: neither exists without the other.
     let is_filesystem = |layer: &str| {
         provision::layer(layer)
             .is_some_and(|layer| matches!(layer.info().offers, GroundKind::Folder | GroundKind::Pool))

@@ -7,10 +7,10 @@ use crate::guest::suite::Suite;
 use crate::plan::forecast::CaseUnmet;
 use crate::record::case::CaseSpec;
 
-/// Their suites, in the order of the cases.
+/// Suites of the guests, in the order of the cases.
 ///
 /// # Errors
-/// When one is no suite.
+/// If one is not a suite.
 pub fn suites(cases: &[CaseSpec]) -> Result<Vec<Suite>> {
     let mut suites: Vec<Suite> = Vec::new();
     for name in cases.iter().filter_map(|case| case.guest.as_deref()) {
@@ -21,10 +21,10 @@ pub fn suites(cases: &[CaseSpec]) -> Result<Vec<Suite>> {
     Ok(suites)
 }
 
-/// The guests that are not built, for each of their cases.
+/// Guests that are not built, for each of their cases.
 ///
 /// # Errors
-/// When a guest that is there cannot be read.
+/// If an existing guest cannot be read.
 pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
     let mut unmet = Vec::new();
     for suite in suites(cases)? {
@@ -38,10 +38,10 @@ pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
     Ok(unmet)
 }
 
-/// Refuses cases that are to run in guests, which have neither compiler nor mirror.
+/// Refuses builds in guests, which have neither compiler nor mirror.
 ///
 /// # Errors
-/// When one of them has its server built.
+/// If one of the cases has its server built.
 pub fn refuse_builds(cases: &[CaseSpec]) -> Result<()> {
     let builds = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.build.is_some());
     if cases.iter().any(builds) {

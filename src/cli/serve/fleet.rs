@@ -1,4 +1,4 @@
-//! The page of a fleet on the server: which runs, grouped by what.
+//! Fleet page of the server: selected runs, grouped by facts.
 
 use crate::analyse::fleet;
 use crate::analyse::fleet::GroupBy;
@@ -10,20 +10,20 @@ use crate::report::serve::FleetLink;
 use crate::store::results::Results;
 use std::path::{Path, PathBuf};
 
-/// What siblings have in common unless told otherwise.
+/// Default grouping of siblings.
 pub(super) const USUAL: [GroupBy; 3] = [GroupBy::Model, GroupBy::Firmware, GroupBy::Kernel];
 
-/// Facts by their words, with commas between them; `None` where one is none.
+/// Parses facts separated by commas; `None` if one is unknown.
 pub(super) fn facts(words: &str) -> Option<Vec<GroupBy>> {
     words.split(',').map(GroupBy::of).collect()
 }
 
-/// The plan of this key, else the one with most runs.
+/// The plan with this key, else the one with most runs.
 pub(super) fn chosen(plans: Vec<PlanRuns>, key: Option<&str>) -> Option<PlanRuns> {
     plans.into_iter().find(|plan| key.is_none_or(|key| plan.key == key))
 }
 
-/// The link to a plan's page in the list.
+/// Link to a plan's page in the list.
 pub(super) fn link(plan: &PlanRuns) -> FleetLink {
     FleetLink { plan: plan.name.clone(), runs: plan.runs.len(), address: address(plan, &USUAL) }
 }
@@ -36,10 +36,10 @@ fn words(by: &[GroupBy]) -> String {
     by.iter().map(|by| by.word()).collect::<Vec<_>>().join(",")
 }
 
-/// The page. Runs that may not be opened are left out, with the reason.
+/// The page. Runs that cannot be opened are left out, with the reason.
 ///
 /// # Errors
-/// When none of the runs can be read.
+/// If none of the runs can be read.
 pub(super) fn page(results: &Results, plan: &PlanRuns, by: &[GroupBy]) -> Result<String> {
     let mut refused: Vec<(String, String)> = Vec::new();
     let mut opened: Vec<(String, PathBuf)> = Vec::new();
@@ -65,6 +65,6 @@ pub(super) fn page(results: &Results, plan: &PlanRuns, by: &[GroupBy]) -> Result
 pub(crate) struct PlanRuns {
     pub(super) name: String,
     pub(super) key: String,
-    /// Names of the runs, the first first; merged ones last, since the runs that they come from count.
+    /// Names of the runs, oldest first; merged ones last, since the runs that they come from take precedence.
     pub(super) runs: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! The list of runs: what a row shows, what a search finds, and what is kept between two requests.
+//! List of runs: rows, search, and a cache between requests.
 //!
-//! A run is read when a row or a search needs it, and again only when it was changed. Of runs that are not shown the list
-//! needs `run.json` alone.
+//! A run is read when a row or a search needs it, and again only after a change. Runs that are not shown only need
+//! `run.json`.
 
 use crate::cli::serve::fleet::PlanRuns;
 use crate::cli::serve::{encoded, fleet, state_word};
@@ -21,37 +21,37 @@ const ROWS: usize = 100;
 /// The runs of a folder.
 pub(super) struct Runs {
     pub(super) results: Results,
-    /// As each run was when it had this stamp.
+    /// Cached runs, each with its stamp at the time.
     known: Mutex<BTreeMap<String, (Stamp, Arc<Known>)>>,
 }
 
-/// What is known of a run; else why it cannot be read.
+/// Cached contents of a run, or the reason that it cannot be read.
 struct Known {
-    /// By `run.json`.
+    /// From `run.json`.
     head: Result<Head, String>,
-    /// By its trials and events, once somebody has asked.
+    /// From its trials and events, on first use.
     row: OnceLock<Result<Row, String>>,
 }
 
-/// What `run.json` says of a run.
+/// Contents of `run.json`.
 struct Head {
     plan: String,
-    /// What makes two runs those of one plan.
+    /// Key shared by all runs of a plan.
     key: String,
     is_merged: bool,
     started: String,
     stacks: String,
-    /// What a search looks through, in lower case.
+    /// Text for searches, lower-case.
     words: String,
 }
 
-/// What its trials and events say.
+/// Results of its trials and events.
 struct Row {
     state: &'static str,
     measured: usize,
     trials: usize,
     hosts: String,
-    /// Hosts, kernels and servers, in lower case.
+    /// Hosts, kernels and servers, lower-case.
     words: String,
 }
 
@@ -60,10 +60,10 @@ impl Runs {
         Runs { results, known: Mutex::new(BTreeMap::new()) }
     }
 
-    /// What the list shows.
+    /// The view of the list.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub(super) fn view(&self, request: &Request, folder: &str) -> Result<ListView> {
         let query = request.value("q").unwrap_or_default().to_owned();
         let from: usize = request.value("from").and_then(|from| from.parse().ok()).unwrap_or(0);
@@ -83,7 +83,7 @@ impl Runs {
         Ok(ListView { folder, query, first, rows, fleets, all, found, more })
     }
 
-    /// The names, the last first; what is known of runs that are gone is dropped.
+    /// Names of the runs, newest first; drops cached runs that are gone.
     fn names(&self) -> Result<Vec<String>> {
         let names = self.results.names()?;
         let there: BTreeSet<&String> = names.iter().collect();
@@ -91,10 +91,10 @@ impl Runs {
         Ok(names)
     }
 
-    /// The plans with their runs, the one with most of them first.
+    /// Plans with their runs, those with most runs first.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub(super) fn plans(&self) -> Result<Vec<PlanRuns>> {
         let mut plans: Vec<PlanRuns> = Vec::new();
         let mut merged: Vec<(String, String)> = Vec::new();
@@ -117,7 +117,7 @@ impl Runs {
         Ok(plans)
     }
 
-    /// Whether every word stands in a run's name, its plan's, those of its stacks and workloads, or of where it ran.
+    /// True if every word occurs in the name of a run, its plan, stacks, workloads, hosts, kernels or servers.
     fn matches(&self, words: &[String], name: &str) -> bool {
         let own = name.to_lowercase();
         let left: Vec<&String> = words.iter().filter(|word| !own.contains(*word)).collect();
