@@ -31,27 +31,24 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// Commands of a page: lines of code, and code spans that begin with the program's name.
+/// Arguments of the commands in a page's lines of code.
 fn commands(page: &str) -> Vec<Vec<String>> {
-    let lines = blocks(page)
-        .concat()
-        .into_iter()
-        .filter_map(|line| line.split_once("pgstrata ").filter(|(before, _)| is_call(before)));
-    let spans = page
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter_map(|span| span.split_once("pgstrata ").filter(|(before, _)| before.is_empty()));
-    let words = |(_, rest): (&str, &str)| {
-        let rest = rest.split("  #").next().unwrap_or_default().split(" | ").next().unwrap_or_default();
-        let rest = rest.split(" > ").next().unwrap_or_default().split("   ").next().unwrap_or_default();
-        shlex::split(rest).unwrap_or_else(|| panic!("{rest}: a quote is not closed"))
-    };
-    lines
-        .chain(spans)
-        .map(words)
-        .filter(|words| words.first().is_some_and(|first| first.starts_with(|c: char| c.is_ascii_lowercase())))
-        .collect()
+    let lines = blocks(page).concat().into_iter();
+    let called = lines.filter_map(|line| line.split_once("pgstrata ").filter(|(before, _)| is_call(before)));
+    called.filter_map(|(_, rest)| words(rest)).collect()
+}
+
+/// Arguments of the commands that the text of a page names in code spans; required ones may be left out there.
+fn named(page: &str) -> Vec<Vec<String>> {
+    page.split('`').skip(1).step_by(2).filter_map(|span| words(span.strip_prefix("pgstrata ")?)).collect()
+}
+
+/// Arguments up to a remark, a redirection or a pipe; `None` for prose about the program.
+fn words(rest: &str) -> Option<Vec<String>> {
+    let ends = ["  ", " #", " | ", " > "].iter().filter_map(|end| rest.find(end));
+    let rest = &rest[..ends.min().unwrap_or(rest.len())];
+    let words = shlex::split(rest).unwrap_or_else(|| panic!("{rest}: a quote is not closed"));
+    words.first()?.starts_with(|first: char| first.is_ascii_lowercase()).then_some(words)
 }
 
 /// True if only a path, a user, a machine or a pipe precedes the program's name in a line that calls it.
@@ -61,26 +58,24 @@ fn is_call(before: &str) -> bool {
         || ["sudo", "machine", "bin/", "|"].iter().any(|word| before.starts_with(word) || before.ends_with(word))
 }
 
+/// Reason for which the program refuses these arguments.
+fn refusal(words: &[String]) -> Option<clap::Error> {
+    let arguments = std::iter::once("pgstrata").chain(words.iter().map(String::as_str));
+    super::command().try_get_matches_from(arguments).err().filter(|error| error.exit_code() != 0)
+}
+
 #[test]
 fn every_command_in_the_pages_is_accepted() {
     let mut refused = Vec::new();
     let mut seen = 0;
     for page in pages() {
-        for words in commands(&std::fs::read_to_string(&page).unwrap()) {
-            seen += 1;
-            let line = words.join(" ");
-            // clap returns help and version as errors with exit code 0.
-            let parsed = super::command().try_get_matches_from(std::iter::once("pgstrata".to_owned()).chain(words));
-            if let Err(error) = parsed
-                && error.exit_code() != 0
-            {
-                refused.push(format!(
-                    "{}: pgstrata {line}: {}",
-                    page.display(),
-                    error.to_string().lines().next().unwrap_or_default()
-                ));
-            }
-        }
+        let text = std::fs::read_to_string(&page).unwrap();
+        let (called, named) = (commands(&text), named(&text));
+        seen += called.len() + named.len();
+        let lacks = |error: &clap::Error| error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
+        let of_called = called.into_iter().filter_map(|words| Some((refusal(&words)?, words)));
+        let of_named = named.into_iter().filter_map(|words| Some((refusal(&words).filter(|why| !lacks(why))?, words)));
+        refused.extend(of_called.chain(of_named).map(|(why, words)| format!("{}: {words:?}: {why}", page.display())));
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
     assert!(seen > 100, "{seen}");
@@ -89,18 +84,17 @@ fn every_command_in_the_pages_is_accepted() {
 #[test]
 fn every_whole_plan_in_the_pages_is_accepted() {
     let catalogue = super::catalogue();
+    let mut refused = Vec::new();
     let mut seen = 0;
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
-        for block in blocks(&text) {
-            let plan = block.join("\n");
-            if !(plan.contains("[stack.") && plan.contains("[workload.")) {
-                continue;
-            }
+        let plans = blocks(&text).into_iter().map(|block| block.join("\n"));
+        for plan in plans.filter(|plan| plan.contains("[stack.") && plan.contains("[workload.")) {
             seen += 1;
-            plan::parse(&plan, "p.toml", &catalogue)
-                .unwrap_or_else(|error| panic!("{}: {error}\n{plan}", page.display()));
+            refused
+                .extend(plan::parse(&plan, "p.toml", &catalogue).err().map(|why| format!("{}: {why}", page.display())));
         }
     }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
     assert!(seen >= 4, "{seen}");
 }

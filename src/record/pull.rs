@@ -63,6 +63,7 @@ pub enum RoundEnd {
         drive_only: bool,
         /// Commits that the witness holds.
         acknowledged: u64,
+        /// Verdict of this round.
         verdict: Verdict,
         /// Checks that could not be made, with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
