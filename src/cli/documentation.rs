@@ -96,5 +96,5 @@ fn every_whole_plan_in_the_pages_is_accepted() {
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
-    assert!(seen >= 4, "{seen}");
+    assert!(seen >= 2, "{seen}");
 }
