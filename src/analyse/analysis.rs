@@ -9,7 +9,8 @@ use super::run::blocks::Blocks;
 use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
 use super::run::{
-    ageing, decided, drives, flush_share, full, in_memory, machines, percentile_ratios, power_cuts, ranking, spread,
+    ageing, decided, drives, effects, flush_share, full, in_memory, machines, percentile_ratios, power_cuts, ranking,
+    spread,
 };
 use super::trial::input::{RunInput, TrialInput};
 use super::trial::series::Buckets;
@@ -112,12 +113,10 @@ impl Analysis {
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();
-        let mut contests = ranking::contests(
-            &self.cases,
-            &durability,
-            &self.input.run.baseline,
-            Blocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us),
-        );
+        let blocks = Blocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us);
+        let mut contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline, blocks);
+        let order: Vec<&str> = self.cases.iter().map(|case| case.spec.id.as_str()).collect();
+        let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks.rule.is_none());
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let is_merged = !self.input.run.merged.is_empty();
@@ -158,6 +157,7 @@ impl Analysis {
             drives: drives::findings(&self.cases),
             power_cuts: power_cuts::findings(&self.input.verdicts, &self.cases),
             machines,
+            effects,
             rankings,
             cases: found,
             trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),

@@ -97,7 +97,7 @@ fn cell(counter: Counter, row: Option<&CounterRow>) -> Cell {
     Cell::text(figure_text(counter, row.figure.value)).aside(ratio.unwrap_or_default()).csv(fields).style(style)
 }
 
-fn fields(estimate: Option<&Estimate>) -> Vec<String> {
+pub(super) fn fields(estimate: Option<&Estimate>) -> Vec<String> {
     let ends = estimate.map_or([None; 3], |estimate| [Some(estimate.value), estimate.low, estimate.high]);
     ends.map(|end| end.map(|end| end.to_string()).unwrap_or_default()).to_vec()
 }

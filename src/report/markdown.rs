@@ -6,6 +6,7 @@ use super::capacity::{Capacities, NOTE};
 use super::cases::Cases;
 use super::device_work::device_work;
 use super::drives;
+use super::effects::effects_table;
 use super::environment::each_machine;
 use super::full;
 use super::latencies::{CLOSED_LOOP, load_words, percentile_text};
@@ -39,6 +40,8 @@ impl Renderer for Markdown {
 fn page(findings: &Findings) -> String {
     let labels = case_labels(findings);
     let mut parts = vec![format!("## {}", plain(&findings.run.name)), format!("**{}**", plain(&findings.headline))];
+    let effects = effects_table(&findings.effects);
+    parts.extend((!effects.groups.is_empty()).then(|| ranking(&effects)));
     let work = device_work(findings, &labels).even();
     parts.extend((!work.groups.is_empty()).then(|| ranking(&work)));
     parts.extend(ranking_tables(&findings.rankings).iter().map(ranking));

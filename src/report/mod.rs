@@ -15,6 +15,7 @@ mod device_work;
 mod devices;
 mod differences;
 mod drives;
+mod effects;
 mod embed;
 mod environment;
 pub(crate) mod fleet;

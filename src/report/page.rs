@@ -12,6 +12,7 @@ use super::counters::counters_table;
 use super::device_work::device_work;
 use super::differences::differences_table;
 use super::drives;
+use super::effects::effects_table;
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::full;
@@ -299,6 +300,7 @@ fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<St
         cases.strata(),
         cases.devices(),
         counters_table(&findings.rankings),
+        effects_table(&findings.effects),
         cases.percentiles(),
         cases.backend_time(),
         cases.waits(),

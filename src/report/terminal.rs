@@ -10,6 +10,7 @@ use crate::report::capacity::{Capacities, NOTE};
 use crate::report::cases::{Cases, flush_share};
 use crate::report::counters::differing_counters;
 use crate::report::device_work::device_work;
+use crate::report::effects::effects_table;
 use crate::report::environment::each_machine;
 use crate::report::latencies::{CLOSED_LOOP, against_words, load_words, missing, percentile_text};
 use crate::report::layout::{ABSENT, TextTable};
@@ -45,6 +46,7 @@ fn page(findings: &Findings) -> String {
     let tables = ranking_tables(&findings.rankings);
     let ranked = rankings(findings, |place| ranking(&tables[place]));
     head(findings, &labels)
+        + &effects(findings)
         + &ranked
         + &counters(&findings.rankings).collect::<String>()
         + &asked_for(findings, &labels)
@@ -59,6 +61,7 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
     let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
     head(findings, &labels)
+        + &effects(findings)
         + &ranked
         + &counters(&findings.rankings).next().unwrap_or_default()
         + &asked_for(findings, &labels)
@@ -69,6 +72,13 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
 
 fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     format!("{}\n{}{}", paragraph("", &findings.headline), paragraph("", &about(findings)), devices(findings, labels))
+}
+
+/// A line for each effect of an option.
+fn effects(findings: &Findings) -> String {
+    let found = effects_table(&findings.effects);
+    let titles = found.columns.iter().map(|column| column.title.to_lowercase()).collect();
+    if found.groups.is_empty() { String::new() } else { format!("\n{}", classes(&found, titles, &[2, 4])) }
 }
 
 /// Counters per operation that differ between the cases of a ranking, for each ranking that has any.

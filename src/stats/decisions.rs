@@ -100,11 +100,10 @@ impl Decisions {
         if cases.len() > 2
             && let Some(design) = Design::of(cases)
         {
-            let spread = noise::largest_over_smallest(&noise::noises(&design.logs));
-            if spread <= criticals.noise(cases.len(), design.blocks) {
-                return design.tukey(criticals);
-            }
-            return holm(cases, Some(spread));
+            return match design.unequal_noise(criticals) {
+                None => design.tukey(criticals),
+                unequal => holm(cases, unequal),
+            };
         }
         holm(cases, None)
     }
@@ -184,21 +183,22 @@ pub fn complete_blocks(cases: &[Vec<BlockMean>]) -> Option<BTreeSet<u32>> {
 }
 
 /// A complete block design with its analysis of variance.
-struct Design {
-    blocks: usize,
+#[derive(Debug, Clone)]
+pub(super) struct Design {
+    pub blocks: usize,
     /// One row per case, one logarithm per block.
-    logs: Vec<Vec<f64>>,
+    pub logs: Vec<Vec<f64>>,
     /// Mean logarithm of each case.
-    means: Vec<f64>,
+    pub means: Vec<f64>,
     /// Logarithms less the effects of case and block.
     residuals: Vec<Vec<f64>>,
     /// Mean variance of a trial according to its own seconds.
-    inside: Option<Component>,
+    pub inside: Option<Component>,
 }
 
 impl Design {
     /// `None` if blocks are incomplete or a trial had no operations.
-    fn of(cases: &[Vec<BlockMean>]) -> Option<Design> {
+    pub fn of(cases: &[Vec<BlockMean>]) -> Option<Design> {
         let blocks = complete_blocks(cases)?;
         if cases.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
             return None;
@@ -219,14 +219,24 @@ impl Design {
         })
     }
 
+    /// Ratio of the largest noise to the smallest if Hartley's test finds the cases unequally noisy.
+    pub fn unequal_noise(&self, criticals: &mut Criticals) -> Option<f64> {
+        let spread = noise::largest_over_smallest(&noise::noises(&self.logs));
+        (spread > criticals.noise(self.means.len(), self.blocks)).then_some(spread)
+    }
+
+    /// Variance of a trial less the effects of case and block.
+    pub fn residual(&self) -> Component {
+        let degrees = ((self.means.len() - 1) * (self.blocks - 1)) as f64;
+        let squares: f64 = self.residuals.iter().flatten().map(|residual| residual * residual).sum();
+        Component { variance: squares / degrees, degrees }
+    }
+
     fn tukey(&self, criticals: &mut Criticals) -> Decisions {
         let k = self.means.len();
-        let degrees = ((k - 1) * (self.blocks - 1)) as f64;
-        let squares: f64 = self.residuals.iter().flatten().map(|residual| residual * residual).sum();
         // Error of a difference of two means.
         let error = |of_a_trial: Component| of_a_trial.scaled(2.0 / self.blocks as f64);
-        let residual = Component { variance: squares / degrees, degrees };
-        let margin = Margin::larger(error(residual), self.inside.map(error), |error| {
+        let margin = Margin::larger(error(self.residual()), self.inside.map(error), |error| {
             criticals.range(k, error.degrees, CONFIDENCE) / std::f64::consts::SQRT_2
         });
         let faster = |place: usize| self.means[place / k] - self.means[place % k] > margin.log;

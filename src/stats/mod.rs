@@ -1,13 +1,15 @@
 //! Pure statistics on slices: no units, no records, no I/O; a random seed is an argument.
 //!
 //! Choice of intervals and rejected alternatives: `docs/adr/0003-intervals.md`; ranks:
-//! `docs/adr/0017-ranks-are-decided-together.md`; early stopping: `docs/adr/0022-blocks-may-be-adaptive.md`.
+//! `docs/adr/0017-ranks-are-decided-together.md`; early stopping: `docs/adr/0022-blocks-may-be-adaptive.md`; effects of
+//! options: `docs/adr/0044-effects-of-options.md`.
 
 mod anytime;
 pub(crate) mod autocorrelation;
 pub mod criticals;
 pub mod decisions;
 pub mod disturbance;
+pub mod effects;
 pub(crate) mod geometric;
 pub mod interval;
 mod line;

@@ -121,6 +121,28 @@ fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<R
     }
 }
 
+/// Stacks and a setting, one of which depends on the clients.
+fn effects() -> Vec<Effects> {
+    let option = |axis: &str, level: &str, reference: &str, at: Option<&str>, value: f64, spread: f64| OptionEffect {
+        axis: axis.to_owned(),
+        level: level.to_owned(),
+        reference: reference.to_owned(),
+        at: at.map(|level| format!("clients={level}")),
+        ratio: estimate(value, spread),
+        outcome: (axis != "clients").then(|| PairOutcome::of((value - 1.0).abs() > spread, false)),
+        pairs: 12,
+        differs_in_durability: level == "tmpfs",
+    };
+    let options = vec![
+        option("stack", "xfs", "ext4", None, 1.04, 0.06),
+        option("stack", "tmpfs", "ext4", None, 6.4, 0.3),
+        option("full_page_writes", "off", "on", Some("1"), 1.01, 0.03),
+        option("full_page_writes", "off", "on", Some("16"), 1.31, 0.05),
+        option("clients", "16", "1", None, 6.8, 0.2),
+    ];
+    vec![Effects { title: "tpcb".to_owned(), combinations: 12, blocks: TRIALS as usize, unavailable: None, options }]
+}
+
 fn rankings() -> Vec<Ranking> {
     let mut rankings = Vec::new();
     for (i, clients) in CLIENTS.iter().enumerate().rev() {
@@ -541,6 +563,7 @@ pub fn findings() -> Findings {
         headline: crate::report::facts::answer().text(),
         answer: crate::report::facts::answer(),
         machines: vec![MachineFinding { host: host(), trials: ran }],
+        effects: effects(),
         rankings: rankings(),
         ageing: Vec::new(),
         drives: crate::report::facts::drives(),

@@ -1,6 +1,6 @@
 //! What can be judged without a browser: the page's own text, sizes, the terminal's text, CSV and JSON.
 
-use crate::report::{hostile, rendered, sample};
+use crate::report::{hostile, rendered, runs, sample};
 use pgstrata::analyse::findings::{CaseFinding, Findings, Series, TrialFinding};
 use serde_json::Value;
 
@@ -95,6 +95,35 @@ fn terminal_output_begins_with_the_headline() {
     assert!(at("(1)  tmpfs") < at("Caveats"));
     assert!(at("Caveats") < at("btrfs tpcb clients=1, trials 1–3 (ended while load)"));
     assert!(at("copying the data failed: no space left on device") < at("try: give the loop image"));
+}
+
+#[test]
+fn effects_of_options_stand_above_the_rankings_in_every_form() {
+    let findings = sample::findings();
+    let text = rendered("txt", &findings);
+    let table = text.split("\n  effect of ").nth(1).unwrap().split("\n\n").next().unwrap();
+    println!("{table}");
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[2].join(" "), "tpcb: 12 combinations in 3 blocks");
+    assert_eq!(lines[3], ["xfs", "ext4", "1.04×", "(0.98–1.10)", "undecided", "12"]);
+    assert!(table.contains("1.31× (1.24–1.38)  differs at clients=16; depends on it"), "{table}");
+    assert!(text.find("effect of") < text.find("tpcb, clients=16\n"));
+    let page = rendered("html", &findings);
+    assert!(page.find("id=\"effects-section\"").unwrap() < page.find("id=\"rankings\"").unwrap());
+    let markdown = rendered("md", &findings);
+    assert!(markdown.contains("### Effect of each option\n\n**tpcb**: 12 combinations in 3 blocks"));
+}
+
+#[test]
+fn a_run_folder_of_two_axes_tells_what_each_option_does() {
+    let place = tempfile::tempdir().unwrap();
+    let found = pgstrata::analyse::load::findings(&runs::make_matrix(place.path())).unwrap();
+    let text = rendered("txt", &found);
+    println!("{}", text.split("\n\n").take(4).collect::<Vec<_>>().join("\n\n"));
+    assert!(text.contains("4 combinations in 3 blocks"), "{text}");
+    let effect = |axis: &str| found.effects[0].options.iter().find(|one| one.axis == axis).unwrap().ratio.value;
+    assert!((effect("stack") - 1.5).abs() < 0.01 && (effect("full_page_writes") - 1.25).abs() < 0.01);
+    assert!(rendered("json", &found).contains("\"effects\""));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod capacity;
 mod counters;
 mod drive;
 pub(crate) mod durability;
+mod effects;
 pub(crate) mod estimate;
 mod full;
 pub(crate) mod names;
@@ -39,6 +40,7 @@ pub use capacity::{Capacity, CapacityStep};
 pub use counters::{Counter, CounterComparison, CounterRow};
 pub use drive::{DriveFinding, DriveRoundFinding};
 pub use durability::{Durability, DurabilityClass};
+pub use effects::{Effects, OptionEffect};
 pub use estimate::Estimate;
 pub use full::FullFinding;
 pub use outcome::PairOutcome;
@@ -67,6 +69,9 @@ pub struct Findings {
     pub answer: Answer,
     /// Machines in the order in which the run used them; more than one only if it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
+    /// Effects of options, if a plan varies two or more together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Effects>,
     /// Most important first.
     pub rankings: Vec<Ranking>,
     /// Figures by amount of ageing, if the run varies it.

@@ -7,6 +7,7 @@ pub(crate) mod decided;
 pub(crate) mod disturbed;
 pub(crate) mod drives;
 pub(crate) mod durability;
+pub(crate) mod effects;
 pub(crate) mod flush_share;
 pub(crate) mod full;
 pub(crate) mod in_memory;

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const DEFAULT_METHOD: &str = "fdatasync";
 
 /// Seed of the simulated designs for critical values; arbitrary but fixed.
-const SEED: u64 = 17;
+pub(super) const SEED: u64 = 17;
 
 /// One ranking with everything needed to compare any two of its cases.
 pub struct Contest<'a> {
@@ -40,7 +40,7 @@ pub struct ContestEntry<'a> {
     measure: &'a str,
     /// True if a trial has several such measures, each ranked on its own.
     is_one_of_several: bool,
-    ranked: Ranked,
+    pub ranked: Ranked,
     /// Its trials in the blocks that all cases of the ranking have; all its trials if those are too few.
     used: Vec<BlockMean>,
     /// Figure of `used`.

@@ -4,6 +4,7 @@ mod cautions;
 pub(crate) mod columns;
 mod disturbed;
 mod durability;
+mod effects;
 mod layers;
 mod length;
 mod looks;

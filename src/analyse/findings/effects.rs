@@ -1,0 +1,38 @@
+//! Effects of the options of a plan that were varied together.
+
+use super::{Estimate, PairOutcome};
+use serde::{Deserialize, Serialize};
+
+/// Effects of the options that vary among the cases of one workload and measure. Intervals and outcomes of all its
+/// options hold together with 95 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Effects {
+    /// For example "tpcb".
+    pub title: String,
+    /// Combinations measured.
+    pub combinations: usize,
+    /// Blocks that all of them have.
+    pub blocks: usize,
+    /// Why there are no effects.
+    pub unavailable: Option<String>,
+    /// Axis by axis, the stack first.
+    pub options: Vec<OptionEffect>,
+}
+
+/// Effect of one level of an axis instead of the reference level: over all pairs of trials that differ in it alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OptionEffect {
+    pub axis: String,
+    pub level: String,
+    /// The baseline's level, else the plan's first.
+    pub reference: String,
+    /// The level of another axis that it depends on, "clients=16"; `None` for the mean over all combinations of the others.
+    pub at: Option<String>,
+    /// Geometric mean.
+    pub ratio: Estimate,
+    /// `None` for an option of the workload: another load is neither better nor worse.
+    pub outcome: Option<PairOutcome>,
+    pub pairs: usize,
+    /// True if the pairs, or some of them, differ in durability class.
+    pub differs_in_durability: bool,
+}
