@@ -184,10 +184,14 @@ impl Chromium {
         self.call("Emulation.setEmulatedMedia", params);
     }
 
-    /// A click at the middle of what a selector finds, as a person's mouse does it.
+    /// A click at the middle of what a selector finds, as a person's mouse does it: once the page is loaded and drawn, since
+    /// Chromium drops clicks on a document that it has not drawn yet.
     pub fn click(&mut self, selector: &str) {
+        self.wait_until("document.readyState === 'complete'");
         let find = format!(
-            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+            "(async () => {{ const e = document.querySelector({selector:?}); \
+             e.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+             await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))); \
              const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
         );
         let at = self.evaluate(&find);
