@@ -61,7 +61,6 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
     let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
     head(findings, &labels)
-        + &effects(findings)
         + &ranked
         + &counters(&findings.rankings).next().unwrap_or_default()
         + &asked_for(findings, &labels)

@@ -2,7 +2,6 @@
 //! detect.
 
 use super::interval::Component;
-use super::sequence::SAME;
 use super::student;
 
 /// Share of such runs that find a detectable difference.
@@ -39,11 +38,6 @@ impl Margin {
     #[must_use]
     pub fn ratio(self) -> Option<f64> {
         Some(self.log.exp()).filter(|ratio| ratio.is_finite())
-    }
-
-    /// For a ratio with this logarithm: true if its interval does not contain 1; true if it lies within [`SAME`] of 1.
-    pub fn decides(self, log: f64) -> (bool, bool) {
-        (log.abs() > self.log, log.abs() + self.log < SAME.ln())
     }
 
     /// The interval around a ratio.

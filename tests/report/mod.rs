@@ -2,6 +2,7 @@
 
 mod ageing;
 mod chromium;
+mod effects;
 mod facts;
 mod first_screens;
 mod foreign;

@@ -1,5 +1,6 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
+use crate::report::effects::effects;
 use crate::report::facts::{counters, host, server_facts, stack_facts};
 use crate::report::over_time::{heatmap, telemetry, waits};
 use crate::report::verdicts::{power_cuts, verdict};
@@ -119,28 +120,6 @@ fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<R
         counters,
         classes: vec![class(DurabilityClass::Flushed, flushed), class(DurabilityClass::Volatile, volatile)],
     }
-}
-
-/// Stacks and a setting, one of which depends on the clients.
-fn effects() -> Vec<Effects> {
-    let option = |axis: &str, level: &str, reference: &str, at: Option<&str>, value: f64, spread: f64| OptionEffect {
-        axis: axis.to_owned(),
-        level: level.to_owned(),
-        reference: reference.to_owned(),
-        at: at.map(|level| format!("clients={level}")),
-        ratio: estimate(value, spread),
-        outcome: (axis != "clients").then(|| PairOutcome::of((value - 1.0).abs() > spread, false)),
-        pairs: 12,
-        differs_in_durability: level == "tmpfs",
-    };
-    let options = vec![
-        option("stack", "xfs", "ext4", None, 1.04, 0.06),
-        option("stack", "tmpfs", "ext4", None, 6.4, 0.3),
-        option("full_page_writes", "off", "on", Some("1"), 1.01, 0.03),
-        option("full_page_writes", "off", "on", Some("16"), 1.31, 0.05),
-        option("clients", "16", "1", None, 6.8, 0.2),
-    ];
-    vec![Effects { title: "tpcb".to_owned(), combinations: 12, blocks: TRIALS as usize, unavailable: None, options }]
 }
 
 fn rankings() -> Vec<Ranking> {

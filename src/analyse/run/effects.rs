@@ -119,7 +119,7 @@ impl<'a> Matrix<'a> {
         };
         let ratio = effect.log.exp();
         let ends = effect.margin.and_then(|margin| margin.around(ratio));
-        let (differs, is_within) = effect.margin.map_or((false, false), |margin| margin.decides(effect.log));
+        let (differs, is_within) = effect.decides();
         let other = effect.at.map(|(other, level)| (&self.axes[other], level));
         OptionEffect {
             axis: axis.name.to_owned(),
