@@ -30,7 +30,7 @@ pub(super) fn effects_table(effects: &[Effects]) -> Table {
 fn row(option: &OptionEffect) -> Vec<Cell> {
     let (ratio, interval) = estimate_text(&option.ratio);
     let words = option.outcome.map_or_else(|| "another load".to_owned(), PairOutcome::words);
-    let place = option.at.as_ref().map_or_else(String::new, |at| format!(" at {at}; depends on it"));
+    let place = option.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
     let durability = if option.differs_in_durability { "; durability differs" } else { "" };
     vec![
         Cell::text(names::of_axis(&option.axis, &option.level)).csv(vec![option.axis.clone(), option.level.clone()]),

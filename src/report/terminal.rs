@@ -3,7 +3,9 @@
 //! Plain UTF-8 without colours, to read the same in a log, a mail and a pager. Every text from outside is passed
 //! through [`printable`], because a terminal obeys control characters.
 
-use crate::analyse::findings::{CaseFinding, Caution, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
+use crate::analyse::findings::{
+    CaseFinding, Caution, DurabilityClass, Effects, Findings, MeasureFinding, Percentile, Ranking,
+};
 use crate::error::{Context, Result};
 use crate::report::backend_time::storage_words;
 use crate::report::capacity::{Capacities, NOTE};
@@ -46,7 +48,7 @@ fn page(findings: &Findings) -> String {
     let tables = ranking_tables(&findings.rankings);
     let ranked = rankings(findings, |place| ranking(&tables[place]));
     head(findings, &labels)
-        + &effects(findings)
+        + &effects(&findings.effects)
         + &ranked
         + &counters(&findings.rankings).collect::<String>()
         + &asked_for(findings, &labels)
@@ -60,7 +62,9 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let labels = case_labels(findings);
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
     let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
+    let several: Vec<Effects> = findings.effects.iter().filter(|one| one.has_several_options()).cloned().collect();
     head(findings, &labels)
+        + &effects(&several)
         + &ranked
         + &counters(&findings.rankings).next().unwrap_or_default()
         + &asked_for(findings, &labels)
@@ -74,8 +78,8 @@ fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
 }
 
 /// A line for each effect of an option.
-fn effects(findings: &Findings) -> String {
-    let found = effects_table(&findings.effects);
+fn effects(effects: &[Effects]) -> String {
+    let found = effects_table(effects);
     let titles = found.columns.iter().map(|column| column.title.to_lowercase()).collect();
     if found.groups.is_empty() { String::new() } else { format!("\n{}", classes(&found, titles, &[2, 4])) }
 }

@@ -19,6 +19,15 @@ pub struct Effects {
     pub options: Vec<OptionEffect>,
 }
 
+impl Effects {
+    /// True if two or more options vary beside the load: then no single ranking answers the plan.
+    #[must_use]
+    pub fn has_several_options(&self) -> bool {
+        let mut judged = self.options.iter().filter(|option| option.outcome.is_some()).map(|option| &option.axis);
+        judged.next().is_some_and(|first| judged.any(|axis| axis != first))
+    }
+}
+
 /// Effect of one level of an axis instead of the reference level: over all pairs of trials that differ in it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OptionEffect {
