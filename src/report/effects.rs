@@ -30,13 +30,13 @@ pub(super) fn effects_table(effects: &[Effects]) -> Table {
 fn row(option: &OptionEffect) -> Vec<Cell> {
     let (ratio, interval) = estimate_text(&option.ratio);
     let words = option.outcome.map_or_else(|| "another load".to_owned(), PairOutcome::words);
-    let place = option.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+    let said = option.at.as_ref().map_or_else(|| words.clone(), |at| format!("depends: {words} at {at}"));
     let durability = if option.differs_in_durability { "; durability differs" } else { "" };
     vec![
         Cell::text(names::of_axis(&option.axis, &option.level)).csv(vec![option.axis.clone(), option.level.clone()]),
         Cell::text(&option.reference),
         Cell::text(format!("{ratio}×")).aside(interval).csv(fields(Some(&option.ratio))),
-        Cell::text(format!("{words}{place}{durability}")).csv(vec![words, option.at.clone().unwrap_or_default()]),
+        Cell::text(format!("{said}{durability}")).csv(vec![words, option.at.clone().unwrap_or_default()]),
         Cell::number(Some(option.pairs), |pairs| pairs.to_string()),
     ]
 }

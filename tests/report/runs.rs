@@ -68,7 +68,7 @@ fn begin_with(folder: &Path, id: &str, cases: Vec<CaseSpec>) -> Writer {
         merged: Vec::new(),
         started: "2026-03-02T09:14:33Z".to_owned(),
         order: keys.collect(),
-        cases: cases.clone(),
+        cases,
     };
     Writer::create(&folder.join("results"), record, "name = \"which\"\n").unwrap()
 }

@@ -106,7 +106,7 @@ fn effects_of_options_stand_in_every_form() {
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[2].join(" "), "tpcb: 12 combinations in 3 blocks");
     assert_eq!(lines[3], ["xfs", "ext4", "1.04×", "(0.98–1.10)", "undecided", "12"]);
-    assert!(table.contains("1.31× (1.24–1.38)  differs at clients=16"), "{table}");
+    assert!(table.contains("1.31× (1.24–1.38)  depends: differs at clients=16"), "{table}");
     assert!(text.find("effect of") < text.find("tpcb, clients=16\n"));
     let page = rendered("html", &findings);
     assert!(page.find("id=\"rankings\"").unwrap() < page.find("id=\"effects-section\"").unwrap());
