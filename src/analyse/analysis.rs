@@ -20,8 +20,8 @@ use crate::record::facts::HostFacts;
 use crate::record::trial::{Outcome, TrialRecord};
 use std::collections::BTreeMap;
 
-/// Maximum number of trials whose time series are kept for charts: some 24 numbers of each of 45 series. Those of 10
-/// 000 trials took 1.7 GB and made a page of 181 MB.
+/// Maximum number of trials whose time series are kept for charts: some 24 numbers of each of 45 series. Those of
+/// 10 000 trials took 1.7 GB and made a page of 181 MB.
 pub const MOST_CHARTED: usize = 500;
 
 /// Remark that not all trials have charts, if so.

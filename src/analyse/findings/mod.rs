@@ -237,7 +237,7 @@ pub struct SyncedRow {
     pub label: String,
     /// Operations per second.
     pub rate: Option<Estimate>,
-    /// Why there is no rate.
+    /// Reason that no rate is known.
     pub unavailable: Option<String>,
     /// From the first trial.
     pub latency: Option<LatencyFinding>,
@@ -254,7 +254,7 @@ pub struct MeasureFinding {
     /// Geometric mean over the trials, with the interval from this case's trials alone; in a ranking by rate, over those
     /// of the blocks that all its cases have. `None` if unavailable.
     pub rate: Option<Estimate>,
-    /// Why there is no rate.
+    /// Reason that no rate is known.
     pub unavailable: Option<String>,
     /// Latencies from the merged histograms of all trials.
     pub latency: Option<Latency>,
