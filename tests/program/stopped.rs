@@ -88,8 +88,10 @@ fn an_interrupt_ends_the_wait_for_every_program() {
         let mut run = command.env("PATH", path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let begun = Instant::now();
         while !shop.path().join("here").exists() {
-            let ended = run.try_wait().unwrap();
-            assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(300), "{name}{word}: {ended:?}");
+            if run.try_wait().unwrap().is_some() || begun.elapsed() > Duration::from_secs(300) {
+                run.kill().unwrap();
+                panic!("{name}{word} was not started: {}", said(&run.wait_with_output().unwrap()));
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
         kill_process(Pid::from_child(&run), Signal::INT).unwrap();

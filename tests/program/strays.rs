@@ -51,13 +51,16 @@ fn control_groups() -> Vec<String> {
 
 fn runs_and_leaves_nothing(shop: &Workshop, seconds: u32, mut command: Command) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
-    let mut most = 0;
+    let (mut most, mut events) = (0, Vec::new());
     for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
         if line.contains("\"second\"") {
             most = most.max(sleepers(seconds));
+        } else {
+            events.push(line);
         }
     }
-    assert!(child.wait().unwrap().success());
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}: {events:#?}");
     assert!(most > 10, "the plan started {most} sleepers: the test tests nothing");
     assert_eq!(sleepers(seconds), 0, "of {most}");
     let folder = shop.run_folder();
