@@ -26,9 +26,11 @@ mod recorder;
 pub mod report;
 pub mod run;
 mod serve;
-pub mod stats;
 pub mod store;
 mod submit;
 pub mod telemetry;
 pub mod units;
 pub mod workload;
+
+#[doc(inline)]
+pub use pgstrata_stats as stats;

@@ -13,7 +13,7 @@ use super::autocorrelation::Within;
 use super::student;
 
 /// Confidence of every interval.
-pub(crate) const CONFIDENCE: f64 = 0.95;
+pub const CONFIDENCE: f64 = 0.95;
 
 /// Fewest degrees of freedom of an interval: those of three independent values. With one, its ends would lie 12.7
 /// standard errors from the figure, which is no information; the range of the values is reported instead.
@@ -49,7 +49,7 @@ impl TrialMean {
 /// With three or more trials: the wider of the t interval on their logarithms (k - 1 degrees of freedom) and the
 /// interval from their seconds alone. With fewer, no interval: their seconds say nothing about the next trial.
 #[must_use]
-pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
+pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     let means: Vec<f64> = trials.iter().map(|trial| trial.mean).collect();
     let plain = super::moments::mean(&means).filter(|mean| mean.is_finite())?;
     if means.iter().any(|mean| *mean <= 0.0) {
@@ -69,7 +69,7 @@ pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
 /// Mean of figures of either sign, and the half width of its t interval; `None` if there are none, no interval for one
 /// or two.
 #[must_use]
-pub(crate) fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
+pub fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
     let mean = super::moments::mean(values).filter(|mean| mean.is_finite())?;
     Some((mean, half_width(between(values).filter(Component::carries_an_interval))))
 }

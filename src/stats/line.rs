@@ -4,7 +4,7 @@ use super::interval::CONFIDENCE;
 use super::student;
 
 /// Least-squares line.
-pub(crate) struct Line {
+pub struct Line {
     pub slope: f64,
     /// Standard error of the slope and its degrees of freedom, if there are more than two points.
     error: Option<(f64, f64)>,

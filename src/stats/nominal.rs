@@ -72,7 +72,7 @@ fn simulate(cases: usize, first: u32, by_look: &mut [Vec<f64>], rng: &mut ChaCha
 }
 
 /// Probability of any false difference among the pairs.
-pub(crate) const LEVEL: f64 = 1.0 - CONFIDENCE;
+pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 #[cfg(test)]
 mod tests {

@@ -95,9 +95,9 @@ impl Scene {
 
     pub fn trials(&self, noise: &mut Noise) -> Vec<TrialMean> {
         (0..self.trials)
-            .map(|_| {
+            .filter_map(|_| {
                 let series = self.series(noise);
-                TrialMean { mean: moments::mean(&series).unwrap(), within: within(&series) }
+                Some(TrialMean { mean: moments::mean(&series)?, within: within(&series) })
             })
             .collect()
     }

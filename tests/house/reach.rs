@@ -1,6 +1,6 @@
 //! No dead files: every Rust file is reached by `mod` lines from a root that cargo knows.
 
-use super::source::{Source, all};
+use super::source::{Source, Token, all};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ fn is_root(path: &Path) -> bool {
         *parts,
         ["build.rs"]
             | ["src", "lib.rs" | "main.rs"]
+            | ["src", "stats", "mod.rs"]
             | ["tests", "main.rs"]
             | ["benches", _]
             | ["benches", _, "main.rs"]
@@ -76,6 +77,27 @@ fn dead(sources: &[Source]) -> Vec<PathBuf> {
 /// The files that only lines under `#[cfg(test)]` lead to.
 pub fn only_for_tests(sources: &[Source]) -> BTreeSet<PathBuf> {
     &reached(sources, true) - &reached(sources, false)
+}
+
+/// What the package of statistics offers and nobody asks for: of it, no compiler warns.
+fn unused(sources: &[Source]) -> Vec<String> {
+    let kinds = ["fn", "const", "struct", "enum"];
+    let code: Vec<Vec<&Token>> = sources.iter().map(Source::code).collect();
+    let offered = sources.iter().zip(&code).filter(|(source, _)| source.path.starts_with("src/stats")).flat_map(
+        |(source, code)| {
+            let public = code.windows(3).filter(|t| t[0].is("pub") && kinds.iter().any(|kind| t[1].is(kind)));
+            public.filter_map(|t| Some((t[2].word()?, source.at(t[2].line))))
+        },
+    );
+    let uses = |name: &str| code.iter().flatten().filter(|token| token.is(name)).count();
+    offered.filter(|(name, _)| uses(name) < 2).map(|(name, place)| format!("{place}: {name}")).collect()
+}
+
+#[test]
+fn every_public_statistic_is_used() {
+    assert_eq!(unused(all()), Vec::<String>::new());
+    let sources = [("src/stats/a.rs", "pub fn a() {} pub fn b() {} fn c() {}"), ("src/run/mod.rs", "fn r() { b() }")];
+    assert_eq!(unused(&sources.map(|(path, text)| Source::of(path, text))), ["src/stats/a.rs:1: a"]);
 }
 
 #[test]
