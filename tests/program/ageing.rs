@@ -28,7 +28,7 @@ age = { rewrite = [0, 3], batch = "4MiB", filesystem = ["aged", "fresh"] }
 settings = { shared_buffers = "1MB", max_wal_size = "64MB", min_wal_size = "32MB" }
 
 [workload.scan]
-scan = { scale = 2, duration = "1s" }
+scan = { scale = 1, duration = "1s" }
 "#;
 
 #[test]
