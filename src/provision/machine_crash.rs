@@ -109,11 +109,12 @@ impl MachineCrash {
     /// the duration of the mounts in microseconds.
     ///
     /// # Errors
-    /// With the message of umount(8) or mount(8).
+    /// With the message of umount(8) or mount(8), or if a filesystem stays alive without its mount.
     pub fn open(&self) -> Result<u64> {
         let mounts: Vec<Mount> = self.mounts.iter().map(|it| self.mounted(&it.target)).collect::<Result<_>>()?;
         mounts.iter().try_for_each(|found| self.unmount(found))?;
         self.restart_devices()?;
+        mounts.iter().try_for_each(|found| mount_table::until_ended(Path::new(&found.source)))?;
         for image in &self.images {
             // If the filesystem below cannot drop them, reads come from memory, as before.
             drop(image_file::behind(&self.host, *image).map(|(file, _)| files::drop_cache(&file)));
@@ -154,6 +155,7 @@ mod tests {
     use crate::provision::test_site::{TestPlace, mounted};
     use crate::record::options::Options;
     use std::fs;
+    use std::io::Read;
 
     #[test]
     fn only_synced_data_survives_a_machine_crash() {
@@ -182,6 +184,27 @@ mod tests {
             assert!(fs::read(folder.join("not")).map_or(true, |bytes| bytes.is_empty()), "{layer}");
             place.clean();
         }
+    }
+
+    #[test]
+    fn a_filesystem_alive_in_another_namespace_is_not_mounted_again() {
+        let Some(place) = TestPlace::new() else { return };
+        let spec = place.on_loop("ext4", "64MiB", Options::default());
+        let built = place.build(&spec).unwrap();
+        let crash = MachineCrash::of(&place.host, &spec, &built);
+        // The mounts of other tests do not stay in the copy.
+        let script = "for m in $(awk -v own=\"$0\" '$2 ~ /pgstrata/ && $2 != own { print $2 }' /proc/self/mounts); do \
+                      umount -l $m; done; echo; exec sleep 600";
+        let mut copy = std::process::Command::new("unshare");
+        copy.args(["--mount", "sh", "-c", script]).arg(built.folder()).stdout(std::process::Stdio::piped());
+        let mut copy = copy.spawn().unwrap();
+        copy.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        crash.stop().unwrap();
+        let error = crash.open().unwrap_err().to_string();
+        copy.kill().unwrap();
+        copy.wait().unwrap();
+        assert!(error.contains("another mount namespace"), "{error}");
+        place.clean();
     }
 
     #[test]

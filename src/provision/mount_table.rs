@@ -3,8 +3,10 @@
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
+use crate::host::files;
 use crate::host::time::sleep;
 use crate::parse::mountinfo::{self, Mount};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,6 +47,27 @@ pub(crate) fn until_gone(host: &Host, next: impl Fn() -> Result<Option<Command>>
         tries += 1;
     }
     Ok(())
+}
+
+/// Waits until the filesystem on an unmounted device has ended. A copy of the mount table keeps it alive, and who mounts
+/// the device again would get it as it was, whatever the device holds by now.
+///
+/// # Errors
+/// When it does not end.
+pub(super) fn until_ended(device: &Path) -> Result<()> {
+    let is_held = || files::open_exclusively(device).is_err_and(|e| e.kind() == ErrorKind::ResourceBusy);
+    for _ in 0..BUSY_TRIES {
+        if !is_held() {
+            return Ok(());
+        }
+        sleep(BUSY_PAUSE);
+    }
+    let device = device.display();
+    Err(Error::host(format!("the filesystem on {device} is unmounted, but another mount namespace keeps it alive"))
+        .hint(format!(
+            "do not start containers, or services with mounts of their own, during a run; `grep -l {device} \
+             /proc/[0-9]*/mountinfo` lists their processes"
+        )))
 }
 
 /// The kernel's mount table.

@@ -92,9 +92,10 @@ impl Remounts {
     /// Unmounts those that are mounted.
     ///
     /// # Errors
-    /// If one stays busy.
+    /// If one stays busy, or its filesystem alive.
     pub fn unmount(&self) -> Result<()> {
-        self.mounts.iter().rev().try_for_each(|one| unmounted(&one.target))
+        self.mounts.iter().rev().try_for_each(|one| unmounted(&one.target))?;
+        self.mounts.iter().try_for_each(|one| mount_table::until_ended(Path::new(&one.source)))
     }
 
     /// Unmounts, and removes folders and entries, down to the ledger's previous mark.
