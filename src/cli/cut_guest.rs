@@ -1,7 +1,6 @@
 //! `pgstrata cut --guest`: the same program in a guest, and the transfer of its results.
 
-use super::guest_run;
-use super::out;
+use super::{guest_run, out};
 use crate::cut::{self, CaseResult};
 use crate::error::{Error, Result};
 use crate::guest::build;
@@ -11,9 +10,8 @@ use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
-use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::host::{folders, paths};
+use crate::host::{Host, folders, paths};
 use crate::run::session::give_to_person;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

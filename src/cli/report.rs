@@ -5,8 +5,7 @@ use crate::analyse;
 use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::report;
-use crate::report::text;
+use crate::report::{self, text};
 use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 

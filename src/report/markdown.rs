@@ -1,22 +1,17 @@
 //! Findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, cautions, conditions.
 
-use super::Renderer;
-use super::ageing;
 use super::capacity::{Capacities, NOTE};
 use super::cases::Cases;
 use super::device_work::device_work;
-use super::drives;
 use super::effects::effects_table;
 use super::environment::each_machine;
-use super::full;
 use super::latencies::{CLOSED_LOOP, load_words, percentile_text};
-use super::merged;
-use super::power_cuts;
 use super::rankings::ranking_tables;
 use super::snapshots::{self, SnapshotTable};
 use super::stages::{self, Stages};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{case_labels, caution_cases, in_ms, moment, ranges, server_versions};
+use super::{Renderer, ageing, drives, full, merged, power_cuts};
 use crate::analyse::findings::{Findings, Percentile};
 use crate::error::{Context, Result};
 use crate::report::text::printable;

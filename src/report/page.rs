@@ -4,21 +4,15 @@
 //! `html/*.js` from the findings embedded as JSON. A content security policy allows exactly the two scripts and the
 //! style sheet in the file, by their hashes, and no request at all.
 
-use super::Renderer;
-use super::ageing;
 use super::capacity::Capacities;
 use super::cases::{Cases, flush_share};
 use super::counters::counters_table;
 use super::device_work::device_work;
 use super::differences::differences_table;
-use super::drives;
 use super::effects::effects_table;
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
-use super::full;
 use super::latencies::CLOSED_LOOP;
-use super::merged;
-use super::power_cuts;
 use super::rankings::{kinds, ranking_tables};
 use super::section_titles::SectionTitles;
 use super::snapshots::SnapshotTable;
@@ -29,6 +23,7 @@ use super::windows::Windows;
 use super::words::{
     case_labels, caution_cases, fits_title, moment, percent, server_versions, visible_json, write_visible,
 };
+use super::{Renderer, ageing, drives, full, merged, power_cuts};
 use crate::analyse::findings::{Ageing, Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;

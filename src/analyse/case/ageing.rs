@@ -1,7 +1,6 @@
 //! Ageing figures of one case: collected over its trials, with remarks on figures that are missing.
 
-use crate::analyse::case::age_figures;
-use crate::analyse::case::age_figures::Figure;
+use crate::analyse::case::age_figures::{self, Figure};
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::input::Seconds;
 use crate::record::trial::TrialRecord;

@@ -2,8 +2,7 @@
 
 use crate::analyse::trial::counters::{growth, span_s};
 use crate::analyse::trial::input::{CountSeries, Seconds};
-use crate::record::columns;
-use crate::record::columns::ColumnDef;
+use crate::record::columns::{self, ColumnDef};
 use std::collections::{BTreeMap, HashMap};
 
 /// Share from which the CPUs count as full: a client or a writer without a CPU appears to wait for something else.

@@ -8,9 +8,8 @@ use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
 use crate::record::claim::{Claim, Promise};
-use crate::record::columns;
 use crate::record::columns::{
-    ColumnDef, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn,
+    self, ColumnDef, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn,
 };
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};

@@ -5,8 +5,7 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::estimate;
 use crate::analyse::findings::{Ageing, AgeingPoint, Estimate};
 use crate::stats::ratio::{BlockMean, ratio};
-use crate::stats::trend;
-use crate::stats::trend::{Course, Point};
+use crate::stats::trend::{self, Course, Point};
 use crate::units::significant;
 
 /// `age` options that are amounts: axis, meaning of one unit, meaning of the whole.

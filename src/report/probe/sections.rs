@@ -4,8 +4,7 @@ use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
 };
-use crate::report::probe::numbers::spoken;
-use crate::report::probe::numbers::{rate, span};
+use crate::report::probe::numbers::{rate, span, spoken};
 use crate::report::probe::rows::shown_device;
 use crate::report::text::{paragraph, printable, width};
 use crate::units::{Bytes, significant};
