@@ -3,6 +3,7 @@
 mod design;
 pub(super) mod guests;
 
+use crate::analyse::findings::groups::by_key;
 use crate::cli::built::{self, BuildLine};
 use crate::cli::out::{self, harmless, wrapped};
 use crate::cli::places::PlaceArgs;
@@ -398,7 +399,11 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
     if !forecast.unmet.is_empty() {
         text.push_str("\nMissing on this machine:\n");
     }
-    for (what, hint, cases) in unmet_by_what(forecast, number) {
+    let unmet = forecast.unmet.iter().map(|unmet| {
+        let case = number.get(unmet.case.as_str()).map_or_else(|| unmet.case.clone(), |n| format!("#{n}"));
+        ((&unmet.what, &unmet.hint), case)
+    });
+    for ((what, hint), cases) in by_key(unmet) {
         text.push_str(&wrapped("  ", &format!("{what}, for {}", cases.join(" "))));
         if !hint.is_empty() {
             text.push_str(&wrapped("    hint: ", hint));
@@ -408,19 +413,6 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
         text.push_str(&wrapped("\nwarning: ", warning));
     }
     text
-}
-
-/// Missing requirements with the numbers of their cases, in the order of the forecast.
-fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> Vec<(&'f str, &'f str, Vec<String>)> {
-    let mut all: Vec<(&str, &str, Vec<String>)> = Vec::new();
-    for unmet in &forecast.unmet {
-        let case = number.get(unmet.case.as_str()).map_or_else(|| unmet.case.clone(), |n| format!("#{n}"));
-        match all.iter_mut().find(|(what, hint, _)| *what == unmet.what && *hint == unmet.hint) {
-            Some((_, _, cases)) => cases.push(case),
-            None => all.push((&unmet.what, &unmet.hint, vec![case])),
-        }
-    }
-    all
 }
 
 #[cfg(test)]

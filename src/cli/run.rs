@@ -280,12 +280,12 @@ fn in_guests(
         let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
         Ok(format!("{} measured, {not_run} not run", count(done, "trial")))
     };
-    tell(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
+    print_result(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
     Ok(code)
 }
 
 /// Prints the results of a run and how it ended, and writes its report.
-fn tell(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
+fn print_result(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
     let findings = crate::analyse::load::findings(folder)?;
     // The table first: writing the page may fail on a full disk.
     if !json {
@@ -505,7 +505,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         // The host boots the next guest, and writes the report at the end.
         return Ok(0);
     }
-    tell(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
+    print_result(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
     if ending.interrupted {
         return Ok(Kind::Interrupted.exit_code());
     }

@@ -129,6 +129,16 @@ impl RunFolder {
         self.stored_at(&place(TRIALS, key), key)
     }
 
+    /// The records of the trials that are stored whole, in the order of the run.
+    ///
+    /// # Errors
+    /// As [`RunFolder::stored`].
+    pub fn whole_trials(&self) -> Result<Vec<TrialRecord>> {
+        let stored = self.record().order.iter().map(|key| self.stored(key));
+        let whole = |stored| if let StoredTrial::Whole(trial) = stored { Some(*trial) } else { None };
+        stored.filter_map(|stored| stored.map(whole).transpose()).collect()
+    }
+
     /// The trial that does not count, of two with the same key: a disturbed trial whose repeat was not disturbed, or a
     /// repeat that was disturbed or failed as well.
     ///

@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn that_btrfs_compressed_nothing_is_told_where_that_was_asked() {
-        let told = |shares: &[f64]| {
+        let remarks = |shares: &[f64]| {
             let sums = AgeingSums { asked_to_compress: shares.to_vec(), ..AgeingSums::default() };
             sums.remarks().count()
         };
-        assert_eq!((told(&[0.0, 0.4]), told(&[0.0, 61.0]), told(&[])), (1, 0, 0));
+        assert_eq!((remarks(&[0.0, 0.4]), remarks(&[0.0, 61.0]), remarks(&[])), (1, 0, 0));
     }
 }

@@ -13,6 +13,7 @@ use crate::analyse::case::strata::{StrataSums, noun};
 use crate::analyse::case::synced::{SyncCost, SyncedSums};
 use crate::analyse::case::window::WindowSums;
 use crate::analyse::case::work::WorkSums;
+use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::TrialInput;
@@ -157,11 +158,8 @@ impl CaseSums {
     ) {
         let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
         for (place, measure) in counts.measures.iter().enumerate() {
-            let known = self.measures.iter().position(|known| known.name == measure.name);
-            let known = known.unwrap_or_else(|| {
-                self.measures.push(MeasureSums::new(&measure.name, unit));
-                self.measures.len() - 1
-            });
+            let new = || MeasureSums::new(&measure.name, unit);
+            let known = place_of(&mut self.measures, |known| known.name == measure.name, new);
             let sums = &mut self.measures[known];
             // The client's columns cover only the main measure.
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
