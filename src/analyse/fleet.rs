@@ -163,7 +163,7 @@ impl Fleet {
                     let (trial, place) = (&trials[at], places[at]);
                     all += 1;
                     if self.seen.insert((place, trial.run.clone(), row.case.clone(), trial.trial)) {
-                        self.machines[place].add(trial, of_blocks.facts(trial, place), sign * figure.rate.ln());
+                        self.machines[place].add(trial, &of_blocks.facts(trial, place), sign * figure.rate.ln());
                     } else {
                         doubled += 1;
                     }
@@ -202,10 +202,10 @@ impl Fleet {
 }
 
 impl Machine {
-    fn add(&mut self, trial: &TrialRecord, facts: Facts, log: f64) {
+    fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
         let (run, started) = (trial.run.clone(), trial.started.clone());
         let new = || Session { run, facts: facts.clone(), started, cases: BTreeMap::new() };
-        let place = place_of(&mut self.sessions, |known| known.run == trial.run && known.facts == facts, new);
+        let place = place_of(&mut self.sessions, |known| known.run == trial.run && known.facts == *facts, new);
         let session = &mut self.sessions[place];
         if trial.started < session.started {
             session.started.clone_from(&trial.started);

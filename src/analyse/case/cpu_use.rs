@@ -225,7 +225,7 @@ fn family(name: &str) -> &str {
     rest.find(['+', '-']).map_or("kworker", |sign| &rest[sign + 1..])
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
