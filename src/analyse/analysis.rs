@@ -1,6 +1,7 @@
 //! The analysis of one run: takes its trials one at a time, then draws every conclusion.
 
 use super::case::sums::CaseSums;
+use super::findings::groups::place_of;
 use super::findings::remark::{Remark, Weight};
 use super::findings::{
     self, CaseFinding, Durability, Findings, FullFinding, MachineFinding, NotRun, Ranking, RunSummary,
@@ -77,11 +78,8 @@ impl Analysis {
         let key = TrialKey { case: id.clone(), trial: trial.record.trial };
         self.hosts.insert(key, trial.record.host.clone());
         self.disturbed.add(&trial.record);
-        let known = self.cases.iter().position(|case| case.spec.id == *id);
-        let known = known.unwrap_or_else(|| {
-            self.cases.push(CaseSums::new(trial.record.case.clone()));
-            self.cases.len() - 1
-        });
+        let new = || CaseSums::new(trial.record.case.clone());
+        let known = place_of(&mut self.cases, |case| case.spec.id == *id, new);
         let full = full::of_trial(&trial.record);
         let is_full = full.is_some();
         self.full.extend(full);

@@ -10,8 +10,9 @@ mod findings;
 mod groups;
 pub(crate) mod shares;
 
-pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, Sitting as SittingFinding};
+pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, Session as SessionFinding};
 
+use super::findings::groups::place_of;
 use super::findings::{Findings, RankedBy};
 use super::load;
 use super::merge::storage;
@@ -19,7 +20,7 @@ use crate::error::Result;
 use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::trial::TrialRecord;
-use crate::store::folder::{RunFolder, StoredTrial};
+use crate::store::folder::RunFolder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -70,11 +71,11 @@ fn value(values: Option<&BTreeSet<String>>) -> String {
 /// A machine, across boots and firmware changes.
 struct Machine {
     host: HostFacts,
-    sittings: Vec<Sitting>,
+    sessions: Vec<Session>,
 }
 
 /// Trials of one run on one machine with the same facts.
-struct Sitting {
+struct Session {
     /// Id of the run in which they were measured, which a merged folder keeps.
     run: String,
     facts: Facts,
@@ -84,7 +85,7 @@ struct Sitting {
     cases: BTreeMap<String, Vec<f64>>,
 }
 
-impl Sitting {
+impl Session {
     fn group(&self, by: &[GroupBy]) -> String {
         by.iter().map(|by| format!("{} {}", by.word(), value(self.facts.get(by)))).collect::<Vec<_>>().join(", ")
     }
@@ -125,12 +126,7 @@ struct Fleet {
 impl Fleet {
     fn read(&mut self, label: &str, path: &Path) -> Result<()> {
         let folder = RunFolder::open(path)?;
-        let mut trials = Vec::new();
-        for key in &folder.record().order {
-            if let StoredTrial::Whole(trial) = folder.stored(key)? {
-                trials.push(*trial);
-            }
-        }
+        let trials = folder.whole_trials()?;
         let findings = load::findings(path)?;
         match self.other_plan(folder.record(), label) {
             Some(reason) => self.left_out.push((label.to_owned(), reason)),
@@ -167,7 +163,7 @@ impl Fleet {
                     let (trial, place) = (&trials[at], places[at]);
                     all += 1;
                     if self.seen.insert((place, trial.run.clone(), row.case.clone(), trial.trial)) {
-                        self.machines[place].add(trial, of_blocks.facts(trial, place), sign * figure.rate.ln());
+                        self.machines[place].add(trial, &of_blocks.facts(trial, place), sign * figure.rate.ln());
                     } else {
                         doubled += 1;
                     }
@@ -181,10 +177,8 @@ impl Fleet {
     }
 
     fn place_of(&mut self, host: &HostFacts) -> usize {
-        self.machines.iter().position(|known| known.host.is_same_machine(host)).unwrap_or_else(|| {
-            self.machines.push(Machine { host: host.clone(), sittings: Vec::new() });
-            self.machines.len() - 1
-        })
+        let new = || Machine { host: host.clone(), sessions: Vec::new() };
+        place_of(&mut self.machines, |known| known.host.is_same_machine(host), new)
     }
 
     fn findings(self, by: &[GroupBy]) -> FleetFindings {
@@ -199,7 +193,7 @@ impl Fleet {
             }
             comparisons.extend(found);
         }
-        let hosts = self.machines.iter().filter(|machine| !machine.sittings.is_empty()).count();
+        let hosts = self.machines.iter().filter(|machine| !machine.sessions.is_empty()).count();
         let answer = groups.iter().map(groups::sentence).collect();
         let plan = self.plan.map(|(record, _)| record.name).unwrap_or_default();
         let left_out = self.left_out;
@@ -208,18 +202,15 @@ impl Fleet {
 }
 
 impl Machine {
-    fn add(&mut self, trial: &TrialRecord, facts: Facts, log: f64) {
-        let place = self.sittings.iter().position(|known| known.run == trial.run && known.facts == facts);
-        let place = place.unwrap_or_else(|| {
-            let (run, started) = (trial.run.clone(), trial.started.clone());
-            self.sittings.push(Sitting { run, facts, started, cases: BTreeMap::new() });
-            self.sittings.len() - 1
-        });
-        let sitting = &mut self.sittings[place];
-        if trial.started < sitting.started {
-            sitting.started.clone_from(&trial.started);
+    fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
+        let (run, started) = (trial.run.clone(), trial.started.clone());
+        let new = || Session { run, facts: facts.clone(), started, cases: BTreeMap::new() };
+        let place = place_of(&mut self.sessions, |known| known.run == trial.run && known.facts == *facts, new);
+        let session = &mut self.sessions[place];
+        if trial.started < session.started {
+            session.started.clone_from(&trial.started);
         }
-        sitting.cases.entry(trial.case.id.clone()).or_default().push(log);
+        session.cases.entry(trial.case.id.clone()).or_default().push(log);
     }
 }
 
@@ -230,14 +221,14 @@ impl Machine {
 struct BlockFacts(BTreeMap<(usize, String, u32), Facts>);
 
 /// Facts from the trials of one case in each block.
-type Told = BTreeMap<u32, BTreeSet<String>>;
+type ByBlock = BTreeMap<u32, BTreeSet<String>>;
 
 impl BlockFacts {
     fn of(trials: &[TrialRecord], places: &[usize]) -> BlockFacts {
-        let mut told: BTreeMap<(usize, &str, &str, GroupBy), Told> = BTreeMap::new();
+        let mut reported: BTreeMap<(usize, &str, &str, GroupBy), ByBlock> = BTreeMap::new();
         for (trial, place) in trials.iter().zip(places) {
             for (by, values) in facts_of(trial).into_iter().filter(|(_, values)| !values.is_empty()) {
-                told.entry((*place, &trial.run, &trial.case.id, by)).or_default().insert(trial.trial, values);
+                reported.entry((*place, &trial.run, &trial.case.id, by)).or_default().insert(trial.trial, values);
             }
         }
         let mut blocks: BTreeMap<(usize, String, u32), Facts> = BTreeMap::new();
@@ -245,9 +236,9 @@ impl BlockFacts {
             blocks.entry((*place, trial.run.clone(), trial.trial)).or_default();
         }
         for ((place, run, block), facts) in &mut blocks {
-            let of_run = told.iter().filter(|((its_place, its_run, ..), _)| its_place == place && its_run == run);
-            for ((.., by), told) in of_run {
-                let nearest = told.range(..=*block).next_back().or_else(|| told.range(*block..).next());
+            let of_run = reported.iter().filter(|((its_place, its_run, ..), _)| its_place == place && its_run == run);
+            for ((.., by), by_block) in of_run {
+                let nearest = by_block.range(..=*block).next_back().or_else(|| by_block.range(*block..).next());
                 facts
                     .entry(*by)
                     .or_default()

@@ -364,13 +364,12 @@ fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &
 mod tests {
     use super::super::compare::side::{Condition, ConditionKind, Medium, Origin, Spread};
     use super::*;
-    use crate::stats::interval::TrialMean;
     use crate::stats::ratio::BlockMean;
 
     fn tps(run: &str, means: &[f64]) -> Measure {
         let clients = Condition::named(ConditionKind::Clients, Some("4".to_owned()));
         let value = means.iter().sum::<f64>() / means.len() as f64;
-        let mean = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+        let mean = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
         let spread = Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
         Measure {
             spread,

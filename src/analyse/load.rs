@@ -2,10 +2,9 @@
 
 use super::analysis::Analysis;
 use super::findings::Findings;
-use crate::analyse::trial::heat;
 use crate::analyse::trial::input::{RunInput, Seconds, TrialInput};
-use crate::analyse::trial::reads;
 use crate::analyse::trial::window::in_checkpoint;
+use crate::analyse::trial::{heat, reads};
 use crate::error::{Error, Result};
 use crate::host::threads;
 use crate::record::case::TrialKey;
@@ -15,9 +14,7 @@ use crate::record::probe;
 use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::{RunFolder, StoredTrial};
-use crate::store::latency;
-use crate::store::seconds;
-use crate::store::waits;
+use crate::store::{latency, seconds, waits};
 use hdrhistogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::Path;

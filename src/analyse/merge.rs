@@ -9,7 +9,7 @@ use crate::record::event::Step;
 use crate::record::merged::{LeftOut, MachineClass, TakenRun};
 use crate::record::run::{MergedRun, RunRecord};
 use crate::record::trial::{Outcome, TrialRecord};
-use crate::store::folder::{RunFolder, StoredTrial};
+use crate::store::folder::RunFolder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -31,13 +31,7 @@ impl Source {
     /// # Errors
     /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
     pub fn load(folder: &RunFolder, label: &Path) -> Result<Source> {
-        let mut trials = Vec::new();
-        for key in &folder.record().order {
-            if let StoredTrial::Whole(trial) = folder.stored(key)? {
-                trials.push(*trial);
-            }
-        }
-        let live = folder.is_live();
+        let (trials, live) = (folder.whole_trials()?, folder.is_live());
         Ok(Source { label: label.display().to_string(), record: folder.record().clone(), live, trials })
     }
 

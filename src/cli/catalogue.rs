@@ -1,9 +1,8 @@
 //! Names that plans can use: the lists of layers and workloads, in the form that plans need.
 
-use crate::ageing;
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
-use crate::workload;
+use crate::{ageing, workload};
 
 /// All layers, workloads and knobs of this program.
 #[must_use]

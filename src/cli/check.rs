@@ -1,12 +1,11 @@
 //! `pgstrata check`: checks a run against limits relative to a baseline.
 
-use crate::analyse::compare::from_run;
-use crate::analyse::compare::from_run::RunSource;
-use crate::analyse::limits::{Limit, Outcome};
-use crate::analyse::{limits, load};
+use crate::analyse::compare::from_run::{self, RunSource};
+use crate::analyse::limits::{self, Limit, Outcome};
+use crate::analyse::load;
+use crate::cli::out;
 use crate::cli::places::{PlaceArgs, folder_and_case};
-use crate::cli::rerun::Read;
-use crate::cli::{out, rerun};
+use crate::cli::rerun::{self, Read};
 use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::foreign::hint_at_nearest;
 use crate::host::files;

@@ -2,26 +2,25 @@
 
 mod outputs;
 
-use crate::analyse::compare;
-use crate::analyse::compare::from_run::RunSource;
+use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
-use crate::analyse::compare::{from_import, from_probe, from_run, single};
+use crate::analyse::compare::{self, from_import, from_probe, single};
 use crate::cli::out;
 use crate::cli::page::{page, refuse_to_overwrite};
 use crate::cli::places::folder_and_case;
 use crate::cli::probe::{ProbeProgress, interrupt, seconds};
 use crate::cli::siblings::Grouping;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
-use crate::foreign::shelf;
+use crate::foreign::{self, shelf};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
-use crate::probe::{Request, RowChoice, WAL_BLOCK};
+use crate::probe::{self, Request, RowChoice, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::record::probe::ProbeRecord;
+use crate::report;
 use crate::store::folder::RunFolder;
 use crate::store::import::ImportFolder;
-use crate::{foreign, probe, report};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -146,8 +146,8 @@ pub fn run(args: &Args) -> Result<u8> {
     let (time, workload) = (Duration::from_secs(args.seconds), args.workload);
     let cutting = Cutting { clients, time, workload, states, seed, attachment, ..Cutting::default() };
     let interrupt = Interrupt::listen()?;
-    let told = |told: Told<'_>| show(args, &said(&told));
-    let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &told);
+    let report = |progress: Told<'_>| show(args, &said(&progress));
+    let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &report);
     show(args, "");
     let Cuts { results, left, ended_by } = cuts?;
     if results.is_empty() {
@@ -169,7 +169,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn show(args: &Args, text: &str) {
     if args.inside {
         // If the host is gone, the guest ends too.
-        drop(out::json_line(&cut_guest::Line::Told(text.to_owned())).and_then(|line| out::line(&line)));
+        drop(out::json_line(&cut_guest::Line::Progress(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }
@@ -271,8 +271,8 @@ fn exit_code(results: &[CaseResult]) -> u8 {
     }
 }
 
-fn said(told: &Told<'_>) -> String {
-    match told {
+fn said(progress: &Told<'_>) -> String {
+    match progress {
         Told::Recording { case, workload: None } => format!("{case}: recording commits"),
         Told::Recording { case, workload: Some(name) } => {
             format!("{case}: loading the data of {name}, recording commits")

@@ -1,7 +1,6 @@
 //! `pgstrata cut --guest`: the same program in a guest, and the transfer of its results.
 
-use super::guest_run;
-use super::out;
+use super::{guest_run, out};
 use crate::cut::{self, CaseResult};
 use crate::error::{Error, Result};
 use crate::guest::build;
@@ -11,9 +10,8 @@ use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
-use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::host::{folders, paths};
+use crate::host::{Host, folders, paths};
 use crate::run::session::give_to_person;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -26,7 +24,7 @@ const EVIDENCE: &str = "cut-";
 #[serde(rename_all = "snake_case")]
 pub enum Line {
     /// Progress.
-    Told(String),
+    Progress(String),
     /// All that was found.
     Results(Vec<CaseResult>),
 }
@@ -121,7 +119,7 @@ impl Heard {
         while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.line.drain(..=end).collect();
             match serde_json::from_slice(&line) {
-                Ok(Line::Told(text)) => show(&out::harmless(&text)),
+                Ok(Line::Progress(text)) => show(&out::harmless(&text)),
                 Ok(Line::Results(results)) => self.results = Some(Ok(results)),
                 Err(e) => {
                     let doing = "read what the program in the guest found";
@@ -167,14 +165,14 @@ mod tests {
 
     #[test]
     fn guest_results_are_read_unchanged_in_pieces_of_any_size() {
-        let lines = [Line::Told("recording".to_owned()), Line::Results(vec![result()])];
-        let (mut heard, told) = (Heard::default(), std::cell::RefCell::new(Vec::new()));
+        let lines = [Line::Progress("recording".to_owned()), Line::Results(vec![result()])];
+        let (mut heard, messages) = (Heard::default(), std::cell::RefCell::new(Vec::new()));
         for line in lines {
             for byte in format!("{}\n", out::json_line(&line).unwrap()).as_bytes() {
-                heard.take(&[*byte], &|text| told.borrow_mut().push(text.to_owned()));
+                heard.take(&[*byte], &|text| messages.borrow_mut().push(text.to_owned()));
             }
         }
-        assert_eq!(*told.borrow(), ["recording"]);
+        assert_eq!(*messages.borrow(), ["recording"]);
         let found = &heard.results.take().unwrap().unwrap()[0];
         assert_eq!((found.commits, &found.verdict), (10, &Verdict::Loses { commits: 3, us: 20 }));
         let evidence = found.evidence.as_deref().unwrap();

@@ -2,10 +2,9 @@
 //! and stand-ins for the rest.
 
 use super::catalogue;
-use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
-use crate::host::users;
+use crate::host::{Host, users};
 use crate::plan::{self, Plan, drawing};
 use crate::record::built::StackFacts;
 use crate::record::case::TrialKey;

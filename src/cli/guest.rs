@@ -2,8 +2,6 @@
 
 use super::out;
 use crate::error::{EXIT_INCOMPLETE, Error, Result};
-use crate::guest::accelerator;
-use crate::guest::agent;
 use crate::guest::build::{self, Progress};
 use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::channel::Stream;
@@ -11,6 +9,7 @@ use crate::guest::image::Image;
 use crate::guest::suite::{Suite, TRIED};
 use crate::guest::vm::{Shape, Vm};
 use crate::guest::wire::{Ended, Order};
+use crate::guest::{accelerator, agent};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::terminal::RawTerminal;

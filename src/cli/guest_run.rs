@@ -71,10 +71,10 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
         Task::Resume { folder, .. } => Outlet::around(host, folder)?,
     };
     let progress = Progress::new(request.json, std::io::stderr().is_terminal());
-    let mut sitting = Sitting::new(&outlet, &progress, follow);
-    let ended = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt }.all(&mut sitting);
+    let mut session = GuestSession::new(&outlet, &progress, follow);
+    let ended = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt }.all(&mut session);
     progress.finish();
-    let (errors, spoke) = (std::mem::take(&mut sitting.errors), sitting.spoke);
+    let (errors, spoke) = (std::mem::take(&mut session.errors), session.spoke);
     let folder = outlet.take_out(host)?;
     folder.as_deref().map_or(Ok(()), session::give_to_person)?;
     let code = exit_code(ended.map_err(|e| resumable(e, folder.as_deref()))?)?;
@@ -149,28 +149,28 @@ struct Boot<'a, D> {
 }
 
 /// Boots a guest, and runs the due trials in it.
-type BootOne<'f, D> = dyn FnMut(Boot<'_, D>, &mut Sitting<'_>) -> Result<Went<D>> + 'f;
+type BootOne<'f, D> = dyn FnMut(Boot<'_, D>, &mut GuestSession<'_>) -> Result<Went<D>> + 'f;
 
 /// Boots guests one after another until the run has ended.
 fn course<D>(
     first: &Suite,
     interrupt: &Interrupt,
-    sitting: &mut Sitting<'_>,
+    session: &mut GuestSession<'_>,
     boot: &mut BootOne<'_, D>,
 ) -> Result<Ended> {
     let mut suite = first.clone();
     let mut died: Option<Vec<Died>> = None;
     let mut after = None;
     loop {
-        sitting.begin();
-        let went = boot(Boot { suite: &suite, died: died.as_deref(), after: after.take() }, sitting);
+        session.begin();
+        let went = boot(Boot { suite: &suite, died: died.as_deref(), after: after.take() }, session);
         let went = went.and_then(|went| match went {
             Went::Ended(ended) => Ok(Went::Ended(ended)),
-            Went::Killed(left) => sitting.crash().map(|request| Went::Killed((request, left))),
+            Went::Killed(left) => session.crash().map(|request| Went::Killed((request, left))),
         });
         match went {
             Err(e) if e.kind() == Kind::Interrupted => return Err(e),
-            Err(e) => match sitting.under_way.take() {
+            Err(e) => match session.under_way.take() {
                 Some((trial, step)) if !interrupt.is_raised() => {
                     out::remark(&out::harmless_lines(&format!(
                         "warning: {e}\nthe guest is booted again for the other trials"
@@ -183,7 +183,7 @@ fn course<D>(
                 after = Some(crash);
                 died.get_or_insert_default();
             }
-            Ok(Went::Ended(ended)) => match sitting.next.take() {
+            Ok(Went::Ended(ended)) => match session.next.take() {
                 Some(next) => {
                     suite = next.parse()?;
                     died.get_or_insert_default();
@@ -195,35 +195,35 @@ fn course<D>(
 }
 
 impl Trip<'_> {
-    fn all(&self, sitting: &mut Sitting<'_>) -> Result<Ended> {
+    fn all(&self, session: &mut GuestSession<'_>) -> Result<Ended> {
         let first = self.request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?;
-        course(first, self.interrupt, sitting, &mut |boot, sitting| self.boot_and_run(boot, sitting))
+        course(first, self.interrupt, session, &mut |boot, session| self.boot_and_run(boot, session))
     }
 
-    fn boot_and_run(&self, boot: Boot<'_, LeftDisk>, sitting: &mut Sitting<'_>) -> Result<Went<LeftDisk>> {
+    fn boot_and_run(&self, boot: Boot<'_, LeftDisk>, session: &mut GuestSession<'_>) -> Result<Went<LeftDisk>> {
         let Boot { suite, died, after } = boot;
         let image = self.images.iter().find(|image| image.suite == *suite);
         let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
         let (crash, disk) = after.unzip();
-        let mut shape = shape(self.cache, sitting.outlet, &self.disks)?;
+        let mut shape = shape(self.cache, session.outlet, &self.disks)?;
         if let Some(disk) = disk {
             shape.scratch = Some(Scratch::Left(disk));
         }
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
         let crashed = crash.map(|(crashed, at)| Crashed { down_us: micros(at.elapsed()), ..crashed });
-        let order = order(self.argv(suite, died, crashed.as_ref(), sitting.outlet)?);
+        let order = order(self.argv(suite, died, crashed.as_ref(), session.outlet)?);
         let (asked, back) = (Cell::new(false), Cell::new(None));
-        let mut told = |stream, bytes: &[u8]| {
+        let mut on_output = |stream, bytes: &[u8]| {
             match stream {
-                Stream::Output => sitting.take(bytes),
-                Stream::Errors => sitting.errors.extend_from_slice(bytes),
+                Stream::Output => session.take(bytes),
+                Stream::Errors => session.errors.extend_from_slice(bytes),
             }
-            asked.set(sitting.asked.is_some());
-            back.set(sitting.back);
+            asked.set(session.asked.is_some());
+            back.set(session.back);
             Ok(())
         };
         let hangs = || back.get().is_some_and(|back: Instant| back.elapsed() > BACK_LIMIT);
-        match vm.run_until(&order, None, self.interrupt, &mut told, &|| asked.get() || hangs())? {
+        match vm.run_until(&order, None, self.interrupt, &mut on_output, &|| asked.get() || hangs())? {
             None if asked.get() => vm.kill().map(Went::Killed),
             None => {
                 let what = format!("the trial did not go on within {} s after the crash", BACK_LIMIT.as_secs());
@@ -290,7 +290,7 @@ pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result
 type CrashRequest = (Crashed, Instant);
 
 /// State of the run in progress.
-struct Sitting<'a> {
+struct GuestSession<'a> {
     outlet: &'a Outlet,
     progress: &'a Progress,
     follow: &'a dyn Fn(&Path, &Stamped),
@@ -312,11 +312,11 @@ struct Sitting<'a> {
     spoke: bool,
 }
 
-impl<'a> Sitting<'a> {
-    fn new(outlet: &'a Outlet, progress: &'a Progress, follow: &'a dyn Fn(&Path, &Stamped)) -> Sitting<'a> {
+impl<'a> GuestSession<'a> {
+    fn new(outlet: &'a Outlet, progress: &'a Progress, follow: &'a dyn Fn(&Path, &Stamped)) -> GuestSession<'a> {
         let (line, errors) = (Vec::new(), Vec::new());
         let (under_way, asked, back, has_crashed, next, spoke) = (None, None, None, false, None, false);
-        Sitting { outlet, progress, follow, line, under_way, asked, back, has_crashed, next, errors, spoke }
+        GuestSession { outlet, progress, follow, line, under_way, asked, back, has_crashed, next, errors, spoke }
     }
 
     /// Resets the state of the program inside for a new guest.
@@ -430,9 +430,9 @@ mod tests {
         files::set_mode(results.path(), 0o755).unwrap();
         let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
         let (progress, follow) = (Progress::new(false, false), |_: &Path, _: &Stamped| {});
-        let mut sitting = Sitting::new(&outlet, &progress, &follow);
+        let mut session = GuestSession::new(&outlet, &progress, &follow);
         let (mut got, mut left) = (Vec::new(), boots.iter());
-        let ended = course(&Suite::default(), &Interrupt::never(), &mut sitting, &mut |boot, sitting| {
+        let ended = course(&Suite::default(), &Interrupt::never(), &mut session, &mut |boot, session| {
             let died = boot.died.unwrap_or_default().iter().map(|died| died.reason.clone()).collect();
             if let Some(((request, _), _)) = &boot.after {
                 assert_eq!((request.since_answer_us, request.answers_apart_us), (3_000, 7_000));
@@ -441,13 +441,13 @@ mod tests {
             let (events, fails) = left.next().expect("no further boot");
             for what in *events {
                 let line = serde_json::to_string(&Stamped { at_us: 1, what: what.clone() }).unwrap();
-                sitting.take(format!("{line}\n").as_bytes());
+                session.take(format!("{line}\n").as_bytes());
             }
             // An incomplete line, as a killed guest leaves it.
-            sitting.take(b"{\"half a line");
+            session.take(b"{\"half a line");
             match fails {
                 Some(why) => Err(Error::tool((*why).to_owned())),
-                None if sitting.asked.is_some() => Ok(Went::Killed("disk")),
+                None if session.asked.is_some() => Ok(Went::Killed("disk")),
                 None => Ok(Went::Ended(Ended::Exited(0))),
             }
         });

@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<u8> {
         return Ok(0);
     }
     // Reports a wrong setting before anything is read.
-    tell(&args.set, &mut ImportRecord::default())?;
+    apply_settings(&args.set, &mut ImportRecord::default())?;
     super::run::refuse_folders(&args.files)?;
     let (given, manifest) = files::sorted(files::given(&args.files)?, &args.files)?;
     let started = rfc3339(wall_us());
@@ -141,7 +141,7 @@ pub fn run(args: &Args) -> Result<u8> {
             ImportRecord { format: imported::FORMAT, cases, ..ImportRecord::default() }
         }
     };
-    tell(&args.set, &mut record)?;
+    apply_settings(&args.set, &mut record)?;
     env!("CARGO_PKG_VERSION").clone_into(&mut record.tool_version);
     record.imported = started;
     record.unknown.extend(foreign::unknown(&record));
@@ -187,10 +187,10 @@ fn misspelt(key: &str) -> Option<&'static str> {
 
 /// Enters the values of `--set` into a record: facts of every case, and `origin.*`. They take precedence over a
 /// manifest.
-fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> {
-    let mut told: BTreeSet<&str> = BTreeSet::new();
+fn apply_settings(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (key, value) in settings {
-        if !told.insert(key) {
+        if !seen.insert(key) {
             return Err(Error::user(format!("{key} is set twice")).hint("set each key once"));
         }
         match key.strip_prefix("origin.") {
@@ -320,11 +320,11 @@ mod tests {
     fn the_origin_is_separate_from_facts_and_refuses_unknown_parts() {
         let set = |key: &str| vec![(key.to_owned(), "x".to_owned())];
         let mut record = ImportRecord { cases: vec![ImportedCase::default()], ..ImportRecord::default() };
-        tell(&[set("origin.machine"), set("stack.device")].concat(), &mut record).unwrap();
+        apply_settings(&[set("origin.machine"), set("stack.device")].concat(), &mut record).unwrap();
         assert_eq!((record.origin.machine.as_deref(), record.cases[0].facts.len()), (Some("x"), 1));
-        assert!(tell(&set("origin.colour"), &mut record).is_err());
+        assert!(apply_settings(&set("origin.colour"), &mut record).is_err());
         for key in ["origin.machine", "stack.device"] {
-            let error = tell(&[set(key), set(key)].concat(), &mut record).unwrap_err();
+            let error = apply_settings(&[set(key), set(key)].concat(), &mut record).unwrap_err();
             assert_eq!(error.to_string(), format!("{key} is set twice"));
         }
     }

@@ -106,12 +106,12 @@ pub fn run(args: &Args) -> Result<u8> {
     if args.json {
         out::json(&merged)?;
     } else {
-        tell(&merged, &place)?;
+        print(&merged, &place)?;
     }
     Ok(if merged.left_out.is_empty() && merged.missing.is_empty() { 0 } else { EXIT_INCOMPLETE })
 }
 
-fn tell(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
+fn print(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
     let mut text = format!("merged ({}):\n", merged.group);
     for run in &merged.merged {
         let blocks: Vec<String> = run.blocks.iter().map(u32::to_string).collect();

@@ -4,14 +4,11 @@
 //! continues. Absent on purpose: the content of the output.
 
 use crate::error::{Error, Result};
-use crate::host::terminal;
-use crate::host::terminal::Columns;
+use crate::host::terminal::{self, Columns};
 use crate::report::json;
-use crate::report::text;
-use crate::report::text::paragraph;
+use crate::report::text::{self, paragraph};
 use serde::Serialize;
-use std::io::ErrorKind;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 /// Maximum width of filled lines on wider terminals: longer ones are hard to read.

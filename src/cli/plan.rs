@@ -3,24 +3,23 @@
 mod design;
 pub(super) mod guests;
 
-use crate::cli::built::BuildLine;
-use crate::cli::out::{harmless, wrapped};
+use crate::analyse::findings::groups::by_key;
+use crate::cli::built::{self, BuildLine};
+use crate::cli::out::{self, harmless, wrapped};
 use crate::cli::places::PlaceArgs;
-use crate::cli::{built, on, out, prepared};
+use crate::cli::{on, prepared};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::plan;
 use crate::plan::forecast::{CaseUnmet, Forecast};
-use crate::plan::pointed::{Refusal, Spot};
-use crate::plan::{Paint, Plan, drawing, pointed, shipped};
+use crate::plan::pointed::{self, Refusal, Spot};
+use crate::plan::{self, Paint, Plan, drawing, shipped};
 use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
 use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
-use crate::run::check::{Checked, ServerLine, check};
+use crate::run::check::{self, Checked, ServerLine, check};
 use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
-use crate::run::{check, verdicts};
-use crate::units::Micros;
-use crate::units::count;
+use crate::run::verdicts;
+use crate::units::{Micros, count};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -400,7 +399,11 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
     if !forecast.unmet.is_empty() {
         text.push_str("\nMissing on this machine:\n");
     }
-    for (what, hint, cases) in unmet_by_what(forecast, number) {
+    let unmet = forecast.unmet.iter().map(|unmet| {
+        let case = number.get(unmet.case.as_str()).map_or_else(|| unmet.case.clone(), |n| format!("#{n}"));
+        ((&unmet.what, &unmet.hint), case)
+    });
+    for ((what, hint), cases) in by_key(unmet) {
         text.push_str(&wrapped("  ", &format!("{what}, for {}", cases.join(" "))));
         if !hint.is_empty() {
             text.push_str(&wrapped("    hint: ", hint));
@@ -410,19 +413,6 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
         text.push_str(&wrapped("\nwarning: ", warning));
     }
     text
-}
-
-/// Missing requirements with the numbers of their cases, in the order of the forecast.
-fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> Vec<(&'f str, &'f str, Vec<String>)> {
-    let mut all: Vec<(&str, &str, Vec<String>)> = Vec::new();
-    for unmet in &forecast.unmet {
-        let case = number.get(unmet.case.as_str()).map_or_else(|| unmet.case.clone(), |n| format!("#{n}"));
-        match all.iter_mut().find(|(what, hint, _)| *what == unmet.what && *hint == unmet.hint) {
-            Some((_, _, cases)) => cases.push(case),
-            None => all.push((&unmet.what, &unmet.hint, vec![case])),
-        }
-    }
-    all
 }
 
 #[cfg(test)]

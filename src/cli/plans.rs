@@ -7,8 +7,7 @@ use crate::plan::shipped::{self, Shipped};
 use crate::plan::{self, Plan, did_you_mean};
 use crate::report::text::paragraph;
 use crate::run::forecast::{expected_without_images, make_quick};
-use crate::units::count;
-use crate::units::{Bytes, Micros};
+use crate::units::{Bytes, Micros, count};
 use serde::Serialize;
 use std::path::Path;
 

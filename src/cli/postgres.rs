@@ -1,7 +1,6 @@
 //! `pgstrata postgres`: PostgreSQL builds that plans need.
 
-use super::built;
-use super::out;
+use super::{built, out};
 use crate::builds::{Kept, Shelf};
 use crate::error::{Error, Result};
 use crate::host::Host;

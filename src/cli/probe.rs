@@ -1,7 +1,6 @@
 //! `pgstrata probe`: speed, steadiness and credibility of synced writes in a folder.
 
 use super::out;
-use crate::analyse;
 use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::probe::requirements::{self, Outcome, Requirement, RequirementFinding};
 use crate::cluster::install;
@@ -11,8 +10,8 @@ use crate::host::signals::Interrupt;
 use crate::host::time::{now, wall_us};
 use crate::probe::{self, Observer, Request, RowChoice, Stage};
 use crate::record::probe::ProbeRecord;
-use crate::report;
 use crate::units::{Bytes, Micros};
+use crate::{analyse, report};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;

@@ -5,8 +5,7 @@ use crate::analyse;
 use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::report;
-use crate::report::text;
+use crate::report::{self, text};
 use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +80,7 @@ fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
 /// With the path.
 pub(super) fn write_in(folder: &Path, findings: &Findings) -> Result<PathBuf> {
     let path = folder.join("report.html");
-    files::write_whole(&absolute(&path)?, &render(findings, "html")?)?;
+    files::write_whole(&absolute(&path)?, render(findings, "html")?.as_bytes())?;
     analyse::trial_table::write(folder, findings)?;
     Ok(path)
 }
@@ -99,14 +98,12 @@ fn format_of(path: &Path) -> Result<&'static str> {
     })
 }
 
-fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
+fn render(findings: &Findings, format: &str) -> Result<String> {
     let renderer = report::ALL
         .iter()
         .find(|renderer| renderer.extension() == format)
         .ok_or_else(|| Error::bug(format!("no renderer for {format}")))?;
-    let mut bytes = Vec::new();
-    renderer.render(findings, &mut bytes)?;
-    Ok(bytes)
+    renderer.text(findings)
 }
 
 /// Writes a report to a file, atomically.
@@ -114,7 +111,7 @@ fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
 /// # Errors
 /// With the path.
 fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
-    files::write_output(&absolute(path)?, &render(findings, format)?)
+    files::write_output(&absolute(path)?, render(findings, format)?.as_bytes())
 }
 
 /// Prints the first screen, with the answer first.
@@ -126,5 +123,5 @@ pub fn print_first_screen(findings: &Findings, folder: &Path) -> Result<()> {
 }
 
 fn print(findings: &Findings, format: &str) -> Result<()> {
-    out::bytes(&text::at_width(out::width(), || render(findings, format))?)
+    out::bytes(text::at_width(out::width(), || render(findings, format))?.as_bytes())
 }

@@ -1,22 +1,20 @@
 //! `pgstrata check --rerun-baseline`: measures the cases of two runs again, interleaved in one run, and checks that
 //! run.
 
-use crate::analyse::compare::from_run;
-use crate::analyse::compare::from_run::RunSource;
+use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
-use crate::analyse::limits::{Checked, Limit, LimitFindings};
-use crate::analyse::{limits, load};
+use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
+use crate::analyse::load;
 use crate::cli::follow::Follower;
-use crate::cli::run::{Task, Watched};
-use crate::cli::{blocks, guest_run, out, run};
+use crate::cli::run::{self, Task, Watched};
+use crate::cli::{blocks, guest_run, out};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
-use crate::plan::joined::{Half, Matched};
-use crate::plan::{Plan, joined};
+use crate::plan::Plan;
+use crate::plan::joined::{self, Half, Matched};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
-use crate::run::opening;
-use crate::run::opening::Continuing;
+use crate::run::opening::{self, Continuing};
 use crate::run::session::Places;
 use crate::store::folder::RunFolder;
 use std::path::PathBuf;

@@ -1,14 +1,11 @@
 //! `pgstrata run`: executes a plan, or resumes a run.
 
 use super::blocks::{self, BlocksArg};
-use super::built;
 use super::follow::Follower;
-use super::guest_run;
-use super::out;
 use super::places::PlaceArgs;
 use super::plan::guests;
-use super::prepared;
 use super::progress::Progress;
+use super::{built, guest_run, out, prepared};
 use crate::analyse::findings::Findings;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
@@ -25,20 +22,15 @@ use crate::record::drive::DriveRecord;
 use crate::record::event::Stamped;
 use crate::record::guest_disk::GuestDisk;
 use crate::record::run::Share;
-use crate::run::check;
-use crate::run::clean;
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
-use crate::run::drives;
 use crate::run::events::Watcher;
-use crate::run::opening;
-use crate::run::opening::Continuing;
-use crate::run::session;
-use crate::run::session::{Ending, Places};
+use crate::run::opening::{self, Continuing};
+use crate::run::session::{self, Ending, Places};
 use crate::run::verdicts::Judge;
+use crate::run::{check, clean, drives};
 use crate::store::folder::RunFolder;
-use crate::units::Micros;
-use crate::units::count;
+use crate::units::{Micros, count};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -288,12 +280,12 @@ fn in_guests(
         let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
         Ok(format!("{} measured, {not_run} not run", count(done, "trial")))
     };
-    tell(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
+    print_result(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
     Ok(code)
 }
 
 /// Prints the results of a run and how it ended, and writes its report.
-fn tell(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
+fn print_result(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
     let findings = crate::analyse::load::findings(folder)?;
     // The table first: writing the page may fail on a full disk.
     if !json {
@@ -513,7 +505,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         // The host boots the next guest, and writes the report at the end.
         return Ok(0);
     }
-    tell(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
+    print_result(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
     if ending.interrupted {
         return Ok(Kind::Interrupted.exit_code());
     }

@@ -151,11 +151,10 @@ impl Site {
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
         let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
         let findings = load::findings(folder.path())?;
-        let mut body = Vec::new();
-        match extension {
-            "html" => body.extend(report::page::served(&findings, HOME)?.into_bytes()),
-            _ => renderer.render(&findings, &mut body)?,
-        }
+        let body = match extension {
+            "html" => report::page::served(&findings, HOME)?,
+            _ => renderer.text(&findings)?,
+        };
         Ok(Some(match extension {
             "html" => Response::page(body),
             "json" => Response::new("application/json", body),

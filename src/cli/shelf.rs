@@ -2,13 +2,12 @@
 //! conclusions.
 
 use super::out;
-use crate::analyse;
 use crate::analyse::compare::single;
 use crate::analyse::shelf::findings::ShelfFindings;
 use crate::error::Result;
 use crate::foreign::shelf;
 use crate::record::publication::Publication;
-use crate::report;
+use crate::{analyse, report};
 use serde::Serialize;
 
 const HELP: &str = "Examples:

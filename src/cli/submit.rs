@@ -4,8 +4,7 @@ use super::blocks::run_folders;
 use super::engines::EngineArgs;
 use super::out;
 use super::plan::guests;
-use crate::analyse::fleet::shares;
-use crate::analyse::fleet::shares::{ShareState, State};
+use crate::analyse::fleet::shares::{self, ShareState, State};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::command::{Command, quoted};
 use crate::host::time::{rfc3339, wall_us};
@@ -78,7 +77,7 @@ pub struct Args {
 
 /// Output of `submit --json`.
 #[derive(Debug, Serialize)]
-struct Told {
+struct SubmitStatus {
     folder: PathBuf,
     submission: Submission,
     shares: Vec<ShareState>,
@@ -110,33 +109,33 @@ pub fn run(args: &Args) -> Result<u8> {
     let is_only_asked = args.again.is_some() && !args.go && args.engine.given().is_none() && args.arguments.is_empty();
     // Held until the end: shares that another process of ours is submitting have no folder yet.
     let _going = if is_only_asked { None } else { Some(alone(&folder)?) };
-    let mut told = look(&host, folder, submission, engine, !is_only_asked)?;
-    if let Some(end) = engine.starts_all(&told.submission).filter(|_| !is_only_asked && !told.queued.is_empty()) {
-        return Err(still_there(&told, engine, &end.cwd(&told.folder)));
+    let mut status = look(&host, folder, submission, engine, !is_only_asked)?;
+    if let Some(end) = engine.starts_all(&status.submission).filter(|_| !is_only_asked && !status.queued.is_empty()) {
+        return Err(still_there(&status, engine, &end.cwd(&status.folder)));
     }
-    if !told.missing.is_empty() && is_only_asked {
-        told.command = Some(format!("pgstrata submit --again {} --go", quoted(told.folder.as_os_str())));
-    } else if !told.missing.is_empty() {
-        write_job(&told, engine)?;
-        let command = engine.command(&told.submission, &told.missing).cwd(&told.folder);
-        told.command = Some(submit::shown(&told.folder, &command));
+    if !status.missing.is_empty() && is_only_asked {
+        status.command = Some(format!("pgstrata submit --again {} --go", quoted(status.folder.as_os_str())));
+    } else if !status.missing.is_empty() {
+        write_job(&status, engine)?;
+        let command = engine.command(&status.submission, &status.missing).cwd(&status.folder);
+        status.command = Some(submit::shown(&status.folder, &command));
         if args.go {
-            told.said = Some(handed_in(&host, engine, &command, &told.folder)?).filter(|said| !said.is_empty());
-            told.submitted = true;
+            status.said = Some(handed_in(&host, engine, &command, &status.folder)?).filter(|said| !said.is_empty());
+            status.submitted = true;
             if engine.waits() {
-                let Told { folder, submission, command, .. } = told;
-                told = Told { command, submitted: true, ..look(&host, folder, submission, engine, args.go)? };
+                let SubmitStatus { folder, submission, command, .. } = status;
+                status = SubmitStatus { command, submitted: true, ..look(&host, folder, submission, engine, args.go)? };
             }
         }
     }
     match args.json {
-        true => out::json(&told)?,
-        false => tell(&told, args.again.is_some() || told.submitted && engine.waits())?,
+        true => out::json(&status)?,
+        false => print(&status, args.again.is_some() || status.submitted && engine.waits())?,
     }
-    let open = match (told.submitted, engine.waits()) {
+    let open = match (status.submitted, engine.waits()) {
         (true, false) => false,
-        (true, true) => !told.missing.is_empty(),
-        (false, _) => args.again.is_some() && told.shares.iter().any(|share| share.state != State::Complete),
+        (true, true) => !status.missing.is_empty(),
+        (false, _) => args.again.is_some() && status.shares.iter().any(|share| share.state != State::Complete),
     };
     Ok(if open { EXIT_INCOMPLETE } else { 0 })
 }
@@ -155,14 +154,14 @@ fn alone(folder: &Path) -> Result<fs::File> {
 }
 
 /// Error for shares that would be started a second time.
-fn still_there(told: &Told, engine: &dyn Engine, end: &Command) -> Error {
-    let shares: Vec<String> = told.queued.iter().map(u32::to_string).collect();
+fn still_there(status: &SubmitStatus, engine: &dyn Engine, end: &Command) -> Error {
+    let shares: Vec<String> = status.queued.iter().map(u32::to_string).collect();
     Error::host(format!(
         "shares still wait or run, and --{} starts all of them again: {}",
         engine.name(),
         shares.join(", ")
     ))
-    .hint(format!("wait for them, or end them: {}", submit::shown(&told.folder, end)))
+    .hint(format!("wait for them, or end them: {}", submit::shown(&status.folder, end)))
 }
 
 /// Submits. An engine that waits for its tasks starts a new log of them.
@@ -287,7 +286,13 @@ fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dy
 }
 
 /// Progress of a submission. If the engine cannot list its queue, that is an error before submitting more.
-fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engine, writes: bool) -> Result<Told> {
+fn look(
+    host: &Host,
+    folder: PathBuf,
+    submission: Submission,
+    engine: &dyn Engine,
+    writes: bool,
+) -> Result<SubmitStatus> {
     // Before the folders: a share that ends in between is complete by its folder. A first attempt has nothing queued
     // yet.
     let queued = if submission.attempt == 0 { Ok(Vec::new()) } else { engine.queued(host, &submission) };
@@ -317,32 +322,42 @@ fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engin
     } else {
         Vec::new()
     };
-    Ok(Told { folder, submission, shares, queued, missing, failures, command: None, submitted: false, said: None })
+    Ok(SubmitStatus {
+        folder,
+        submission,
+        shares,
+        queued,
+        missing,
+        failures,
+        command: None,
+        submitted: false,
+        said: None,
+    })
 }
 
 /// The engine's file for the missing shares, and the record of this attempt.
-fn write_job(told: &Told, engine: &dyn Engine) -> Result<()> {
-    let path = told.folder.join(PLAN);
+fn write_job(status: &SubmitStatus, engine: &dyn Engine) -> Result<()> {
+    let path = status.folder.join(PLAN);
     let plan = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;
-    let submission = Submission { attempt: told.submission.attempt + 1, ..told.submission.clone() };
-    let (name, text) = engine.job_file(&submission, &told.missing, &plan)?;
-    files::write_whole(&told.folder.join(name), text.as_bytes())?;
+    let submission = Submission { attempt: status.submission.attempt + 1, ..status.submission.clone() };
+    let (name, text) = engine.job_file(&submission, &status.missing, &plan)?;
+    files::write_whole(&status.folder.join(name), text.as_bytes())?;
     let json = serde_json::to_string_pretty(&submission).map_err(|e| Error::bug(e.to_string()))?;
-    files::write_whole(&told.folder.join(SUBMISSION), json.as_bytes())?;
-    session::give_to_person(&told.folder)
+    files::write_whole(&status.folder.join(SUBMISSION), json.as_bytes())?;
+    session::give_to_person(&status.folder)
 }
 
-fn tell(told: &Told, with_shares: bool) -> Result<()> {
-    let (of, folder) = (told.submission.shares, quoted(told.folder.as_os_str()));
-    let mut text = format!("{} in {}\n", count(of, "share"), told.folder.display());
-    for share in told.shares.iter().filter(|_| with_shares) {
-        text.push_str(&format!("  {} of {of}  {}\n", share.share, line(share, told)));
+fn print(status: &SubmitStatus, with_shares: bool) -> Result<()> {
+    let (of, folder) = (status.submission.shares, quoted(status.folder.as_os_str()));
+    let mut text = format!("{} in {}\n", count(of, "share"), status.folder.display());
+    for share in status.shares.iter().filter(|_| with_shares) {
+        text.push_str(&format!("  {} of {of}  {}\n", share.share, line(share, status)));
     }
-    if let Some(said) = &told.said {
+    if let Some(said) = &status.said {
         text.push_str(&format!("{said}\n"));
     }
-    let complete = told.shares.iter().all(|share| share.state == State::Complete);
-    if let Some(command) = told.command.as_ref().filter(|_| !told.submitted) {
+    let complete = status.shares.iter().all(|share| share.state == State::Complete);
+    if let Some(command) = status.command.as_ref().filter(|_| !status.submitted) {
         text.push_str(&format!("submit    {command}\n"));
     }
     if complete {
@@ -354,11 +369,11 @@ fn tell(told: &Told, with_shares: bool) -> Result<()> {
 }
 
 /// `incomplete, 1 of 4 trials, node2: ext4, block 2: no space`.
-fn line(share: &ShareState, told: &Told) -> String {
+fn line(share: &ShareState, status: &SubmitStatus) -> String {
     let state = match share.state {
         State::Complete => "complete",
         State::Running => "running",
-        _ if told.queued.contains(&share.share) => "queued",
+        _ if status.queued.contains(&share.share) => "queued",
         State::Incomplete => "incomplete",
         State::Absent => "no run folder",
     };
@@ -369,7 +384,7 @@ fn line(share: &ShareState, told: &Told) -> String {
     if !share.hosts.is_empty() {
         text.push_str(&format!(", {}", share.hosts.join(", ")));
     }
-    let failure = told.failures.iter().find(|(failed, _)| *failed == share.share).map(|(_, why)| why);
+    let failure = status.failures.iter().find(|(failed, _)| *failed == share.share).map(|(_, why)| why);
     for why in [failure, share.reason.as_ref()].into_iter().flatten() {
         text.push_str(&format!("; {why}"));
     }

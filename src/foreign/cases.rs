@@ -1,7 +1,7 @@
 //! Turns readings into cases: one file is one case, unless a manifest says otherwise. Lists the facts that are missing.
 
 use super::Reading;
-use super::told::is_date;
+use super::stated::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
@@ -63,25 +63,28 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const VERSION: [&str; 2] = ["postgresql.version", "postgres.version"];
     let origin = &record.origin;
     let fact = |keys: &[&str]| {
-        let tells = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
-        !record.cases.is_empty() && record.cases.iter().all(tells)
+        let has = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
+        !record.cases.is_empty() && record.cases.iter().all(has)
     };
     let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
     let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();
     let labels: Vec<&(String, String)> = outputs.iter().flat_map(|o| &o.rows).flat_map(|row| &row.labels).collect();
     let of_files = trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
-    let told: Vec<&str> =
+    let printed_facts: Vec<&str> =
         outputs.iter().flat_map(|output| &output.facts).chain(of_files).map(|it| it.0.as_str()).collect();
-    let tells = |keys: [&str; 2]| told.iter().any(|key| keys.contains(key));
+    let is_printed = |keys: [&str; 2]| printed_facts.iter().any(|key| keys.contains(key));
     let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
     let dated = trials.iter().any(|trial| trial.log.as_ref().is_some_and(|log| log.span_us.is_some()))
         || labels.iter().any(|(name, value)| name == "time" && is_date(value));
-    let version = origin.postgresql.is_some() || fact(&VERSION) || tells(["build", "postgresql.version"]);
+    let version = origin.postgresql.is_some() || fact(&VERSION) || is_printed(["build", "postgresql.version"]);
     let wanted = [
-        ("when it was measured", origin.measured.is_some() || dated || tells(["date", "measured"])),
+        ("when it was measured", origin.measured.is_some() || dated || is_printed(["date", "measured"])),
         ("machine: CPUs and memory", origin.machine.is_some() || fact(&["host.machine", "host.description"])),
         ("devices, controller and their caches", origin.storage.is_some() || fact(&DEVICES)),
-        ("operating system and kernel", origin.system.is_some() || fact(&SYSTEM) || tells(["kernel", "host.system"])),
+        (
+            "operating system and kernel",
+            origin.system.is_some() || fact(&SYSTEM) || is_printed(["kernel", "host.system"]),
+        ),
         ("filesystem", fact(&FILESYSTEM) || printed("mount") || labels.iter().any(|(name, _)| name == "type")),
         ("mount options", fact(&["mount.options", "stack.mount_options"]) || printed("mount")),
         ("PostgreSQL's version", !printed("pgbench") || version),

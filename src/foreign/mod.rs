@@ -23,9 +23,9 @@ mod log;
 pub(crate) mod manifest;
 mod read;
 pub mod shelf;
+mod stated;
 #[cfg(test)]
 mod tests;
-mod told;
 mod unpack;
 
 pub use cases::{by_file, trial, unknown};
@@ -200,7 +200,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
     reading.file.lines_of_no_output = other_lines(&lines, &ranges);
-    reading.file.facts = told::facts(&lines);
+    reading.file.facts = stated::facts(&lines);
     reading.outputs = taken.into_iter().map(|it| it.output).collect();
     Ok(())
 }
@@ -243,7 +243,7 @@ fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
         }
         let words = read::table::words(line.text);
         let numbers = read::table::count_numbers(&words);
-        if line.number <= covered || numbers == 0 || numbers * 3 < words.len() || told::is_no_figure(line.text) {
+        if line.number <= covered || numbers == 0 || numbers * 3 < words.len() || stated::is_no_figure(line.text) {
             continue;
         }
         match runs.last_mut().filter(|(_, last)| *last + 1 >= line.number) {

@@ -47,13 +47,13 @@ pub(crate) fn failed(text: &str) -> Vec<Pod> {
         if newest.get(&index).is_some_and(|(known, _)| known > made) {
             continue;
         }
-        let told = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let pod = Pod {
             index,
-            reason: told(reason),
-            container_reason: told(container_reason),
+            reason: given(reason),
+            container_reason: given(container_reason),
             exit_code: exit_code.parse().ok(),
-            node: told(node),
+            node: given(node),
         };
         newest.insert(index, (made, Some(pod).filter(|_| *phase == "Failed")));
     }

@@ -28,15 +28,15 @@ pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
         if field("JobName") != Some(name) {
             return None;
         }
-        let told = |key: &str| field(key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned);
+        let given = |key: &str| field(key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned);
         let exit_code = field("ExitCode").and_then(|value| value.split_once(':'));
         Some(Task {
             array: field("ArrayJobId")?.parse().ok()?,
             indices: indices(field("ArrayTaskId")?)?,
             state: field("JobState")?.to_owned(),
-            reason: told("Reason"),
+            reason: given("Reason"),
             exit_code: exit_code.and_then(|(code, signal)| code.parse().ok().zip(signal.parse().ok())),
-            nodes: told("NodeList"),
+            nodes: given("NodeList"),
         })
     };
     text.lines().filter_map(task).collect()
@@ -66,14 +66,14 @@ mod tests {
     #[test]
     fn each_array_task_has_its_state_despite_odd_job_names() {
         let found = tasks(LISTED, "pgstrata-spread-0a1b2c3d");
-        let told = found.iter().map(|task| {
+        let shown = found.iter().map(|task| {
             let Task { array, indices, state, reason, exit_code, nodes } = task;
             let [reason, nodes] = [reason, nodes].map(|text| text.as_deref().unwrap_or("-"));
             let (code, signal) = exit_code.unwrap();
             format!("{array} {indices:?} {state} {reason} {code}:{signal} {nodes}")
         });
         assert_eq!(
-            told.collect::<Vec<String>>(),
+            shown.collect::<Vec<String>>(),
             [
                 "1 [0] FAILED NonZeroExitCode 3:0 node1",
                 "1 [1] COMPLETED - 0:0 node1",

@@ -206,17 +206,17 @@ mod tests {
     #[test]
     fn oversized_plans_are_refused_with_the_limit_before_allocation() {
         let (list, table) = ("1,".repeat(100_000), (0..2000).map(|n| format!("k{n}=1\n")).collect::<String>());
-        let told = |text: &str| {
+        let message = |text: &str| {
             let mut problems = Problems::default();
             assert!(parse(text, &mut problems).is_none() && problems.len() == 1, "{problems:?}");
             problems.render("", "x", super::super::Paint::Plain)
         };
-        assert!(told(&format!("a = [{list}]")).contains("100000 values in one list, the limit is 10000"));
-        assert!(told(&format!("[s]\n{table}")).contains("2000 keys in one table, the limit is 1000"));
+        assert!(message(&format!("a = [{list}]")).contains("100000 values in one list, the limit is 10000"));
+        assert!(message(&format!("[s]\n{table}")).contains("2000 keys in one table, the limit is 1000"));
         assert!(
-            told(&format!("a = '{}'", "x".repeat(100_000))).contains("100000 bytes in one text, the limit is 65536")
+            message(&format!("a = '{}'", "x".repeat(100_000))).contains("100000 bytes in one text, the limit is 65536")
         );
-        assert!(told(&"[[exclude]]\na = 1\n".repeat(10_001)).contains("10001 values in one list"));
+        assert!(message(&"[[exclude]]\na = 1\n".repeat(10_001)).contains("10001 values in one list"));
     }
 
     #[test]

@@ -269,9 +269,9 @@ impl Inner {
                 Ok(())
             }
             Err(e) => {
-                let told = io::Error::other(e.to_string());
+                let error = io::Error::other(e.to_string());
                 *failed = Some(e);
-                Err(told)
+                Err(error)
             }
         }
     }

@@ -181,8 +181,8 @@ proptest! {
         let mut of_all = 0;
         for class in Class::ALL {
             let chosen = states.iter().filter(|state| state.class == class).count();
-            let (told, all) = coverage.classes.get(&class).copied().unwrap_or_default();
-            prop_assert_eq!(chosen, told);
+            let (reported, all) = coverage.classes.get(&class).copied().unwrap_or_default();
+            prop_assert_eq!(chosen, reported);
             prop_assert!(chosen == all || chosen >= 60 / Class::ALL.len(), "{class:?}: {chosen} of {all}");
             of_all += all;
         }

@@ -1,12 +1,12 @@
 //! Backend time and CPU use, as tables.
 
-use super::cases::Cases;
+use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, fits_title, percent};
-use crate::analyse::findings::{BackendTime, CaseFinding, Estimate};
+use super::words::{estimate_text, fields, fits_title, optional, percent};
+use crate::analyse::findings::{BackendTime, CaseFinding};
 use crate::units::Bytes;
 
-impl Cases<'_> {
+impl Labelled<'_> {
     /// Storage's share of backend time per case, and CPU use.
     pub fn backend_time(&self) -> Table {
         let columns = vec![
@@ -29,16 +29,16 @@ impl Cases<'_> {
              (sampled once a second); at a fixed rate, of the time without client pauses. A stack in memory can gain more \
              than this share, because storage also costs CPU time, or less.",
         );
-        for case in self.cases {
+        for case in &self.findings.cases {
             let Some(found) = &case.backend_time else { continue };
             let busiest = match &found.busiest_process {
                 Some((name, share)) => Cell::text(name.clone())
                     .aside(format!("{} of a CPU", percent(*share)))
                     .csv(vec![name.clone(), share.to_string()]),
-                None => Cell::text("–").style("absent").csv(vec![String::new(); 2]),
+                None => Cell::none(2).style("absent"),
             };
             table.push(vec![
-                self.name(case),
+                self.name(&case.id),
                 storage_cell(found),
                 in_memory_cell(found),
                 Cell::number(found.cpu_busy, percent),
@@ -59,14 +59,14 @@ impl Cases<'_> {
             TableColumn::text("Event").csv(&["wait event"]),
             TableColumn::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
         ];
-        let mut table = Table::new("waits", "Wait events of the backends", columns);
-        for case in self.cases {
-            for wait in case.backend_time.iter().flat_map(|found| &found.waits) {
-                let (class, event) = (Cell::text(wait.class.clone()), Cell::text(wait.event.clone()));
-                table.push(vec![self.name(case), class, event, Cell::number(Some(wait.share), percent)]);
-            }
-        }
-        table
+        let rows = self.findings.cases.iter().flat_map(|case| {
+            let waits = case.backend_time.iter().flat_map(|found| &found.waits);
+            waits.map(|wait| {
+                let (class, event) = (Cell::text(&wait.class), Cell::text(&wait.event));
+                vec![self.name(&case.id), class, event, Cell::number(Some(wait.share), percent)]
+            })
+        });
+        Table::new("waits", "Wait events of the backends", columns).rows(rows)
     }
 }
 
@@ -80,29 +80,18 @@ pub(super) fn storage_words(found: &BackendTime) -> Option<(String, String)> {
 
 fn storage_cell(found: &BackendTime) -> Cell {
     let Some(((text, ends), storage)) = storage_words(found).zip(found.storage) else {
-        return Cell::text("–").aside("no waits were sampled").style("absent").csv(vec![String::new(); 4]);
+        return Cell::none(4).aside("no waits were sampled").style("absent");
     };
     let behind = Some(found.storage_behind_locks).filter(|share| *share >= 0.01);
-    let mut fields = fields(&storage);
-    fields.push(storage.trials.to_string());
+    let fields = [fields(Some(&storage)), vec![storage.trials.to_string()]].concat();
     Cell::text(text).aside(ends).remark(behind.map(|share| format!("{} behind locks", percent(share)))).csv(fields)
 }
 
 fn in_memory_cell(found: &BackendTime) -> Cell {
-    let Some(memory) = &found.in_memory else { return absent(4) };
+    let Some(memory) = &found.in_memory else { return Cell::none(4).style("absent") };
     let (text, ends) = estimate_text(&memory.ratio);
-    let mut csv = vec![memory.stack.clone()];
-    csv.extend(fields(&memory.ratio));
+    let csv = [vec![memory.stack.clone()], fields(Some(&memory.ratio))].concat();
     Cell::text(format!("{text}×")).aside(ends).remark(Some(format!("on {}", memory.stack))).csv(csv)
-}
-
-fn fields(estimate: &Estimate) -> Vec<String> {
-    let optional = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
-    vec![estimate.value.to_string(), optional(estimate.low), optional(estimate.high)]
-}
-
-fn absent(fields: usize) -> Cell {
-    Cell::text("–").style("absent").csv(vec![String::new(); fields])
 }
 
 fn data_cell(case: &CaseFinding) -> Cell {
@@ -110,5 +99,5 @@ fn data_cell(case: &CaseFinding) -> Cell {
     Cell::text(bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string()))
         .aside(fits.unwrap_or_default())
         .style("tight")
-        .csv(vec![fits.unwrap_or_default().to_owned(), bytes.map(|bytes| bytes.to_string()).unwrap_or_default()])
+        .csv(vec![fits.unwrap_or_default().to_owned(), optional(bytes)])
 }

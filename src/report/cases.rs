@@ -2,25 +2,14 @@
 //!
 //! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
+use super::labelled::Labelled;
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, latency, percent};
+use super::words::{estimate_text, fields, latency, optional, percent};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost, Steadiness};
 use crate::units::{Bytes, grouped};
-use std::collections::BTreeMap;
 
-/// Cases, with their labels.
-pub(super) struct Cases<'a> {
-    /// In the plan's order.
-    pub cases: &'a [CaseFinding],
-    pub labels: &'a BTreeMap<String, String>,
-}
-
-impl Cases<'_> {
-    pub(super) fn name(&self, case: &CaseFinding) -> Cell {
-        Cell::case(self.labels.get(&case.id).unwrap_or(&case.id), &case.id)
-    }
-
+impl Labelled<'_> {
     /// Cost of one operation at each layer.
     pub fn strata(&self) -> Table {
         let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")]);
@@ -44,7 +33,7 @@ impl Cases<'_> {
             "Per commit; devices from the filesystem down. Amplification: bytes at the lowest device per byte \
                         of WAL. CPU: of all CPUs, without other programs."
                 .to_owned();
-        let with_image = self.cases.iter().any(|case| image_cost(case).is_some());
+        let with_image = self.findings.cases.iter().any(|case| image_cost(case).is_some());
         if with_image {
             columns.push(TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]));
             columns.push(TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]));
@@ -53,7 +42,7 @@ impl Cases<'_> {
                  includes other programs' writes.",
             );
         }
-        let with_share = self.cases.iter().any(|case| flush_share(case).is_some());
+        let with_share = self.findings.cases.iter().any(|case| flush_share(case).is_some());
         if with_share {
             columns.push(flush_share_column());
             note.push_str(
@@ -62,32 +51,28 @@ impl Cases<'_> {
             );
         }
         let mut table = Table::new("strata", "One commit, at each layer", columns).note(note);
-        for case in self.cases {
+        for case in &self.findings.cases {
             let Some(strata) = &case.strata else { continue };
             let mut wal = vec![
-                number(strata.wal_bytes),
-                number(strata.wal_records),
-                number(strata.full_page_images),
-                number(strata.wal_syncs),
-                number(strata.write_amplification),
-                number(strata.cpu_us),
+                Cell::figure(strata.wal_bytes),
+                Cell::figure(strata.wal_records),
+                Cell::figure(strata.full_page_images),
+                Cell::figure(strata.wal_syncs),
+                Cell::figure(strata.write_amplification),
+                Cell::figure(strata.cpu_us),
             ];
             if with_image {
                 let image = strata.image.as_ref();
-                wal.push(number(image.map(|image| image.writes.value)));
-                wal.push(number(image.map(|image| image.bytes.value)));
+                wal.push(Cell::figure(image.map(|image| image.writes.value)));
+                wal.push(Cell::figure(image.map(|image| image.bytes.value)));
             }
             wal.extend(with_share.then(|| flush_share_cell(strata.flush_share.as_ref())));
             for device in &strata.devices {
-                let mut row = vec![self.name(case)];
-                row.extend(device_cells(device));
-                row.extend(wal.clone());
-                table.push(row);
+                table.push([vec![self.name(&case.id)], device_cells(device), wal.clone()].concat());
             }
             if strata.devices.is_empty() {
                 let none = Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
-                table
-                    .push([self.name(case), none].into_iter().chain((0..6).map(|_| number(None))).chain(wal).collect());
+                table.push([vec![self.name(&case.id), none], vec![Cell::figure(None); 6], wal].concat());
             }
         }
         table
@@ -111,18 +96,14 @@ impl Cases<'_> {
              without a commit of any client, to 1 ms; where a share was logged, by the seconds without one. Longest stall: the slowest \
              single operation seen by a client.",
         );
-        for case in self.cases {
+        for case in &self.findings.cases {
             let Some(found) = &case.steadiness else { continue };
             let at = found.longest_stall_at;
             let stall = Cell::text(found.longest_stall_us.map_or_else(|| "not measured".to_owned(), latency))
                 .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
-                .csv(vec![
-                    found.longest_stall_us.map(|us| us.to_string()).unwrap_or_default(),
-                    at.map(|at| at.0.to_string()).unwrap_or_default(),
-                    at.map(|at| at.1.to_string()).unwrap_or_default(),
-                ]);
+                .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))]);
             table.push(vec![
-                self.name(case),
+                self.name(&case.id),
                 count(found.seconds, ""),
                 Cell::figure(Some(found.coefficient_of_variation)),
                 count(found.seconds_at_zero, "alarm"),
@@ -151,13 +132,11 @@ impl Cases<'_> {
             "As measured by pgstrata probe. Rates over trials; latencies and device work of the first trial. One write, \
              two writes, open_sync sizes, descriptor and not synced are the rows of pg_test_fsync.",
         );
-        let ms = |ns: Option<u64>| {
-            Cell::figure(ns.map(|ns| ns as f64 / 1e6)).csv(vec![ns.map(|ns| ns.to_string()).unwrap_or_default()])
-        };
-        for case in self.cases {
+        let ms = |ns: Option<u64>| Cell::figure(ns.map(|ns| ns as f64 / 1e6)).csv(vec![optional(ns)]);
+        for case in &self.findings.cases {
             for row in case.synced.iter().flat_map(|synced| &synced.rows) {
                 table.push(vec![
-                    self.name(case),
+                    self.name(&case.id),
                     Cell::text(section_title(row.family)),
                     Cell::text(row.label.clone()),
                     estimate_cell(row.rate.as_ref(), row.unavailable.as_deref()),
@@ -182,10 +161,10 @@ impl Cases<'_> {
         ];
         let mut table = Table::new("statements", "Latency of each statement", columns)
             .note("Means as the tool reports them, over trials.");
-        for case in self.cases {
+        for case in &self.findings.cases {
             for found in &case.statements {
                 table.push(vec![
-                    self.name(case),
+                    self.name(&case.id),
                     Cell::text(found.script.clone()),
                     Cell::text(found.statement.clone()).style("code"),
                     Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
@@ -215,11 +194,11 @@ fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
         Cell::text(device.device.clone())
             .aside(device.node.clone())
             .csv(vec![device.device.clone(), device.node.clone()]),
-        number(device.writes),
+        Cell::figure(device.writes),
         bytes(device.bytes_per_write),
         bytes(device.write_bytes),
-        number(device.flushes),
-        number(device.reads),
+        Cell::figure(device.flushes),
+        Cell::figure(device.reads),
         Cell::number(device.busy, percent),
     ]
 }
@@ -249,29 +228,16 @@ fn flush_share_column() -> TableColumn {
 }
 
 fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
-    let Some(found) = found else {
-        return Cell::text("–").style("absent").csv(vec![String::new(); 6]);
-    };
+    let Some(found) = found else { return Cell::none(6).style("absent") };
     let ends = found.share.low.zip(found.share.high);
-    let optional = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+    let others = vec![found.syncs.value.to_string(), found.method.clone(), found.sync_case.clone()];
     Cell::text(percent(found.share.value))
         .aside(
             ends.map(|(low, high)| format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high)))
                 .unwrap_or_default(),
         )
         .remark(Some(format!("of {} {}/s", estimate_text(&found.syncs).0, found.method)))
-        .csv(vec![
-            found.share.value.to_string(),
-            optional(found.share.low),
-            optional(found.share.high),
-            found.syncs.value.to_string(),
-            found.method.clone(),
-            found.sync_case.clone(),
-        ])
-}
-
-fn number(value: Option<f64>) -> Cell {
-    Cell::figure(value)
+        .csv([fields(Some(&found.share)), others].concat())
 }
 
 /// Longest time without a commit, an alarm from one second on. If only whole seconds are known, the seconds next to

@@ -1,8 +1,8 @@
 //! Cost of one operation at each layer, compared between the cases of a ranking.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::estimate_text;
-use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, PairOutcome, Ranking};
+use super::words::{estimate_text, fields};
+use crate::analyse::findings::{Counter, CounterComparison, CounterRow, PairOutcome, Ranking};
 use crate::units::{Bytes, significant};
 
 /// A row per case of each ranking, a column per counter.
@@ -88,16 +88,11 @@ fn ratio_text(row: &CounterRow) -> Option<String> {
 }
 
 fn cell(counter: Counter, row: Option<&CounterRow>) -> Cell {
-    let Some(row) = row else { return Cell::text("–").csv(vec![String::new(); 7]).style("absent") };
+    let Some(row) = row else { return Cell::none(7).style("absent") };
     let differs = row.outcome.is_none_or(PairOutcome::differs);
     let words = row.outcome.map(PairOutcome::words).unwrap_or_default();
     let ratio = ratio_text(row).map(|ratio| if differs { ratio } else { format!("{words}: {ratio}") });
     let fields = [fields(Some(&row.figure)), fields(row.ratio.as_ref()), vec![words]].concat();
     let style = if differs { "" } else { "quiet undecided" };
     Cell::text(figure_text(counter, row.figure.value)).aside(ratio.unwrap_or_default()).csv(fields).style(style)
-}
-
-pub(super) fn fields(estimate: Option<&Estimate>) -> Vec<String> {
-    let ends = estimate.map_or([None; 3], |estimate| [Some(estimate.value), estimate.low, estimate.high]);
-    ends.map(|end| end.map(|end| end.to_string()).unwrap_or_default()).to_vec()
 }

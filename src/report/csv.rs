@@ -2,14 +2,13 @@
 
 use super::Renderer;
 use super::table::{Cell, Table, TableColumn};
-use super::words::class_key;
+use super::words::{class_key, optional};
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
     names,
 };
-use crate::error::{Context, Result};
+use crate::error::Result;
 use std::collections::BTreeSet;
-use std::io::Write;
 
 /// `--format csv`.
 pub(super) struct Csv;
@@ -19,79 +18,27 @@ impl Renderer for Csv {
         "csv"
     }
 
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        let text = measures_table(findings).to_csv();
-        out.write_all(text.as_bytes()).or_host(|| "write the report as CSV".to_owned())
+    fn text(&self, findings: &Findings) -> Result<String> {
+        Ok(measures_table(findings).to_csv())
     }
 }
 
 /// Headings after the axes.
-const FIELDS: [&str; 58] = [
-    "measure",
-    "unit",
-    "ranking",
-    "ranked_by",
-    "rank_in_class",
-    "rate_per_s",
-    "rate_per_s_low",
-    "rate_per_s_high",
-    "trials",
-    "ranked_per_s",
-    "ranked_per_s_low",
-    "ranked_per_s_high",
-    "ranked_trials",
-    "trial_per_s_least",
-    "trial_per_s_most",
-    "baseline",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "outcome",
-    "detectable_ratio",
-    "caveat",
-    "durability_class",
-    "durability_reason",
-    "verdict",
-    "verdict_reason",
-    "latency_us_mean",
-    "latency_us_p50",
-    "latency_us_p50_low",
-    "latency_us_p50_high",
-    "latency_us_p50_merged",
-    "latency_us_p95",
-    "latency_us_p95_low",
-    "latency_us_p95_high",
-    "latency_us_p95_merged",
-    "latency_us_p99",
-    "latency_us_p99_low",
-    "latency_us_p99_high",
-    "latency_us_p99_merged",
-    "latency_us_p999",
-    "latency_us_p999_low",
-    "latency_us_p999_high",
-    "latency_us_p999_merged",
-    "latency_us_max",
-    "fixed_rate_per_s",
-    "latency_limit_us",
-    "log_sample",
-    "in_time_share",
-    "in_time_share_low",
-    "in_time_share_high",
-    "done",
-    "failed",
-    "skipped",
-    "late",
-    "unavailable",
-    "capacity_limit_us",
-    "capacity_holds_per_s",
-    "capacity_peak_per_s",
-];
+const FIELDS: &str = "measure unit ranking ranked_by rank_in_class rate_per_s rate_per_s_low rate_per_s_high trials \
+    ranked_per_s ranked_per_s_low ranked_per_s_high ranked_trials trial_per_s_least trial_per_s_most \
+    baseline ratio ratio_low ratio_high outcome detectable_ratio caveat durability_class durability_reason \
+    verdict verdict_reason latency_us_mean latency_us_p50 latency_us_p50_low latency_us_p50_high \
+    latency_us_p50_merged latency_us_p95 latency_us_p95_low latency_us_p95_high latency_us_p95_merged \
+    latency_us_p99 latency_us_p99_low latency_us_p99_high latency_us_p99_merged latency_us_p999 \
+    latency_us_p999_low latency_us_p999_high latency_us_p999_merged latency_us_max fixed_rate_per_s \
+    latency_limit_us log_sample in_time_share in_time_share_low in_time_share_high done failed skipped late \
+    unavailable capacity_limit_us capacity_holds_per_s capacity_peak_per_s";
 
 fn measures_table(findings: &Findings) -> Table {
     let axes: BTreeSet<&String> = findings.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let mut columns = vec![TableColumn::text("case")];
     columns.extend(names::axis_columns(&axes).iter().map(|name| TableColumn::text(name)));
-    columns.extend(FIELDS.map(TableColumn::text));
+    columns.extend(FIELDS.split(' ').map(TableColumn::text));
     let mut table = Table::new("measures", "Measures", columns);
     for case in &findings.cases {
         for measure in &case.measures {
@@ -112,29 +59,29 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
         measure.unit.clone(),
         ranking.map(|ranking| ranking.title.clone()).unwrap_or_default(),
         ranking.map(|ranking| by_word(ranking.by).to_owned()).unwrap_or_default(),
-        text(row.map(|row| row.rank)),
+        optional(row.map(|row| row.rank)),
     ];
     fields.extend(estimate(measure.rate.as_ref()));
     fields.extend(estimate(row.map(|row| &row.rate)));
     let trials = || row.iter().flat_map(|row| &row.trials).map(|trial| trial.rate);
-    fields.extend([text(trials().reduce(f64::min)), text(trials().reduce(f64::max))]);
+    fields.extend([optional(trials().reduce(f64::min)), optional(trials().reduce(f64::max))]);
     fields.extend(compared(comparison));
     fields.push(class_key(case.durability.class).to_owned());
     fields.push(case.durability.reason.clone());
-    fields.push(text(case.verdict.as_ref().map(Verdict::short)));
-    fields.push(text(case.verdict.as_ref().map(Verdict::why)));
+    fields.push(optional(case.verdict.as_ref().map(Verdict::short)));
+    fields.push(optional(case.verdict.as_ref().map(Verdict::why)));
     fields.extend(latencies(measure.latency.as_ref()));
-    fields.push(text(case.fixed_rate));
-    fields.push(text(case.latency_limit_us));
-    fields.push(text(case.log_sample));
+    fields.push(optional(case.fixed_rate));
+    fields.push(optional(case.latency_limit_us));
+    fields.push(optional(case.log_sample));
     let in_time = measure.in_time.filter(|_| case.latency_limit_us.is_some());
     fields.extend(estimate(in_time.as_ref()).into_iter().take(3));
     fields.extend([measure.done, measure.failed, measure.skipped, measure.late].map(|count| count.to_string()));
     fields.push(measure.unavailable.clone().unwrap_or_default());
     let capacity = case.capacity.as_ref();
-    fields.push(text(capacity.map(|capacity| capacity.limit_us)));
-    fields.push(text(capacity.and_then(|capacity| capacity.holds)));
-    fields.push(text(capacity.map(|capacity| capacity.peak)));
+    fields.push(optional(capacity.map(|capacity| capacity.limit_us)));
+    fields.push(optional(capacity.and_then(|capacity| capacity.holds)));
+    fields.push(optional(capacity.map(|capacity| capacity.peak)));
     fields
 }
 
@@ -163,36 +110,32 @@ fn by_word(by: RankedBy) -> &'static str {
 
 fn estimate(estimate: Option<&Estimate>) -> [String; 4] {
     [
-        text(estimate.map(|e| e.value)),
-        text(estimate.and_then(|e| e.low)),
-        text(estimate.and_then(|e| e.high)),
-        text(estimate.map(|e| e.trials)),
+        optional(estimate.map(|e| e.value)),
+        optional(estimate.and_then(|e| e.low)),
+        optional(estimate.and_then(|e| e.high)),
+        optional(estimate.map(|e| e.trials)),
     ]
 }
 
 fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
     [
         comparison.map(|c| c.baseline.clone()).unwrap_or_default(),
-        text(comparison.map(|c| c.ratio.value)),
-        text(comparison.and_then(|c| c.ratio.low)),
-        text(comparison.and_then(|c| c.ratio.high)),
-        text(comparison.map(|c| c.outcome.words())),
-        text(comparison.and_then(|c| c.detectable_ratio)),
+        optional(comparison.map(|c| c.ratio.value)),
+        optional(comparison.and_then(|c| c.ratio.low)),
+        optional(comparison.and_then(|c| c.ratio.high)),
+        optional(comparison.map(|c| c.outcome.words())),
+        optional(comparison.and_then(|c| c.detectable_ratio)),
         comparison.and_then(|c| c.caveat.clone()).unwrap_or_default(),
     ]
 }
 
 fn latencies(latency: Option<&Latency>) -> Vec<String> {
-    let mut fields = vec![text(latency.map(|l| l.mean_us))];
+    let mut fields = vec![optional(latency.map(|l| l.mean_us))];
     for name in ["p50", "p95", "p99", "p99.9"] {
         let found = latency.and_then(|latency| latency.percentile(name));
         fields.extend(estimate(found.and_then(|found| found.over_trials.as_ref())).into_iter().take(3));
-        fields.push(text(found.and_then(|found| found.merged_us)));
+        fields.push(optional(found.and_then(|found| found.merged_us)));
     }
-    fields.push(text(latency.and_then(|l| l.max_us)));
+    fields.push(optional(latency.and_then(|l| l.max_us)));
     fields
-}
-
-fn text<T: ToString>(value: Option<T>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }

@@ -1,14 +1,14 @@
 //! Device work of one operation on each stack, by durability class: shown first in a report without a ranking.
 
-use super::cases::Cases;
+use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title};
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Findings, Strata};
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Strata};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 
 /// A row per case; empty if a ranking shows more, or no device was counted.
-pub(super) fn device_work(findings: &Findings, labels: &BTreeMap<String, String>) -> Table {
+pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
     let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per operation)")]);
     let columns = vec![
         TableColumn::text("Case").csv(&["class", "case"]),
@@ -23,14 +23,13 @@ pub(super) fn device_work(findings: &Findings, labels: &BTreeMap<String, String>
     let note = "Per operation (a commit, where the workload writes). Writes, bytes and flushes are those of the devices that the \
                 stack was built on, added up. What lies below the file of an image is not among them.";
     let mut table = Table::new("device-work", caption, columns).note(note);
-    if !findings.rankings.is_empty() {
+    if !labelled.findings.rankings.is_empty() {
         return table;
     }
-    let cases = Cases { cases: &findings.cases, labels };
     for class in DurabilityClass::ALL {
         let of_class = |case: &&CaseFinding| case.durability.class == class;
-        let found: Vec<&CaseFinding> = findings.cases.iter().filter(of_class).collect();
-        let synced: Vec<String> = found.iter().filter_map(|case| synced_words(case, labels)).collect();
+        let found: Vec<&CaseFinding> = labelled.findings.cases.iter().filter(of_class).collect();
+        let synced: Vec<String> = found.iter().filter_map(|case| synced_words(case, labelled)).collect();
         if synced.is_empty() && found.iter().all(|case| case.strata.is_none()) {
             continue;
         }
@@ -38,36 +37,29 @@ pub(super) fn device_work(findings: &Findings, labels: &BTreeMap<String, String>
         table.open_group(heading, Some(class_meaning(class).to_owned()), class_key(class), Vec::new());
         for case in &found {
             let Some(strata) = &case.strata else { continue };
-            let name = cases.name(case).csv(vec![class_key(class).to_owned(), case.id.clone()]);
+            let name = labelled.name(&case.id).csv(vec![class_key(class).to_owned(), case.id.clone()]);
             table.push(row(name, strata));
         }
         table.below(synced);
         if class != DurabilityClass::Flushed {
-            table.below(reasons(&found, labels));
+            table.below(reasons(&found, labelled));
         }
     }
     table
 }
 
 /// Device work of one synced write, for a case that measures synced writes: by its main method.
-fn synced_words(case: &CaseFinding, labels: &BTreeMap<String, String>) -> Option<String> {
+fn synced_words(case: &CaseFinding, labelled: &Labelled<'_>) -> Option<String> {
     let method = &case.measures.first()?.name;
     let rows = || case.synced.iter().flat_map(|synced| &synced.rows);
     let row = rows().find(|row| row.family == Family::OneWrite && row.label == *method)?;
-    let label = labels.get(&case.id).unwrap_or(&case.id);
+    let label = labelled.label(&case.id);
     Some(format!("{label}: one write of 8 KiB by {method} = {}", row.device_work.as_ref()?))
 }
 
 /// Reasons for the class of the cases, each once with its cases.
-fn reasons(found: &[&CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
-    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for case in found {
-        let label = labels.get(&case.id).unwrap_or(&case.id).as_str();
-        match by_reason.iter_mut().find(|(reason, _)| *reason == case.durability.reason) {
-            Some((_, cases)) => cases.push(label),
-            None => by_reason.push((&case.durability.reason, vec![label])),
-        }
-    }
+fn reasons(found: &[&CaseFinding], labelled: &Labelled<'_>) -> Vec<String> {
+    let by_reason = by_key(found.iter().map(|case| (&case.durability.reason, labelled.label(&case.id))));
     by_reason.into_iter().map(|(reason, cases)| format!("{}: {reason}", cases.join(", "))).collect()
 }
 

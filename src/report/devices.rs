@@ -1,10 +1,10 @@
 //! Work of each device per second, with iostat's figures.
 
-use super::cases::Cases;
+use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::percent;
 
-impl Cases<'_> {
+impl Labelled<'_> {
     /// A row per device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
         let number = |title: &str, unit: &str| {
@@ -29,11 +29,11 @@ impl Cases<'_> {
         let note = "From /proc/diskstats over the measured time; devices from the filesystem down. The kernel counts whole \
                     milliseconds, so a mean below one is of many requests. It has no percentiles of single requests.";
         let mut table = Table::new("devices", "Devices while it was measured", columns).note(note);
-        for case in self.cases {
+        for case in &self.findings.cases {
             for device in case.strata.iter().flat_map(|strata| &strata.devices) {
                 let io = &device.io;
                 table.push(vec![
-                    self.name(case),
+                    self.name(&case.id),
                     Cell::text(device.device.clone())
                         .aside(device.node.clone())
                         .csv(vec![device.device.clone(), device.node.clone()]),

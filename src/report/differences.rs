@@ -1,21 +1,21 @@
 //! Differences between the cases, the first table of the environment.
 
+use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::compare::differences::{Difference, between_cases, from_defaults, named};
-use crate::analyse::findings::Findings;
-use std::collections::BTreeMap;
 
 /// Most cases listed by name beside a value.
 const CASES_NAMED: usize = 8;
 
 /// Facts that differ between cases, then the settings common to all that are not PostgreSQL's defaults.
-pub(super) fn differences_table(findings: &Findings, labels: &BTreeMap<String, String>) -> Table {
+pub(super) fn differences_table(labelled: &Labelled<'_>) -> Table {
     let columns = vec![
         TableColumn::text("Fact").csv(&["fact"]),
         TableColumn::text("Value").csv(&["value"]),
         TableColumn::text("Cases").csv(&["cases"]),
     ];
     let mut table = Table::new("differences", "What differs", columns).lead(&["between"]);
+    let Labelled { findings, labels } = labelled;
     let found = between_cases(&findings.cases, &findings.trials);
     if !found.is_empty() {
         table.open_group(Some("Between the cases".to_owned()), None, "", vec!["the cases".to_owned()]);

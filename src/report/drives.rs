@@ -5,7 +5,7 @@ use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
 use crate::units::{Bytes, grouped};
 
 /// Explanation of the tables.
-pub(super) const NOTE: &str = "Before stacks were built on it, each drive was purged where the column Purge says so, written over in sequence and then written \
+const NOTE: &str = "Before stacks were built on it, each drive was purged where the column Purge says so, written over in sequence and then written \
                                at random in rounds. Steady by SNIA's rule (PTS 2.0.2): over five rounds, the range is at \
                                most 20 % of the mean and the fitted line moves by at most 10 %. While a stack stood on it, the \
                                kernel was told to send it no discards: the fact `discards` of its layer says what the kernel showed.";
@@ -20,22 +20,21 @@ pub(super) fn drives(all: &[DriveFinding]) -> Table {
         TableColumn::text("Random writes"),
         TableColumn::text("State"),
     ];
-    let mut table = Table::new("drives", "Preconditioned drives", columns).note(NOTE);
-    for one in all {
+    let rows = all.iter().map(|one| {
         let mut name = Cell::text(&one.drive);
         name.aside.clone_from(&one.model);
         let fill = format!("{} at {}/s", Bytes(one.fill_bytes), Bytes(one.fill_bytes_per_s as u64));
         let random = format!("{}, {} in flight", Bytes(one.block_bytes), one.depth);
-        table.push(vec![
+        vec![
             name,
             Cell::text(Bytes(one.bytes).to_string()),
             Cell::text(&one.purge),
             Cell::text(fill),
             Cell::text(random),
             Cell::text(&one.sentence),
-        ]);
-    }
-    table
+        ]
+    });
+    Table::new("drives", "Preconditioned drives", columns).note(NOTE).rows(rows)
 }
 
 /// Every round.
@@ -48,13 +47,8 @@ pub(super) fn rounds(all: &[DriveFinding]) -> Table {
         TableColumn::number("Range of the last five", "%"),
         TableColumn::number("Slope of the last five", "%"),
     ];
-    let mut table = Table::new("drive-rounds", "Rounds on drives", columns);
-    for one in all {
-        for (number, round) in (1u64..).zip(&one.rounds) {
-            table.push(row(&one.drive, number, round));
-        }
-    }
-    table
+    let rows = all.iter().flat_map(|one| (1..).zip(&one.rounds).map(|(number, round)| row(&one.drive, number, round)));
+    Table::new("drive-rounds", "Rounds on drives", columns).rows(rows)
 }
 
 fn row(drive: &str, number: u64, round: &DriveRoundFinding) -> Vec<Cell> {

@@ -1,8 +1,7 @@
 //! Effects of the options of a plan that were varied together.
 
-use super::counters::fields;
 use super::table::{Cell, Table, TableColumn};
-use super::words::estimate_text;
+use super::words::{estimate_text, fields};
 use crate::analyse::findings::{Effects, OptionEffect, PairOutcome, names};
 use crate::units::count;
 

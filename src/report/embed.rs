@@ -3,6 +3,7 @@
 //! Series are rounded to four significant digits, more than a chart can show. If all series are too large together,
 //! neighbouring buckets are merged, keeping the least and the most, so that every stall stays visible.
 
+use super::labelled::Labelled;
 use super::table::ROWS_MAX;
 use super::words::{comparison_text, estimate_text, visible_json};
 use crate::analyse::analysis::MOST_CHARTED;
@@ -11,7 +12,7 @@ use crate::analyse::findings::{
 };
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Most numbers in all series of a page, besides heatmaps and waits; at about six bytes each, 7 MB.
 const NUMBERS_MAX: usize = 1_150_000;
@@ -23,7 +24,8 @@ const BUCKETS_MIN: usize = 120;
 ///
 /// # Errors
 /// A bug: findings that cannot be written as JSON.
-pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) -> Result<String> {
+pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
+    let Labelled { findings, labels } = labelled;
     let bug = |e: serde_json::Error| Error::bug(format!("findings do not serialise: {e}"));
     let charted: Vec<&TrialFinding> = findings.trials.iter().filter(|trial| is_charted(trial, findings)).collect();
     let rankings = first_rows(&findings.rankings);
@@ -34,7 +36,7 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
         trials: charted.iter().copied().map(without_series).collect(),
         cases: findings.cases.iter().filter(is_shown).cloned().collect(),
         rankings,
-        ..findings.clone()
+        ..(*findings).clone()
     };
     let mut value = serde_json::to_value(bare).map_err(bug)?;
     let buckets = buckets_allowed(&charted);

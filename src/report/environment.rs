@@ -3,13 +3,15 @@
 //! Trials of one stack are mostly alike, so each stack is shown once: a fact that all trials share in one line, any
 //! other with each value and its trials.
 
+use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
     DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, RunSummary, ServerFacts, StackFacts, TrialFinding,
     WriteCache,
 };
-use crate::units::Bytes;
+use crate::units::{Bytes, count};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names and values.
@@ -49,7 +51,7 @@ pub(super) fn machines_table(machines: &[MachineFinding], trials: &[TrialFinding
     }
     for MachineFinding { host, trials: keys } in machines {
         if several {
-            let note = format!("{} {}", keys.len(), if keys.len() == 1 { "trial" } else { "trials" });
+            let note = count(keys.len(), "trial");
             table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
         }
         let is_here = |trial: &&TrialFinding| keys.iter().any(|key| key.case == trial.case && key.trial == trial.trial);
@@ -98,7 +100,7 @@ fn knob_text(name: &str, value: &str) -> String {
 /// Procedure of the run.
 pub(super) fn method_table(findings: &Findings) -> Table {
     let run = &findings.run;
-    let mut table = pairs("method", "How it was measured");
+    let table = pairs("method", "How it was measured");
     let baseline = run.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect::<Vec<_>>().join(", ");
     let comparisons = findings.rankings.iter().flat_map(|r| &r.classes).flat_map(|c| &c.rows);
     let mut methods: Vec<&str> = comparisons.filter_map(|r| r.comparison.as_ref()).map(|c| c.method.as_str()).collect();
@@ -115,10 +117,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("measured by", format!("pgstrata {}", run.measured_by)),
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
     ];
-    for (name, value) in facts {
-        table.push(vec![Cell::text(name).style("name"), Cell::text(value).style("reason")]);
-    }
-    table
+    table.rows(facts.map(|(name, value)| vec![Cell::text(name).style("name"), Cell::text(value).style("reason")]))
 }
 
 fn blocks(run: &RunSummary) -> String {
@@ -126,24 +125,22 @@ fn blocks(run: &RunSummary) -> String {
 }
 
 /// Stacks of the data and of pg_wal.
-pub(super) fn stacks_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
-    let found = trials
+pub(super) fn stacks_table(labelled: &Labelled<'_>) -> Table {
+    let found = labelled
+        .findings
+        .trials
         .iter()
         .flat_map(|trial| trial.stack.iter().map(move |stack| (stack.name.clone(), stack_facts(stack), trial)));
-    let mut table = grouped_facts("stacks", "Stacks, as read back", "stack");
-    fill(&mut table, &sights(found), labels);
-    table
+    fill(grouped_facts("stacks", "Stacks, as read back", "stack"), &sights(found), labelled)
 }
 
 /// The servers: settings that affect commits first, then every setting that differs from the built-in default.
-pub(super) fn servers_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
-    let found = trials.iter().filter_map(|trial| {
+pub(super) fn servers_table(labelled: &Labelled<'_>) -> Table {
+    let found = labelled.findings.trials.iter().filter_map(|trial| {
         let server = trial.server.as_ref()?;
         Some((format!("PostgreSQL {}", server.version), server_facts(server), trial))
     });
-    let mut table = grouped_facts("servers", "PostgreSQL, as it ran", "server");
-    fill(&mut table, &sights(found), labels);
-    table
+    fill(grouped_facts("servers", "PostgreSQL, as it ran", "server"), &sights(found), labelled)
 }
 
 fn pairs(id: &str, caption: &str) -> Table {
@@ -160,50 +157,26 @@ fn grouped_facts(id: &str, caption: &str, lead: &str) -> Table {
     Table::new(id, caption, columns).lead(&[lead])
 }
 
-/// Facts about one thing (a stack, a server), from each trial that had it.
-struct Sight<'a> {
-    name: String,
-    seen: Vec<(&'a TrialFinding, NamedFacts)>,
+/// Names of what was seen in trials, each with its trials and the facts in them.
+type Sights<'a> = Vec<(String, Vec<(&'a TrialFinding, NamedFacts)>)>;
+
+/// The values of each fact, with the trials that have them.
+fn shared<'s, 'a>(seen: &'s [(&'a TrialFinding, NamedFacts)]) -> Vec<(&'s str, Vec<SharedFact<'s, 'a>>)> {
+    let facts = seen.iter().flat_map(|(trial, facts)| facts.iter().map(move |fact| (*trial, fact)));
+    let by_name = by_key(facts.map(|(trial, (name, value))| (name.as_str(), (value.as_str(), trial))));
+    by_name.into_iter().map(|(name, values)| (name, by_key(values))).collect()
 }
 
-impl<'a> Sight<'a> {
-    /// Every fact with its values and their trials, in order of first appearance.
-    fn facts(&self) -> Vec<(&str, Vec<SharedFact<'_, 'a>>)> {
-        let mut facts: Vec<(&str, Vec<SharedFact<'_, 'a>>)> = Vec::new();
-        for (trial, seen) in &self.seen {
-            for (name, value) in seen {
-                let at = facts.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                    facts.push((name, Vec::new()));
-                    facts.len() - 1
-                });
-                let values = &mut facts[at].1;
-                match values.iter_mut().find(|(known, _)| known == value) {
-                    Some((_, trials)) => trials.push(trial),
-                    None => values.push((value, vec![trial])),
-                }
-            }
-        }
-        facts
-    }
+fn sights<'a>(found: impl Iterator<Item = (String, NamedFacts, &'a TrialFinding)>) -> Sights<'a> {
+    by_key(found.map(|(name, facts, trial)| (name, (trial, facts))))
 }
 
-fn sights<'a>(found: impl Iterator<Item = (String, NamedFacts, &'a TrialFinding)>) -> Vec<Sight<'a>> {
-    let mut sights: Vec<Sight<'a>> = Vec::new();
-    for (name, facts, trial) in found {
-        match sights.iter_mut().find(|sight| sight.name == name) {
-            Some(sight) => sight.seen.push((trial, facts)),
-            None => sights.push(Sight { name, seen: vec![(trial, facts)] }),
-        }
-    }
-    sights
-}
-
-fn fill(table: &mut Table, sights: &[Sight<'_>], labels: &BTreeMap<String, String>) {
-    for sight in sights {
-        let all = sight.seen.len();
-        let note = format!("seen in {all} {}", if all == 1 { "trial" } else { "trials" });
-        table.open_group(Some(sight.name.clone()), Some(note), "", vec![sight.name.clone()]);
-        for (name, values) in sight.facts() {
+fn fill(mut table: Table, sights: &Sights<'_>, labelled: &Labelled<'_>) -> Table {
+    for (name, seen) in sights {
+        let all = seen.len();
+        let note = format!("seen in {}", count(all, "trial"));
+        table.open_group(Some(name.clone()), Some(note), "", vec![name.clone()]);
+        for (name, values) in shared(seen) {
             if values.len() > VALUES_SHOWN {
                 let first = values.iter().take(VALUES_SHOWN).map(|(value, _)| *value).collect::<Vec<_>>().join("; ");
                 let text = format!("differs between trials: {first}; …");
@@ -211,11 +184,12 @@ fn fill(table: &mut Table, sights: &[Sight<'_>], labels: &BTreeMap<String, Strin
                 continue;
             }
             for (value, trials) in values {
-                let found_in = if trials.len() == all { "all".to_owned() } else { found_in(&trials, all, labels) };
+                let found_in = if trials.len() == all { "all".to_owned() } else { found_in(&trials, all, labelled) };
                 table.push(fact_row(name, value, found_in));
             }
         }
     }
+    table
 }
 
 fn fact_row(name: &str, value: &str, found_in: String) -> Vec<Cell> {
@@ -223,12 +197,15 @@ fn fact_row(name: &str, value: &str, found_in: String) -> Vec<Cell> {
 }
 
 /// Trials that had a value: by name if they are few, else their number.
-fn found_in(trials: &[&TrialFinding], all: usize, labels: &BTreeMap<String, String>) -> String {
+fn found_in(trials: &[&TrialFinding], all: usize, labelled: &Labelled<'_>) -> String {
     if trials.len() > TRIALS_NAMED {
         return format!("{} of {all} trials", trials.len());
     }
-    let label = |case: &str| labels.get(case).cloned().unwrap_or_else(|| case.to_owned());
-    trials.iter().map(|trial| format!("{}: trial {}", label(&trial.case), trial.trial)).collect::<Vec<_>>().join("; ")
+    trials
+        .iter()
+        .map(|trial| format!("{}: trial {}", labelled.label(&trial.case), trial.trial))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn stack_facts(stack: &StackFacts) -> NamedFacts {

@@ -3,8 +3,7 @@
 use super::Renderer;
 use super::words::is_hidden;
 use crate::analyse::findings::Findings;
-use crate::error::{Context, Error, Result};
-use std::io::Write;
+use crate::error::{Error, Result};
 
 /// `--format json`.
 pub(super) struct Json;
@@ -14,10 +13,10 @@ impl Renderer for Json {
         "json"
     }
 
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
+    fn text(&self, findings: &Findings) -> Result<String> {
         let text =
             serde_json::to_string(findings).map_err(|e| Error::bug(format!("findings do not serialise: {e}")))?;
-        writeln!(out, "{}", harmless(&text)).or_host(|| "write the report as JSON".to_owned())
+        Ok(harmless(&text) + "\n")
     }
 }
 

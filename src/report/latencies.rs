@@ -1,9 +1,9 @@
 //! Latencies of each case, as tables: percentiles over trials with intervals, and each trial's own.
 
-use super::cases::Cases;
+use super::labelled::Labelled;
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, in_ms, mean_millis, millis, percent};
+use super::words::{estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, grouped, significant};
 
@@ -19,7 +19,7 @@ const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
 /// CSV headings of a ratio of percentiles.
 const RATIO_FIELDS: [&str; 4] = ["baseline", "ratio", "ratio low", "ratio high"];
 
-impl Cases<'_> {
+impl Labelled<'_> {
     /// Latency percentiles and counts of every measure.
     pub fn latencies(&self) -> Table {
         let mut columns = vec![
@@ -46,9 +46,9 @@ impl Cases<'_> {
             "Percentiles per trial, averaged over trials (geometric mean, 95 % t interval). {}",
             self.logged_note()
         ));
-        for case in self.cases {
+        for case in &self.findings.cases {
             for measure in &case.measures {
-                let mut row = vec![self.name(case), Cell::text(measure.name.clone()), load_cell(case)];
+                let mut row = vec![self.name(&case.id), Cell::text(measure.name.clone()), load_cell(case)];
                 row.push(estimate_cell(measure.rate.as_ref(), measure.unavailable.as_deref()));
                 row.extend(latency_cells(case, measure));
                 table.push(row);
@@ -72,7 +72,7 @@ impl Cases<'_> {
             "Merged: over the operations of all trials. Its tail may come from a single bad trial and does not predict \
              the next one.",
         );
-        for case in self.cases {
+        for case in &self.findings.cases {
             for measure in &case.measures {
                 for one in measure.latency.iter().flat_map(|latency| &latency.percentiles) {
                     let trial = |(number, us): &(u32, u64)| format!("{number}: {}", millis(*us));
@@ -81,7 +81,7 @@ impl Cases<'_> {
                         one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis())).collect();
                     let over = one.over_trials.map(|over| in_ms(&over));
                     table.push(vec![
-                        self.name(case),
+                        self.name(&case.id),
                         Cell::text(measure.name.clone()),
                         Cell::text(one.name.clone()),
                         estimate_cell(over.as_ref(), one.unavailable.as_deref()),
@@ -97,14 +97,17 @@ impl Cases<'_> {
 
     /// Note for cases in which not every operation was logged.
     pub fn logged_note(&self) -> &'static str {
-        if self.cases.iter().all(|case| case.log_sample.is_none()) {
+        if self.findings.cases.iter().all(|case| case.log_sample.is_none()) {
             return "";
         }
         "Where a share was logged, percentiles are of that share and the slowest operation was not measured; counts are of all."
     }
 
     pub fn any_closed_loop(&self) -> bool {
-        self.cases.iter().any(|case| case.fixed_rate.is_none() && case.measures.iter().any(|m| m.latency.is_some()))
+        self.findings
+            .cases
+            .iter()
+            .any(|case| case.fixed_rate.is_none() && case.measures.iter().any(|m| m.latency.is_some()))
     }
 }
 
@@ -117,11 +120,10 @@ pub(super) fn load_words(case: &CaseFinding) -> String {
 }
 
 fn load_cell(case: &CaseFinding) -> Cell {
-    let optional = |value: Option<String>| value.unwrap_or_default();
     Cell::text(load_words(case)).style("tight").csv(vec![
-        optional(case.fixed_rate.map(|rate| rate.to_string())),
-        optional(case.latency_limit_us.map(|limit| limit.to_string())),
-        optional(case.log_sample.map(|share| share.to_string())),
+        optional(case.fixed_rate),
+        optional(case.latency_limit_us),
+        optional(case.log_sample),
     ])
 }
 
@@ -130,7 +132,7 @@ fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     let mean = found.map(|latency| latency.mean_us);
     let mut cells = vec![
         Cell { value: mean.map(|us| us / 1e3).filter(|ms| *ms > 0.0), ..Cell::number(mean, mean_millis) }
-            .csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()]),
+            .csv(vec![optional(mean.map(|us| us / 1e3))]),
     ];
     cells.extend(PERCENTILES.map(|name| percentile_cell(found.and_then(|latency| latency.percentile(name)))));
     let p99 = found.and_then(|latency| latency.percentile("p99"));
@@ -150,36 +152,30 @@ fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
 
 /// Empty unless the plan has a limit: without one nothing is late.
 fn in_time_cell(case: &CaseFinding, measure: &MeasureFinding) -> Cell {
-    let Some(found) = measure.in_time.filter(|_| case.latency_limit_us.is_some()) else {
-        return Cell::text("–").style("absent").csv(vec![String::new(); 4]);
-    };
+    let found = measure.in_time.filter(|_| case.latency_limit_us.is_some());
+    let Some(found) = found else { return Cell::none(4).style("absent") };
     let ends = found.low.zip(found.high).map(|(low, high)| format!("{}–{}", percent(low), percent(high.min(1.0))));
     let shown = Cell::text(percent(found.value)).aside(ends.unwrap_or_default());
     shown.csv(estimate_cell(Some(&found), None).csv)
 }
 
 fn percentile_cell(found: Option<&Percentile>) -> Cell {
-    let absent = || Cell::text("–").style("absent");
-    let Some(found) = found else { return absent().csv(vec![String::new(); 5]) };
-    let merged = found.merged_us.map(|us| Micros(us).millis().to_string()).unwrap_or_default();
+    let Some(found) = found else { return Cell::none(5).style("absent") };
+    let merged = optional(found.merged_us.map(|us| Micros(us).millis()));
     let over = found.over_trials.map(|over| in_ms(&over));
     // Value, ends, trials; the reason for a missing one is in the table of trials.
     let mut fields = estimate_cell(over.as_ref(), None).csv;
     fields.insert(3, merged);
     let shown = over.map(|over| percentile_text(&over));
-    shown.map_or_else(absent, |(value, interval)| Cell::text(value).aside(interval)).csv(fields)
+    shown
+        .map_or_else(|| Cell::none(1).style("absent"), |(value, interval)| Cell::text(value).aside(interval))
+        .csv(fields)
 }
 
 fn against_cell(found: Option<&PercentileRatio>) -> Cell {
-    let Some(found) = found else { return Cell::text("–").style("quiet").csv(vec![String::new(); 4]) };
+    let Some(found) = found else { return Cell::none(4).style("quiet") };
     let (ratio, interval) = estimate_text(&found.ratio);
-    let optional = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
-    let fields = vec![
-        found.baseline.clone(),
-        found.ratio.value.to_string(),
-        optional(found.ratio.low),
-        optional(found.ratio.high),
-    ];
+    let fields = [vec![found.baseline.clone()], fields(Some(&found.ratio))].concat();
     if !found.outcome.differs() {
         return Cell::text(found.outcome.words()).aside(format!("{ratio}× ({interval})")).style("quiet").csv(fields);
     }
@@ -213,6 +209,5 @@ pub(super) fn percentile_text(ms: &Estimate) -> (String, String) {
 
 fn us_cell(value: Option<u64>) -> Cell {
     let ms = value.map(|us| Micros(us).millis()).filter(|ms| *ms > 0.0);
-    Cell { value: ms, ..Cell::number(value, millis) }
-        .csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
+    Cell { value: ms, ..Cell::number(value, millis) }.csv(vec![optional(value.map(|us| Micros(us).millis()))])
 }

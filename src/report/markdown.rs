@@ -1,28 +1,18 @@
 //! Findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, cautions, conditions.
 
-use super::Renderer;
-use super::ageing;
-use super::capacity::{Capacities, NOTE};
-use super::cases::Cases;
 use super::device_work::device_work;
-use super::drives;
 use super::effects::effects_table;
 use super::environment::each_machine;
-use super::full;
+use super::labelled::Labelled;
 use super::latencies::{CLOSED_LOOP, load_words, percentile_text};
-use super::merged;
-use super::power_cuts;
 use super::rankings::ranking_tables;
-use super::snapshots::{self, SnapshotTable};
-use super::stages::{self, Stages};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{case_labels, caution_cases, in_ms, moment, ranges, server_versions};
+use super::words::{caution_cases, in_ms, moment, ranges, server_versions};
+use super::{Renderer, ageing, drives, full, merged, power_cuts};
 use crate::analyse::findings::{Findings, Percentile};
-use crate::error::{Context, Result};
+use crate::error::Result;
 use crate::report::text::printable;
 use crate::units::Bytes;
-use std::collections::BTreeMap;
-use std::io::Write;
 
 /// `--format md`.
 pub(super) struct Markdown;
@@ -32,41 +22,43 @@ impl Renderer for Markdown {
         "md"
     }
 
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        out.write_all(page(findings).as_bytes()).or_host(|| "write the report as Markdown".to_owned())
+    fn text(&self, findings: &Findings) -> Result<String> {
+        Ok(page(findings))
     }
 }
 
 fn page(findings: &Findings) -> String {
-    let labels = case_labels(findings);
+    let labelled = Labelled::new(findings);
     let mut parts = vec![format!("## {}", plain(&findings.run.name)), format!("**{}**", plain(&findings.headline))];
     let effects = effects_table(&findings.effects);
     parts.extend((!effects.groups.is_empty()).then(|| ranking(&effects)));
-    let work = device_work(findings, &labels).even();
+    let work = device_work(&labelled).even();
     parts.extend((!work.groups.is_empty()).then(|| ranking(&work)));
     parts.extend(ranking_tables(&findings.rankings).iter().map(ranking));
-    parts.extend(noted(&power_cuts::verdicts(&findings.power_cuts).even(), power_cuts::NOTE));
-    parts.extend(noted(&power_cuts::devices(&findings.power_cuts), power_cuts::DEVICES_NOTE));
-    parts.extend(stages(findings, &labels));
-    let snapshots = SnapshotTable { cases: &findings.cases, labels: &labels }.table();
-    parts.extend(noted(&snapshots, snapshots::NOTE));
-    parts.extend(capacities(findings, &labels));
-    parts.extend(ageing(findings));
-    parts.extend(noted(&drives::drives(&findings.drives), drives::NOTE));
-    parts.extend(latencies(findings, &labels));
+    let tables = [
+        power_cuts::verdicts(&findings.power_cuts).even(),
+        power_cuts::devices(&findings.power_cuts),
+        labelled.stages(),
+        labelled.snapshots(),
+        labelled.capacities(),
+        ageing::courses(&findings.ageing),
+        drives::drives(&findings.drives),
+    ];
+    parts.extend(tables.iter().filter_map(noted));
+    parts.extend(latencies(&labelled));
     let cautions = findings.cautions.iter().map(|caution| {
-        let cases = caution_cases(caution, &labels);
+        let cases = caution_cases(caution, &labelled.labels);
         let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
         format!("- {}", plain(&format!("{}{cases}", caution.text)))
     });
     parts.extend(list("Caveats", cautions));
     let full = findings.full.iter().map(|found| {
-        let label = labels.get(&found.case).unwrap_or(&found.case);
+        let label = labelled.label(&found.case);
         format!("- {}", plain(&format!("{label}, {}: {}", full::line(found), found.reason)))
     });
     parts.extend(list("Full stacks", full));
     let not_run = findings.not_run.iter().map(|found| {
-        let label = labels.get(&found.case).unwrap_or(&found.case);
+        let label = labelled.label(&found.case);
         plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))
     });
     parts.extend(list("Not run", not_run.map(|one| format!("- {one}"))));
@@ -93,33 +85,13 @@ fn ranking(found: &Table) -> String {
     text.trim_end().to_owned()
 }
 
-/// One-time stages of trials; empty if there are none.
-fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
-    let found = Stages { cases: &findings.cases, labels }.table();
-    noted(&found, stages::NOTE)
-}
-
-/// Both figures of each case with a capacity search; empty if there is none.
-fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
-    let found = Capacities { cases: &findings.cases, labels }.figures();
-    noted(&found, NOTE)
-}
-
 /// A table with its note; empty if the table has no rows.
-fn noted(found: &Table, note: &str) -> Option<String> {
+fn noted(found: &Table) -> Option<String> {
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
     let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
     text.extend(rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
+    let note = found.note.as_deref().unwrap_or_default();
     (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(note)))
-}
-
-/// Figures over the ageing of a stack; empty if none was aged.
-fn ageing(findings: &Findings) -> Option<String> {
-    let found = ageing::courses(&findings.ageing);
-    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
-    let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
-    text.extend(rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
-    (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(ageing::NOTE)))
 }
 
 /// A column's title with its unit.
@@ -133,20 +105,19 @@ fn aligned(column: &TableColumn) -> String {
 }
 
 /// Percentiles of each case's main measure; empty if no latencies were measured.
-fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
+fn latencies(labelled: &Labelled<'_>) -> Option<String> {
     const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
     let mut text = row(["Case", "Load"].into_iter().chain(SHOWN).map(str::to_owned));
     text.push_str(&row(["---", "---", "--:", "--:", "--:"].into_iter().map(str::to_owned)));
     let mut any = false;
-    for case in &findings.cases {
+    for case in &labelled.findings.cases {
         let Some(latency) = case.measures.first().and_then(|measure| measure.latency.as_ref()) else { continue };
         any = true;
         let shown = SHOWN.map(|name| latency.percentile(name).map_or_else(|| "–".to_owned(), percentile));
-        let name = plain(labels.get(&case.id).unwrap_or(&case.id));
+        let name = plain(labelled.label(&case.id));
         text.push_str(&row([name, plain(&load_words(case))].into_iter().chain(shown)));
     }
-    let cases = Cases { cases: &findings.cases, labels };
-    let closed = if cases.any_closed_loop() { format!("\n{}\n", plain(CLOSED_LOOP)) } else { String::new() };
+    let closed = if labelled.any_closed_loop() { format!("\n{}\n", plain(CLOSED_LOOP)) } else { String::new() };
     any.then(|| format!("### Latency, ms (95 % interval over trials)\n\n{text}{closed}").trim_end().to_owned())
 }
 

@@ -21,6 +21,7 @@ mod environment;
 pub(crate) mod fleet;
 mod full;
 pub(crate) mod json;
+mod labelled;
 mod latencies;
 pub mod layout;
 pub(crate) mod limits;
@@ -45,7 +46,7 @@ mod windows;
 mod words;
 
 use crate::analyse::findings::Findings;
-use crate::error::Result;
+use crate::error::{Context, Result};
 use std::io::Write;
 
 pub const ALL: &[&dyn Renderer] =
@@ -55,9 +56,17 @@ pub const ALL: &[&dyn Renderer] =
 pub trait Renderer: Sync {
     /// File extension and name for `--format`: `html`, `json`, `txt`, `csv`, `md`, `openmetrics`.
     fn extension(&self) -> &'static str;
+    /// The report in this form.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn text(&self, findings: &Findings) -> Result<String>;
+
     /// Writes the report.
     ///
     /// # Errors
-    /// If writing fails.
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()>;
+    /// When it cannot be made or written.
+    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
+        out.write_all(self.text(findings)?.as_bytes()).or_host(|| "write the report".to_owned())
+    }
 }

@@ -10,8 +10,7 @@ use super::words::{class_key, is_hidden, server_versions};
 use crate::analyse::findings::{
     CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, TrialKey, Verdict,
 };
-use crate::error::{Context, Result};
-use std::io::Write;
+use crate::error::Result;
 
 /// `--format openmetrics`.
 pub(super) struct OpenMetrics;
@@ -21,8 +20,8 @@ impl Renderer for OpenMetrics {
         "openmetrics"
     }
 
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        out.write_all(text(findings).as_bytes()).or_host(|| "write the report as OpenMetrics".to_owned())
+    fn text(&self, findings: &Findings) -> Result<String> {
+        Ok(text(findings))
     }
 }
 

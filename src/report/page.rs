@@ -4,40 +4,27 @@
 //! `html/*.js` from the findings embedded as JSON. A content security policy allows exactly the two scripts and the
 //! style sheet in the file, by their hashes, and no request at all.
 
-use super::Renderer;
-use super::ageing;
-use super::capacity::Capacities;
-use super::cases::{Cases, flush_share};
+use super::cases::flush_share;
 use super::counters::counters_table;
 use super::device_work::device_work;
 use super::differences::differences_table;
-use super::drives;
 use super::effects::effects_table;
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
-use super::full;
+use super::labelled::Labelled;
 use super::latencies::CLOSED_LOOP;
-use super::merged;
-use super::power_cuts;
 use super::rankings::{kinds, ranking_tables};
 use super::section_titles::SectionTitles;
-use super::snapshots::SnapshotTable;
-use super::stages::Stages;
-use super::table::{Table, TableGroup};
-use super::trials::{Trials, not_run_table};
-use super::windows::Windows;
-use super::words::{
-    case_labels, caution_cases, fits_title, moment, percent, server_versions, visible_json, write_visible,
-};
-use crate::analyse::findings::{Ageing, Caution, Findings};
-use crate::error::{Context, Error, Result};
+use super::table::Table;
+use super::words::{caution_cases, fits_title, moment, percent, server_versions, visible_json, write_visible};
+use super::{Renderer, ageing, drives, full, merged, power_cuts};
+use crate::analyse::findings::{Ageing, Caution, Findings, Ranking};
+use crate::error::{Error, Result};
 use crate::units::Bytes;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use minijinja::{Environment, context};
-use serde::Serialize;
+use minijinja::{Environment, Value, context};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Write;
 
 /// `--format html`.
 pub(super) struct Page;
@@ -83,9 +70,8 @@ impl Renderer for Page {
         "html"
     }
 
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        let page = with(findings, None, None)?;
-        out.write_all(page.as_bytes()).or_host(|| "write the report as HTML".to_owned())
+    fn text(&self, findings: &Findings) -> Result<String> {
+        with(findings, None, None)
     }
 }
 
@@ -106,14 +92,14 @@ pub(crate) fn served(findings: &Findings, home: &str) -> Result<String> {
 }
 
 fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Result<String> {
-    let labels = case_labels(findings);
+    let labelled = Labelled::new(findings);
     let mut environment = Environment::new();
     let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
     environment.add_filter("json", |value: minijinja::Value| visible_json(&value).unwrap_or_default());
     environment.set_formatter(write_visible);
     environment.add_template("page.html", TEMPLATE).map_err(bug)?;
     let template = environment.get_template("page.html").map_err(bug)?;
-    let data = page_data(findings, &labels)?;
+    let data = page_data(&labelled)?;
     template
         .render(context! {
             policy => policy(),
@@ -133,17 +119,17 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
             kernels => each_machine(&findings.machines, |host| host.kernel.clone()),
             server_versions => server_versions(findings),
             measured_share => findings.run.measured_share.map(percent),
-            cautions => cautions(findings, &labels),
+            cautions => cautions(&labelled),
             rankings => rankings(findings),
             client_charts => client_charts(findings),
             ageing_figures => ageing_figures(findings),
-            sentences => sentences(findings, &labels),
-            times => times(findings, &labels),
-            closed_loop => Cases { cases: &findings.cases, labels: &labels }.any_closed_loop().then_some(CLOSED_LOOP),
+            sentences => sentences(&labelled),
+            times => times(&labelled),
+            closed_loop => labelled.any_closed_loop().then_some(CLOSED_LOOP),
             checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
-            titles => SectionTitles::of(findings, &labels),
-            tables => tables(findings, &labels),
+            titles => SectionTitles::of(&labelled),
+            tables => tables(&labelled),
         })
         .map_err(bug)
 }
@@ -163,51 +149,24 @@ pub(super) fn sum(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// A ranking for the template.
-#[derive(Serialize)]
-struct RankingView {
-    table: Table,
-    index: usize,
-    unit: String,
-    measure: String,
-    /// True if the chart has data.
-    has_chart: bool,
-}
-
 /// Rankings of one kind: the first is open, the others are folded.
-#[derive(Serialize)]
-struct RankingsView {
-    first: RankingView,
-    others: Vec<RankingView>,
-    other_measures: String,
-}
-
-fn rankings(findings: &Findings) -> Vec<RankingsView> {
+fn rankings(findings: &Findings) -> Vec<Value> {
     let tables: Vec<Table> = ranking_tables(&findings.rankings).into_iter().map(Table::first).collect();
-    let view = |index: usize| RankingView {
-        index,
-        unit: findings.rankings[index].unit.clone(),
-        measure: findings.rankings[index].measure.clone(),
-        has_chart: tables[index].groups.iter().map(|group: &TableGroup| group.rows.len()).sum::<usize>() > 0,
-        table: tables[index].clone(),
+    let view = |index: usize| {
+        let has_chart = tables[index].groups.iter().any(|group| !group.rows.is_empty());
+        let Ranking { unit, measure, .. } = &findings.rankings[index];
+        context! { index, unit, measure, has_chart, table => tables[index] }
     };
     let views = kinds(&findings.rankings).into_iter().map(|kind| {
-        let others: Vec<RankingView> = kind[1..].iter().map(|index| view(*index)).collect();
-        let measures: Vec<&str> = others.iter().map(|other| other.measure.as_str()).collect();
-        RankingsView { first: view(kind[0]), other_measures: measures.join(", "), others }
+        let others: Vec<Value> = kind[1..].iter().map(|index| view(*index)).collect();
+        let measures: Vec<&str> = kind[1..].iter().map(|index| findings.rankings[*index].measure.as_str()).collect();
+        context! { first => view(kind[0]), other_measures => measures.join(", "), others }
     });
     views.collect()
 }
 
 /// A workload and measure ranked at more than one number of clients; each gets a chart.
-#[derive(Serialize)]
-struct ClientChart {
-    workload: String,
-    measure: String,
-    unit: String,
-}
-
-fn client_charts(findings: &Findings) -> Vec<ClientChart> {
+fn client_charts(findings: &Findings) -> Vec<Value> {
     let mut counts: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     for ranking in &findings.rankings {
         let key = (ranking.workload.as_str(), ranking.measure.as_str(), ranking.unit.as_str());
@@ -219,10 +178,8 @@ fn client_charts(findings: &Findings) -> Vec<ClientChart> {
         }
     }
     let several = |clients: &Vec<&str>| clients.iter().any(|count| *count != clients[0]);
-    let charts = counts.into_iter().filter(|(_, clients)| several(clients)).map(|((workload, measure, unit), _)| {
-        ClientChart { workload: workload.to_owned(), measure: measure.to_owned(), unit: unit.to_owned() }
-    });
-    charts.collect()
+    let ranked = counts.into_iter().filter(|(_, clients)| several(clients));
+    ranked.map(|((workload, measure, unit), _)| context! { workload, measure, unit }).collect()
 }
 
 /// One of each figure and amount; each gets a chart.
@@ -236,92 +193,73 @@ fn ageing_figures(findings: &Findings) -> Vec<&Ageing> {
     figures
 }
 
-/// A caution with the cases that it concerns; empty for the whole run.
-#[derive(Serialize)]
-struct CautionView {
-    text: String,
-    cases: String,
-}
-
-fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<CautionView> {
-    let view = |caution: &Caution| CautionView { text: caution.text.clone(), cases: caution_cases(caution, labels) };
-    findings.cautions.iter().map(view).collect()
-}
-
-/// Sentences about a case.
-#[derive(Serialize)]
-struct Sentence {
-    case: String,
-    sentence: String,
-    /// Commit rate as a share of the stack's own sync rate.
-    share: Option<String>,
-    fits: Option<&'static str>,
+/// Cautions with the cases that they concern; empty for the whole run.
+fn cautions(labelled: &Labelled<'_>) -> Vec<Value> {
+    let view = |caution: &Caution| context! { text => caution.text, cases => caution_cases(caution, &labelled.labels) };
+    labelled.findings.cautions.iter().map(view).collect()
 }
 
 /// Cost of one commit in each case.
-fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
-    let cases = findings.cases.iter().filter_map(|case| {
-        let strata = case.strata.as_ref()?;
-        let label = labels.get(&case.id).unwrap_or(&case.id).clone();
-        let share = flush_share(case).map(|share| share.sentence.clone());
-        Some(Sentence { case: label, sentence: strata.sentence.clone(), share, fits: case.fits.map(fits_title) })
+fn sentences(labelled: &Labelled<'_>) -> Vec<Value> {
+    let cases = labelled.findings.cases.iter().filter_map(|case| {
+        let sentence = &case.strata.as_ref()?.sentence;
+        // The commit rate as a share of the stack's own sync rate.
+        let share = flush_share(case).map(|share| &share.sentence);
+        Some(context! { case => labelled.label(&case.id), sentence, share, fits => case.fits.map(fits_title) })
     });
     cases.collect()
 }
 
 /// Backend time of each case.
-fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
-    let cases = findings.cases.iter().filter_map(|case| {
-        let sentence = case.backend_time.as_ref()?.sentence.clone();
-        Some(Sentence { case: labels.get(&case.id).unwrap_or(&case.id).clone(), sentence, share: None, fits: None })
+fn times(labelled: &Labelled<'_>) -> Vec<Value> {
+    let cases = labelled.findings.cases.iter().filter_map(|case| {
+        let sentence = &case.backend_time.as_ref()?.sentence;
+        Some(context! { case => labelled.label(&case.id), sentence, share => None::<&str>, fits => None::<&str> })
     });
     cases.collect()
 }
 
 /// All tables except rankings, by the template's id.
-fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<String, Table> {
-    let cases = Cases { cases: &findings.cases, labels };
-    let trials = Trials { trials: &findings.trials, set_aside: &findings.set_aside, labels };
-    let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
-    let capacities = Capacities { cases: &findings.cases, labels };
+fn tables(labelled: &Labelled<'_>) -> BTreeMap<String, Table> {
+    let findings = labelled.findings;
     let all = [
-        device_work(findings, labels),
-        Stages { cases: &findings.cases, labels }.table(),
-        SnapshotTable { cases: &findings.cases, labels }.table(),
+        device_work(labelled),
+        labelled.stages(),
+        labelled.snapshots(),
         power_cuts::verdicts(&findings.power_cuts),
         power_cuts::devices(&findings.power_cuts),
         drives::drives(&findings.drives),
         drives::rounds(&findings.drives),
         ageing::courses(&findings.ageing),
         ageing::points(&findings.ageing),
-        capacities.figures(),
-        capacities.steps(),
-        cases.latencies().telling(),
-        cases.strata(),
-        cases.devices(),
+        labelled.capacities(),
+        labelled.capacity_steps(),
+        labelled.latencies().telling(),
+        labelled.strata(),
+        labelled.devices(),
         counters_table(&findings.rankings),
         effects_table(&findings.effects),
-        cases.percentiles(),
-        cases.backend_time(),
-        cases.waits(),
-        cases.steadiness(),
-        windows.phases(),
-        windows.windows(),
-        windows.checkpoints(),
-        cases.synced(),
-        cases.statements(),
-        trials.overview(),
-        trials.steps(),
-        trials.processes(),
-        trials.checks(),
-        trials.gaps(),
-        full::table(&findings.full, labels),
-        not_run_table(&findings.not_run, labels),
-        differences_table(findings, labels),
+        labelled.percentiles(),
+        labelled.backend_time(),
+        labelled.waits(),
+        labelled.steadiness(),
+        labelled.phases(),
+        labelled.windows(),
+        labelled.checkpoints(),
+        labelled.synced(),
+        labelled.statements(),
+        labelled.trials(),
+        labelled.steps(),
+        labelled.processes(),
+        labelled.checks(),
+        labelled.gaps(),
+        full::table(labelled),
+        labelled.not_run(),
+        differences_table(labelled),
         merged::table(findings.run.merge.as_ref()),
         machines_table(&findings.machines, &findings.trials),
-        stacks_table(&findings.trials, labels),
-        servers_table(&findings.trials, labels),
+        stacks_table(labelled),
+        servers_table(labelled),
         method_table(findings),
     ];
     all.into_iter().map(|table| (table.id.replace('-', "_"), table.even().first())).collect()

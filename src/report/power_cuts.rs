@@ -2,17 +2,18 @@
 //! same recording for other devices.
 
 use super::table::{Cell, Table, TableColumn};
+use super::words::optional;
 use crate::analyse::findings::{PowerCut, Verdict};
 use crate::units::Bytes;
 
 /// Scope of a verdict, below the table.
-pub(super) const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks; the plan's workload is \
+const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks; the plan's workload is \
     not used. Holds (arithmetic alone): every acknowledged commit was covered by a flush or FUA write that had completed; pgstrata cut \
     also tries recovery on what a power cut can leave. A convicted stack is ranked as volatile. What lies below the recorded disks is \
     not judged.";
 
 /// Explanation of the device models.
-pub(super) const DEVICES_NOTE: &str = "From the same recording, had the device below the stack been one that behaves so; by arithmetic where no states were tried.";
+const DEVICES_NOTE: &str = "From the same recording, had the device below the stack been one that behaves so; by arithmetic where no states were tried.";
 
 pub(super) fn verdicts(found: &[PowerCut]) -> Table {
     let per = |title: &str, unit: &str| {
@@ -26,12 +27,11 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
         per("Flushes", "per commit"),
         TableColumn::number("Bytes", "per commit").csv(&["bytes per commit"]),
     ];
-    let mut table = Table::new("power-cuts", "What a power cut would cost", columns).note(NOTE);
-    for cut in found {
+    let rows = found.iter().map(|cut| {
         let bytes = cut.bytes_per_commit.map(|bytes| bytes.round() as u64);
         let aside = aside(cut);
-        let share = cut.failing_share_max.map(|share| share.to_string()).unwrap_or_default();
-        table.push(vec![
+        let share = optional(cut.failing_share_max);
+        vec![
             Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.cases.join(" ")]),
             Cell::text(cut.verdict.short()).aside(aside).style(style(&cut.verdict)).csv(vec![
                 cut.verdict.short(),
@@ -42,9 +42,9 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
             Cell::figure(cut.writes_per_commit),
             Cell::figure(cut.flushes_per_commit),
             Cell::number(bytes, |bytes| Bytes(bytes).to_string()),
-        ]);
-    }
-    table
+        ]
+    });
+    Table::new("power-cuts", "What a power cut would cost", columns).note(NOTE).rows(rows)
 }
 
 /// Upper bound behind a *holds*.
@@ -87,7 +87,7 @@ pub(super) fn devices(found: &[PowerCut]) -> Table {
         let cell = |found: Option<&Verdict>| match found {
             Some(Verdict::Holds { .. }) => Cell::text("holds"),
             Some(verdict) => Cell::text(verdict.short()).style(style(verdict)),
-            None => Cell::text("–").csv(vec![String::new()]).style("absent"),
+            None => Cell::none(1).style("absent"),
         };
         let cells = models.iter().map(|model| cell(verdict(model)));
         table.push(std::iter::once(Cell::case(&cut.label, &cut.label)).chain(cells).collect());

@@ -2,7 +2,9 @@
 //! durability class.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, in_ms, range_text, ranges};
+use super::words::{
+    class_key, class_meaning, class_title, comparison_text, estimate_text, fields, in_ms, optional, range_text, ranges,
+};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, RankedBy, Ranking, Verdict,
 };
@@ -176,7 +178,7 @@ fn trials_cell(row: &RankRow) -> Cell {
     let rates = || row.trials.iter().map(|trial| trial.rate);
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     if row.trials.is_empty() {
-        return Cell::text("–").csv(vec![String::new(); 3]).style("absent");
+        return Cell::none(3).style("absent");
     }
     let fields = vec![least.to_string(), most.to_string(), row.trials.len().to_string()];
     Cell::text(range_text(least, most, &row.rate)).csv(fields)
@@ -197,17 +199,18 @@ pub(super) fn estimate_column(title: &str, name: &str, unit: &str) -> TableColum
 
 /// A figure with its interval; `missing` is the reason if there is none.
 pub(super) fn estimate_cell(estimate: Option<&Estimate>, missing: Option<&str>) -> Cell {
-    let Some(estimate) = estimate else {
-        let empty = vec![String::new(); 4];
-        return Cell::text("–").aside(missing.unwrap_or_default()).csv(empty).style("absent");
+    let Some(found) = estimate else {
+        return Cell::none(4).aside(missing.unwrap_or_default()).style("absent");
     };
-    let (value, interval) = estimate_text(estimate);
-    Cell::text(value).aside(interval).csv(vec![
-        estimate.value.to_string(),
-        optional(estimate.low),
-        optional(estimate.high),
-        estimate.trials.to_string(),
-    ])
+    let (value, interval) = estimate_text(found);
+    Cell::text(value).aside(interval).csv([fields(estimate), vec![found.trials.to_string()]].concat())
+}
+
+/// A figure with its interval, where it has one.
+pub(super) fn bounded_cell(estimate: Option<&Estimate>) -> Cell {
+    let Some(found) = estimate else { return Cell::none(3) };
+    let (value, interval) = estimate_text(found);
+    Cell { aside: found.low.is_some().then_some(interval), ..Cell::text(value).csv(fields(estimate)) }
 }
 
 fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -> Cell {
@@ -231,8 +234,4 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         comparison.method.clone(),
         comparison.caveat.clone().unwrap_or_default(),
     ])
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }

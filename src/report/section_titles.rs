@@ -1,11 +1,11 @@
 //! Summaries of the page's folded sections, shown after their titles.
 
 use super::environment::machine_names;
+use super::labelled::Labelled;
 use super::words::{in_ms, latency, percent};
-use crate::analyse::findings::{CaseFinding, Family, Findings};
+use crate::analyse::findings::{CaseFinding, Family};
 use crate::units::{Bytes, count, significant};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// One clause per section; `None` without data.
 #[derive(Debug, Serialize)]
@@ -21,8 +21,8 @@ pub(super) struct SectionTitles {
 }
 
 impl SectionTitles {
-    pub(super) fn of(findings: &Findings, labels: &BTreeMap<String, String>) -> SectionTitles {
-        let cases = Extremes { cases: &findings.cases, labels };
+    pub(super) fn of(labelled: &Labelled<'_>) -> SectionTitles {
+        let findings = labelled.findings;
         let p99 = |case: &CaseFinding| {
             Some(case.measures.first()?.latency.as_ref()?.percentile("p99")?.over_trials?).map(|found| in_ms(&found))
         };
@@ -38,18 +38,18 @@ impl SectionTitles {
         let checks = || findings.trials.iter().flat_map(|trial| &trial.checks);
         let agree = checks().filter(|check| check.agrees).count();
         SectionTitles {
-            latency: cases
+            latency: labelled
                 .extremes(|case| p99(case).map(|found| found.value), |ms| format!("{} ms", significant(ms)))
                 .map(|found| format!("p99 {found}")),
-            waits: cases
+            waits: labelled
                 .extremes(|case| storage(case).map(|found| found.value), percent)
                 .map(|found| format!("storage {found}")),
-            steadiness: cases.most(stall).map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
-            strata: cases
+            steadiness: labelled.most(stall).map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
+            strata: labelled
                 .extremes(wal, |bytes| Bytes(bytes.round() as u64).to_string())
                 .map(|found| format!("WAL {found}")),
             windows: (checkpoints > 0).then(|| count(checkpoints, "checkpoint")),
-            synced: cases
+            synced: labelled
                 .extremes(synced, |rate| format!("{}/s", significant(rate)))
                 .map(|found| format!("fdatasync {found}")),
             environment: Some(machine_names(&findings.machines)).filter(|names| !names.is_empty()),
@@ -58,18 +58,9 @@ impl SectionTitles {
     }
 }
 
-struct Extremes<'a> {
-    cases: &'a [CaseFinding],
-    labels: &'a BTreeMap<String, String>,
-}
-
-impl Extremes<'_> {
-    fn label(&self, case: &CaseFinding) -> String {
-        self.labels.get(&case.id).unwrap_or(&case.id).clone()
-    }
-
-    fn most<N: PartialOrd + Copy>(&self, of: impl Fn(&CaseFinding) -> Option<N>) -> Option<(String, N)> {
-        let known = self.cases.iter().filter_map(|case| Some((self.label(case), of(case)?)));
+impl Labelled<'_> {
+    fn most<N: PartialOrd + Copy>(&self, of: impl Fn(&CaseFinding) -> Option<N>) -> Option<(&str, N)> {
+        let known = self.findings.cases.iter().filter_map(|case| Some((self.label(&case.id), of(case)?)));
         known.reduce(|one, other| if other.1 > one.1 { other } else { one })
     }
 

@@ -1,12 +1,12 @@
 //! The shelf for a terminal, plain UTF-8 without colours: its contents, and one publication with its conclusions beside
 //! what its own figures support. Every text from outside is passed through `printable`.
 
-use super::terminal::{align_right, indented, plain_table};
 use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::findings::{
     CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
 };
-use crate::report::text::{paragraph, printable};
+use crate::report::layout::TextTable;
+use crate::report::text::{paragraph, printable, section};
 use std::collections::BTreeSet;
 
 /// Most facts shown as columns: those that differ between cases.
@@ -17,7 +17,7 @@ const NO_COLUMN: [&str; 3] = ["stack.mount", "stack.devices", "device.source"];
 /// Contents of the shelf, a row per publication.
 #[must_use]
 pub fn list(all: &[ShelfFindings]) -> String {
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header(["name", "date", "what varied", "cases", "figures"]);
     for found in all {
         let figures: usize = found.cases.iter().map(|case| case.figures).sum();
@@ -26,9 +26,9 @@ pub fn list(all: &[ShelfFindings]) -> String {
         let cells = [found.name.clone(), date, found.varied.clone(), found.cases.len().to_string(), figures];
         table.add_row(cells.iter().map(|cell| printable(cell)));
     }
-    align_right(&mut table, &[3, 4]);
+    table.align_right(&[3, 4]);
     let note = paragraph("", "`pgstrata shelf show NAME` checks its conclusions against its own figures.");
-    format!("{}\n{note}", indented(&table))
+    format!("{}\n{note}", table.shown())
 }
 
 /// One publication.
@@ -38,14 +38,10 @@ pub fn show(found: &ShelfFindings) -> String {
     text.push_str("\nCases\n");
     text.push_str(&cases(&found.cases));
     text.push_str(&case_caveats(&found.cases));
-    if !found.conclusions.is_empty() {
-        text.push_str("\nConclusions, checked against its own figures\n");
-        found.conclusions.iter().for_each(|it| text.push_str(&conclusion(it)));
-    }
-    text.push_str(&remarks(&found.remarks));
-    text.push_str(&items("Caveats", &found.caveats));
-    text.push_str(&items("Not published", &found.unknown));
-    text
+    text + &section("Conclusions, checked against its own figures", found.conclusions.iter().map(conclusion))
+        + &remarks(&found.remarks)
+        + &section("Caveats", found.caveats.iter().map(|text| paragraph("  - ", text)))
+        + &section("Not published", found.unknown.iter().map(|text| paragraph("  - ", text)))
 }
 
 /// Title, author, date, machine, procedure.
@@ -85,7 +81,7 @@ fn cases(cases: &[CaseFinding]) -> String {
             figures.push((&figure.name, &figure.unit));
         }
     }
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     let head = |(name, unit): &(&str, &str)| format!("{name}\n{unit}");
     let header = std::iter::once("case".to_owned()).chain(facts.iter().map(|key| (*key).clone()));
     table.set_header(header.chain(figures.iter().map(head)).chain(["read".to_owned()]));
@@ -100,12 +96,12 @@ fn cases(cases: &[CaseFinding]) -> String {
         table.add_row(cells.chain([read]).map(|cell| printable(&cell)));
     }
     let first_number = 1 + facts.len();
-    align_right(&mut table, &(first_number..=first_number + figures.len()).collect::<Vec<_>>());
+    table.align_right(&(first_number..=first_number + figures.len()).collect::<Vec<_>>());
     let note = match cases.iter().any(|case| case.figures > 0) {
         true => "Rates: one synced 8 kB write by its method, or transactions. Read: number of values.",
         false => "Only the design was published, no figures.",
     };
-    indented(&table) + &paragraph("  ", note)
+    table.shown() + &paragraph("  ", note)
 }
 
 /// Source and caveats of each case that has any.
@@ -156,12 +152,4 @@ pub fn remarks(all: &[Remark]) -> String {
         last = Some(remark);
     }
     text
-}
-
-fn items(heading: &str, texts: &[String]) -> String {
-    if texts.is_empty() {
-        return String::new();
-    }
-    let lines: String = texts.iter().map(|text| paragraph("  - ", text)).collect();
-    format!("\n{heading}\n{lines}")
 }

@@ -1,54 +1,39 @@
 //! Snapshots under load: the cost of each, beside the control.
 
+use super::labelled::Labelled;
 use super::rankings::estimate_cell;
 use super::table::{Cell, Table, TableColumn};
-use crate::analyse::findings::{CaseFinding, Estimate, SnapshotFinding};
+use crate::analyse::findings::{Estimate, SnapshotFinding};
 use crate::units::significant;
-use std::collections::BTreeMap;
 
 /// Explanation of the figures.
-pub(super) const NOTE: &str = "Seconds are aligned to the one in which a snapshot is made and averaged over snapshots, then over \
+const NOTE: &str = "Seconds are aligned to the one in which a snapshot is made and averaged over snapshots, then over \
                                trials (95 % CI). Dip: the slowest of these seconds over the rate before. Back: until 95 % of it. \
                                Longest time without a commit: of those that ended within three seconds of a snapshot, or began \
                                then and went on. Growth: of the \
                                space in use, snapshots included; that of the control is data and WAL.";
 
-/// Cases that make snapshots, with their labels.
-pub(super) struct SnapshotTable<'a> {
-    pub cases: &'a [CaseFinding],
-    /// Label of a case by id.
-    pub labels: &'a BTreeMap<String, String>,
-}
-
-impl SnapshotTable<'_> {
+impl Labelled<'_> {
     /// One row per figure of each case.
-    pub fn table(&self) -> Table {
+    pub fn snapshots(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Figure").csv(&["figure"]),
             TableColumn::number("Value, 95 % interval", "").csv(&["value", "value low", "value high", "trials"]),
             TableColumn::text("Unit").csv(&["unit"]),
         ];
-        let mut table = Table::new("snapshots", "Snapshots", columns).note(NOTE);
-        for case in self.cases {
-            for (figure, value, unit) in case.snapshots.iter().flat_map(figures) {
-                table.push(vec![
-                    Cell::case(self.labels.get(&case.id).map_or(&case.id, |label| label), &case.id),
-                    Cell::text(figure),
-                    value,
-                    Cell::text(unit),
-                ]);
-            }
-        }
-        table
+        let rows = self.findings.cases.iter().flat_map(|case| {
+            let rows = case.snapshots.iter().flat_map(figures);
+            rows.map(|(figure, value, unit)| vec![self.name(&case.id), Cell::text(figure), value, Cell::text(unit)])
+        });
+        Table::new("snapshots", "Snapshots", columns).note(NOTE).rows(rows)
     }
 }
 
 /// Figures of a case: name, value, unit.
 fn figures(found: &SnapshotFinding) -> Vec<(&'static str, Cell, &'static str)> {
     let plain = |value: f64| {
-        let csv = vec![value.to_string(), String::new(), String::new(), String::new()];
-        Cell::number(Some(value), significant).csv(csv)
+        Cell::number(Some(value), significant).csv([&value.to_string(), "", "", ""].map(str::to_owned).into())
     };
     let made = (found.made > 0).then(|| ("snapshots made", plain(found.made as f64), ""));
     let estimate = |name: &'static str, figure: &Option<Estimate>, unit: &'static str| {

@@ -124,8 +124,13 @@ impl Cell {
     pub fn number<N: ToString + Copy>(value: Option<N>, shown: impl FnOnce(N) -> String) -> Cell {
         match value {
             Some(value) => Cell { text: shown(value), csv: vec![value.to_string()], ..Cell::default() },
-            None => Cell { text: "–".to_owned(), csv: vec![String::new()], style: "absent", ..Cell::default() },
+            None => Cell::none(1).style("absent"),
         }
+    }
+
+    /// A dash for what is missing, and the empty CSV fields of its columns.
+    pub fn none(fields: usize) -> Cell {
+        Cell::text("–").csv(vec![String::new(); fields])
     }
 
     /// A measured number in its column's unit: [`Table::even`] gives all figures of a column the same decimals.
@@ -221,6 +226,12 @@ impl Table {
             let csv = group.lead.iter().chain(cells.iter().flat_map(|cell| &cell.csv)).cloned().collect();
             group.rows.push(TableRow { cells, csv });
         }
+    }
+
+    /// Adds rows to the last group.
+    pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<Cell>>) -> Table {
+        rows.into_iter().for_each(|cells| self.push(cells));
+        self
     }
 
     /// Cuts the table to the rows that a page shows, with a note.

@@ -4,30 +4,26 @@
 //! through [`printable`], because a terminal obeys control characters.
 
 use crate::analyse::findings::{
-    CaseFinding, Caution, DurabilityClass, Effects, Findings, MeasureFinding, Percentile, Ranking,
+    CaseFinding, Caution, DurabilityClass, Effects, Findings, FullFinding, MeasureFinding, NotRun, Percentile, Ranking,
 };
-use crate::error::{Context, Result};
+use crate::error::Result;
 use crate::report::backend_time::storage_words;
-use crate::report::capacity::{Capacities, NOTE};
-use crate::report::cases::{Cases, flush_share};
+use crate::report::cases::flush_share;
 use crate::report::counters::differing_counters;
 use crate::report::device_work::device_work;
 use crate::report::effects::effects_table;
 use crate::report::environment::each_machine;
+use crate::report::labelled::Labelled;
 use crate::report::latencies::{CLOSED_LOOP, against_words, load_words, missing, percentile_text};
 use crate::report::layout::{ABSENT, TextTable};
 use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_tables, side_by_side};
-use crate::report::snapshots::SnapshotTable;
-use crate::report::stages::Stages;
 use crate::report::table::{Cell, Table};
-use crate::report::text::{columns, paragraph, printable, width};
+use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
-    case_labels, caution_cases, class_meaning, class_title, estimate_text, in_ms, latency, moment, percent, ranges,
-    server_versions,
+    caution_cases, class_meaning, class_title, estimate_text, in_ms, latency, moment, percent, ranges, server_versions,
 };
-use crate::report::{Renderer, ageing, drives, full, power_cuts, snapshots, stages};
+use crate::report::{Renderer, ageing, drives, full, power_cuts};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
 /// `--format txt`.
@@ -38,43 +34,44 @@ impl Renderer for Terminal {
         "txt"
     }
 
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        out.write_all(page(findings).as_bytes()).or_host(|| "write the report as text".to_owned())
+    fn text(&self, findings: &Findings) -> Result<String> {
+        Ok(page(findings))
     }
 }
 
 fn page(findings: &Findings) -> String {
-    let labels = case_labels(findings);
+    let labelled = Labelled::new(findings);
     let tables = ranking_tables(&findings.rankings);
     let ranked = rankings(findings, |place| ranking(&tables[place]));
-    head(findings, &labels)
+    head(&labelled)
         + &effects(&findings.effects)
         + &ranked
         + &counters(&findings.rankings).collect::<String>()
-        + &asked_for(findings, &labels)
-        + &cases(findings, &labels)
-        + &cautions(findings, &labels)
-        + &ending(findings, &labels)
+        + &asked_for(&labelled)
+        + &cases(&labelled)
+        + &cautions(&labelled)
+        + &ending(&labelled)
 }
 
 /// The first screen: the answer, a line for each ranked case, the worst cautions. `page` contains everything.
 pub fn first_screen(findings: &Findings, folder: &Path) -> String {
-    let labels = case_labels(findings);
+    let labelled = Labelled::new(findings);
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
-    let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
+    let more = if ranked.is_empty() { cases(&labelled) } else { String::new() };
     let several: Vec<Effects> = findings.effects.iter().filter(|one| one.has_several_options()).cloned().collect();
-    head(findings, &labels)
+    head(&labelled)
         + &effects(&several)
         + &ranked
         + &counters(&findings.rankings).next().unwrap_or_default()
-        + &asked_for(findings, &labels)
+        + &asked_for(&labelled)
         + &more
-        + &worst_cautions(findings, &labels, folder)
-        + &ending(findings, &labels)
+        + &worst_cautions(&labelled, folder)
+        + &ending(&labelled)
 }
 
-fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    format!("{}\n{}{}", paragraph("", &findings.headline), paragraph("", &about(findings)), devices(findings, labels))
+fn head(labelled: &Labelled<'_>) -> String {
+    let findings = labelled.findings;
+    format!("{}\n{}{}", paragraph("", &findings.headline), paragraph("", &about(findings)), devices(labelled))
 }
 
 /// A line for each effect of an option.
@@ -91,17 +88,30 @@ fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Sections for measurements that only some plans make.
-fn asked_for(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    power_cuts(findings)
-        + &stages(findings, labels)
-        + &snapshots(findings, labels)
-        + &capacities(findings, labels)
-        + &ageing(findings)
-        + &prepared(findings)
+fn asked_for(labelled: &Labelled<'_>) -> String {
+    let findings = labelled.findings;
+    let devices = power_cuts::devices(&findings.power_cuts);
+    let models: Vec<&str> = devices.columns.iter().map(|column| column.title.as_str()).collect();
+    let verdicts = power_cuts::verdicts(&findings.power_cuts).even();
+    noted(&verdicts, &["stack", "verdict", "commits", "writes", "flushes", "bytes"], &[2, 3, 4, 5])
+        + &noted(&devices, &models, &[])
+        + &noted(&labelled.stages(), &["case", "stage", "s", "amount", "MB/s"], &[2, 3, 4])
+        + &noted(&labelled.snapshots(), &["case", "figure", "value", "unit"], &[2])
+        + &noted(
+            &labelled.capacities(),
+            &["case", "limit", "holds 1/s", "about 1/s", "without a limit", "trials"],
+            &[1, 2, 3, 4, 5],
+        )
+        + &noted(&ageing::courses(&findings.ageing), &["cases", "figure", "course"], &[])
+        + &noted(
+            &drives::drives(&findings.drives),
+            &["drive", "size", "purge", "sequential writes", "random writes", "state"],
+            &[1],
+        )
 }
 
-fn ending(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    full_stacks(findings, labels) + &not_run(findings, labels)
+fn ending(labelled: &Labelled<'_>) -> String {
+    full_stacks(labelled) + &not_run(labelled)
 }
 
 /// Run, date, machine and trials in one paragraph.
@@ -120,18 +130,18 @@ fn about(findings: &Findings) -> String {
         run.trials_measured,
         run.trials_planned
     );
-    let mut tell = |more: String| text.push_str(&more);
+    let mut add = |more: String| text.push_str(&more);
     if run.trials_not_run > 0 {
-        tell(format!(", {} not run", run.trials_not_run));
+        add(format!(", {} not run", run.trials_not_run));
     }
     if run.trials_disturbed > 0 {
-        tell(format!(", {} disturbed by others", run.trials_disturbed));
+        add(format!(", {} disturbed by others", run.trials_disturbed));
     }
     if !findings.full.is_empty() {
-        tell(format!(", stack full in {}", findings.full.len()));
+        add(format!(", stack full in {}", findings.full.len()));
     }
     if let Some(share) = run.measured_share {
-        tell(format!("; {} of the wall time was measurement", percent(share)));
+        add(format!("; {} of the wall time was measurement", percent(share)));
     }
     text.push('.');
     text
@@ -148,7 +158,7 @@ fn rankings(findings: &Findings, one: impl Fn(usize) -> String) -> String {
 
 /// A ranking with the main figures of each case: its rate, its ratio, its 99th percentile, its storage share.
 fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header(["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage", "power cut"]);
     let baseline = baseline_of(ranking);
     for class in &ranking.classes {
@@ -165,9 +175,9 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
             table.add_between(remark_text(remark));
         }
     }
-    align_right(&mut table, &[0, 2, 3, 4, 5, 6]);
+    table.align_right(&[0, 2, 3, 4, 5, 6]);
     let left = left_out(ranking).map_or_else(String::new, |left| paragraph("  ", &left));
-    paragraph("", &ranking.title) + &indented(&table) + &left
+    paragraph("", &ranking.title) + &table.shown() + &left
 }
 
 /// A remark on a ranking; a command that it ends with stands on a line of its own, to be copied.
@@ -177,20 +187,17 @@ fn remark_text(remark: &str) -> String {
 }
 
 /// Device work of each case, where nothing is ranked.
-fn devices(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    let found = device_work(findings, labels).even();
+fn devices(labelled: &Labelled<'_>) -> String {
+    let found = device_work(labelled).even();
     if found.groups.is_empty() {
         return String::new();
     }
-    let titles = found.columns.iter().map(|column| printable(&column.title)).collect();
-    let measures: Vec<usize> = (1..found.columns.len()).collect();
-    let note = paragraph("  ", found.note.as_deref().unwrap_or_default());
-    format!("\n{}{}{note}", paragraph("", &found.caption), classes(&found, titles, &measures))
+    format!("\n{}{}", compact(&found), paragraph("  ", found.note.as_deref().unwrap_or_default()))
 }
 
-/// Several rankings in one table, classes one below the other, columns aligned.
+/// A table with the titles of its columns, classes one below the other, columns aligned.
 fn compact(found: &Table) -> String {
-    let titles: Vec<String> = found.columns.iter().map(|column| printable(&column.title)).collect();
+    let titles = found.columns.iter().map(|column| printable(&column.title)).collect();
     let measures: Vec<usize> = (1..found.columns.len()).collect();
     paragraph("", &found.caption) + &classes(found, titles, &measures)
 }
@@ -205,7 +212,7 @@ fn ranking(found: &Table) -> String {
 
 /// A table's groups with their headings.
 fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header(titles);
     for group in &found.groups {
         let heading = group.heading.as_deref().unwrap_or_default();
@@ -217,110 +224,63 @@ fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
             table.add_between(remark_text(sentence));
         }
     }
-    align_right(&mut table, numbers);
-    indented(&table)
-}
-
-/// Costs of a power cut, on the recorded device and on others.
-fn power_cuts(findings: &Findings) -> String {
-    let found = power_cuts::verdicts(&findings.power_cuts).even();
-    let header = ["stack", "verdict", "commits", "writes", "flushes", "bytes"];
-    let verdicts = noted(&found, &header, &[2, 3, 4, 5], power_cuts::NOTE);
-    let found = power_cuts::devices(&findings.power_cuts);
-    let header: Vec<&str> = found.columns.iter().map(|column| column.title.as_str()).collect();
-    verdicts + &noted(&found, &header, &[], power_cuts::DEVICES_NOTE)
-}
-
-/// One-time stages of trials.
-fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    let found = Stages { cases: &findings.cases, labels }.table();
-    noted(&found, &["case", "stage", "s", "amount", "MB/s"], &[2, 3, 4], stages::NOTE)
-}
-
-fn snapshots(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    let found = SnapshotTable { cases: &findings.cases, labels }.table();
-    noted(&found, &["case", "figure", "value", "unit"], &[2], snapshots::NOTE)
+    table.align_right(numbers);
+    table.shown()
 }
 
 /// A table with its note; empty if the table has no rows.
-fn noted(found: &Table, header: &[&str], numbers: &[usize], note: &str) -> String {
+fn noted(found: &Table, header: &[&str], numbers: &[usize]) -> String {
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header(header);
     for row in rows {
         table.add_row(row.cells.iter().map(with_aside));
     }
-    align_right(&mut table, numbers);
-    format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", note))
-}
-
-/// Both figures of each case with a capacity search.
-fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    let found = Capacities { cases: &findings.cases, labels }.figures();
-    let header = ["case", "limit", "holds 1/s", "about 1/s", "without a limit", "trials"];
-    noted(&found, &header, &[1, 2, 3, 4, 5], NOTE)
-}
-
-/// Figures over the ageing of a stack.
-fn ageing(findings: &Findings) -> String {
-    let found = ageing::courses(&findings.ageing);
-    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut table = plain_table();
-    table.set_header(["cases", "figure", "course"]);
-    for row in rows {
-        table.add_row(row.cells.iter().map(with_aside));
-    }
-    format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", ageing::NOTE))
-}
-
-/// Drives brought to their steady state.
-fn prepared(findings: &Findings) -> String {
-    let header = ["drive", "size", "purge", "sequential writes", "random writes", "state"];
-    noted(&drives::drives(&findings.drives), &header, &[1], drives::NOTE)
+    table.align_right(numbers);
+    let note = found.note.as_deref().unwrap_or_default();
+    format!("\n{}\n{}{}", found.caption, table.shown(), paragraph("  ", note))
 }
 
 /// Rate, steadiness and storage's share, one line per case; latencies follow.
-fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    let mut table = plain_table();
+fn cases(labelled: &Labelled<'_>) -> String {
+    let mut table = TextTable::default();
     table.set_header(["case", "class", "rate", "stall", "idle s", "storage", "in memory"]);
     let mut any = false;
-    for case in &findings.cases {
+    for case in &labelled.findings.cases {
         let Some(measure) = case.measures.first() else { continue };
         any = true;
-        table.add_row(case_cells(case, measure, labels));
+        table.add_row(case_cells(case, measure, labelled));
     }
     if !any {
         return String::new();
     }
-    align_right(&mut table, &[2, 3, 4, 5, 6]);
+    table.align_right(&[2, 3, 4, 5, 6]);
     let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
-    if findings.cases.iter().any(|case| case.backend_time.is_some()) {
+    if labelled.findings.cases.iter().any(|case| case.backend_time.is_some()) {
         note.push_str(
             " Storage: share of backend time that waits for it. In memory: speedup of the same settings on a stack in memory.",
         );
     }
     let note = paragraph("  ", &note);
-    let shares = flush_shares(findings, labels);
-    format!("\nAll cases, main measure\n{}{note}{shares}{}", indented(&table), latencies(findings, labels))
+    let shares = flush_shares(labelled);
+    format!("\nAll cases, main measure\n{}{note}{shares}{}", table.shown(), latencies(labelled))
 }
 
 /// Percentiles of each case's main measure with their intervals.
-fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+fn latencies(labelled: &Labelled<'_>) -> String {
     const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
-    let with_baseline = findings.cases.iter().flat_map(|case| &case.measures).filter_map(|m| m.latency.as_ref());
+    let with_baseline =
+        labelled.findings.cases.iter().flat_map(|case| &case.measures).filter_map(|m| m.latency.as_ref());
     let with_baseline = with_baseline.flat_map(|latency| &latency.percentiles).any(|one| one.comparison.is_some());
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     let last = if with_baseline { &["p99 against baseline"][..] } else { &[] };
     table.set_header(["case", "load"].iter().chain(&SHOWN).chain(last));
-    for case in &findings.cases {
+    for case in &labelled.findings.cases {
         let Some(latency) = case.measures.first().and_then(|measure| measure.latency.as_ref()) else { continue };
-        let mut row = vec![printable(labels.get(&case.id).unwrap_or(&case.id)), load_words(case)];
+        let mut row = vec![printable(labelled.label(&case.id)), load_words(case)];
         row.extend(SHOWN.map(|name| latency.percentile(name).map_or_else(absent, percentile)));
         let against = latency.percentile("p99").and_then(|one| one.comparison.as_ref());
         row.extend(with_baseline.then(|| against.map_or_else(absent, against_words)));
@@ -329,14 +289,13 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     if table.row_count() == 0 {
         return String::new();
     }
-    align_right(&mut table, &[2, 3, 4, 5]);
-    let cases = Cases { cases: &findings.cases, labels };
-    let mut note = format!("Percentiles per trial, averaged over trials. {}", cases.logged_note());
-    if cases.any_closed_loop() {
+    table.align_right(&[2, 3, 4, 5]);
+    let mut note = format!("Percentiles per trial, averaged over trials. {}", labelled.logged_note());
+    if labelled.any_closed_loop() {
         note = format!("{note} {CLOSED_LOOP}");
     }
-    let mut text = format!("\nLatency, ms\n{}", indented(&table));
-    text.extend(missing_percentiles(findings, labels).iter().map(|line| paragraph("  ", line)));
+    let mut text = format!("\nLatency, ms\n{}", table.shown());
+    text.extend(missing_percentiles(labelled).iter().map(|line| paragraph("  ", line)));
     text + &paragraph("  ", &note)
 }
 
@@ -344,11 +303,11 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
 const MOST_MISSING: usize = 3;
 
 /// Missing percentiles, and the reasons.
-fn missing_percentiles(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<String> {
-    let mut by_name: BTreeMap<&str, Vec<(&String, &str)>> = BTreeMap::new();
-    for case in &findings.cases {
+fn missing_percentiles(labelled: &Labelled<'_>) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    for case in &labelled.findings.cases {
         let Some((name, why)) = missing(case) else { continue };
-        by_name.entry(name).or_default().push((labels.get(&case.id).unwrap_or(&case.id), why));
+        by_name.entry(name).or_default().push((labelled.label(&case.id), why));
     }
     let lines = by_name.into_iter().flat_map(|(name, cases)| match cases.as_slice() {
         [(label, why), _, ..] if cases.len() > MOST_MISSING => {
@@ -367,12 +326,12 @@ fn percentile(found: &Percentile) -> String {
 }
 
 /// Commit rate of each case as a share of its stack's own sync rate; empty if no run measured both.
-fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+fn flush_shares(labelled: &Labelled<'_>) -> String {
     let one = |case: &CaseFinding| {
-        let label = labels.get(&case.id).unwrap_or(&case.id);
+        let label = labelled.label(&case.id);
         flush_share(case).map(|found| format!("{label}: {}", percent(found.share.value)))
     };
-    let shares: Vec<String> = findings.cases.iter().filter_map(one).collect();
+    let shares: Vec<String> = labelled.findings.cases.iter().filter_map(one).collect();
     if shares.is_empty() {
         return String::new();
     }
@@ -380,14 +339,14 @@ fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> Strin
     paragraph("  ", &format!("{what}: {}. Clients may share a flush.", shares.join("; ")))
 }
 
-fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<String, String>) -> Vec<String> {
+fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labelled: &Labelled<'_>) -> Vec<String> {
     let time = case.backend_time.as_ref();
     let steadiness = case.steadiness.as_ref();
     let class = class_title(case.durability.class);
     let class =
         if case.durability.class == DurabilityClass::Volatile { class.to_uppercase() } else { class.to_owned() };
     vec![
-        printable(labels.get(&case.id).unwrap_or(&case.id)),
+        printable(labelled.label(&case.id)),
         class,
         measure
             .rate
@@ -407,18 +366,16 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
 const FIRST_CAUTIONS: usize = 5;
 
 /// The worst cautions, a line each, and the location of the others.
-fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>, folder: &Path) -> String {
+fn worst_cautions(labelled: &Labelled<'_>, folder: &Path) -> String {
     let line = |caution: &Caution| {
-        let cases = Some(caution_cases(caution, labels)).filter(|cases| !cases.is_empty());
-        let whole = format!("  - {}{}", caution.text, cases.map_or_else(String::new, |cases| format!(" ({cases})")));
-        let whole = printable(&whole);
+        let whole = printable(&format!("  - {}", caution_text(caution, labelled)));
         if width(&whole) <= columns() {
             return format!("{whole}\n");
         }
         format!("{}…\n", whole.chars().take(columns() - 1).collect::<String>())
     };
-    let first: String = findings.cautions.iter().take(FIRST_CAUTIONS).map(line).collect();
-    let left = findings.cautions.len().saturating_sub(FIRST_CAUTIONS);
+    let first: String = labelled.findings.cautions.iter().take(FIRST_CAUTIONS).map(line).collect();
+    let left = labelled.findings.cautions.len().saturating_sub(FIRST_CAUTIONS);
     let others = if left > 0 { format!(", {left} more caveats") } else { String::new() };
     let heading = if first.is_empty() { "" } else { "\nCaveats\n" };
     let all = format!("Latencies, evidence of durability{others}:");
@@ -426,56 +383,36 @@ fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>, folder
     format!("{heading}{first}\n{}{}", paragraph("", &all), paragraph("  ", &command))
 }
 
-fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    if findings.cautions.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nCaveats\n".to_owned();
-    for caution in &findings.cautions {
-        let cases = caution_cases(caution, labels);
-        let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
-        text.push_str(&paragraph("  - ", &format!("{}{cases}", caution.text)));
-    }
-    text
+fn caution_text(caution: &Caution, labelled: &Labelled<'_>) -> String {
+    let cases = caution_cases(caution, &labelled.labels);
+    if cases.is_empty() { caution.text.clone() } else { format!("{} ({cases})", caution.text) }
 }
 
-fn full_stacks(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    if findings.full.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nFull stacks\n".to_owned();
-    for found in &findings.full {
-        let label = labels.get(&found.case).unwrap_or(&found.case);
-        text.push_str(&paragraph("  - ", &format!("{label}, {}", full::line(found))));
-        text.push_str(&paragraph("      ", &found.reason));
-        if !found.server_log.is_empty() {
-            text.push_str("      the server log ends with:\n");
-        }
-        for line in found.server_log.lines() {
-            text.push_str(&paragraph("        ", line.trim_start()));
-        }
-    }
-    text
+fn cautions(labelled: &Labelled<'_>) -> String {
+    let cautions = labelled.findings.cautions.iter();
+    section("Caveats", cautions.map(|caution| paragraph("  - ", &caution_text(caution, labelled))))
 }
 
-fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    if findings.not_run.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nNot run, and why\n".to_owned();
-    for found in &findings.not_run {
-        let label = labels.get(&found.case).unwrap_or(&found.case);
+fn full_stacks(labelled: &Labelled<'_>) -> String {
+    let one = |found: &FullFinding| {
+        let line = format!("{}, {}", labelled.label(&found.case), full::line(found));
+        let heading = if found.server_log.is_empty() { "" } else { "      the server log ends with:\n" };
+        let log = found.server_log.lines().map(|line| paragraph("        ", line.trim_start()));
+        paragraph("  - ", &line) + &paragraph("      ", &found.reason) + heading + &log.collect::<String>()
+    };
+    section("Full stacks", labelled.findings.full.iter().map(one))
+}
+
+fn not_run(labelled: &Labelled<'_>) -> String {
+    let one = |found: &NotRun| {
         let step = found.step.as_ref().map(|step| format!(" (ended while {step})")).unwrap_or_default();
         let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
-        text.push_str(&paragraph("  - ", &format!("{label}, {trials} {}{step}", ranges(&found.trials))));
-        for line in found.reason.lines() {
-            text.push_str(&paragraph("      ", line));
-        }
-        if let Some(hint) = &found.hint {
-            text.push_str(&paragraph("      try: ", hint));
-        }
-    }
-    text
+        let line = format!("{}, {trials} {}{step}", labelled.label(&found.case), ranges(&found.trials));
+        let reason = found.reason.lines().map(|line| paragraph("      ", line));
+        let hint = found.hint.iter().map(|hint| paragraph("      try: ", hint));
+        paragraph("  - ", &line) + &reason.chain(hint).collect::<String>()
+    };
+    section("Not run, and why", labelled.findings.not_run.iter().map(one))
 }
 
 fn absent() -> String {
@@ -495,20 +432,6 @@ fn with_aside(cell: &Cell) -> String {
         Some(aside) => printable(&format!("{}: {aside}", cell.text)),
         None => printable(&cell.text),
     }
-}
-
-/// A table without lines, except below its header.
-pub(super) fn plain_table() -> TextTable {
-    TextTable::default()
-}
-
-pub(super) fn align_right(table: &mut TextTable, columns: &[usize]) {
-    table.align_right(columns);
-}
-
-/// The table, indented by two columns, without trailing blanks.
-pub(super) fn indented(table: &TextTable) -> String {
-    table.shown()
 }
 
 #[cfg(test)]

@@ -45,6 +45,12 @@ fn cut(word: &str, room: usize) -> usize {
     word[..most].rfind('/').map(|at| at + 1).filter(|at| *at < word.len()).unwrap_or(most)
 }
 
+/// Paragraphs under a heading; empty without any.
+pub(crate) fn section(heading: &str, paragraphs: impl IntoIterator<Item = String>) -> String {
+    let text: String = paragraphs.into_iter().collect();
+    if text.is_empty() { text } else { format!("\n{heading}\n{text}") }
+}
+
 fn push_line(text: &mut String, line: &str) {
     text.push_str(line.replace('\u{a0}', " ").trim_end());
     text.push('\n');

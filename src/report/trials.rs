@@ -1,40 +1,25 @@
 //! Findings of each trial, as tables: the trials, steps, processes, cross-checks, gaps, not run.
 
+use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
-use crate::analyse::findings::{NotRun, SetAside, Step, TrialFinding};
+use crate::analyse::findings::{Step, TrialFinding};
 use crate::units::{Micros, significant};
-use std::collections::BTreeMap;
 
-/// Measured trials, with the labels of their cases.
-pub(super) struct Trials<'a> {
-    pub trials: &'a [TrialFinding],
-    /// Trials that do not count.
-    pub set_aside: &'a [SetAside],
-    /// Label of a case by id.
-    pub labels: &'a BTreeMap<String, String>,
-}
-
-impl Trials<'_> {
+impl Labelled<'_> {
     fn key(&self, trial: &TrialFinding) -> [Cell; 2] {
-        [name(self.labels, &trial.case), Cell::number(Some(trial.trial), |n| n.to_string())]
+        [self.name(&trial.case), Cell::number(Some(trial.trial), |n| n.to_string())]
     }
 
-    fn columns(more: Vec<TableColumn>) -> Vec<TableColumn> {
-        let mut columns = vec![TableColumn::text("Case").csv(&["case"]), TableColumn::number("Trial", "")];
-        columns.extend(more);
-        columns
-    }
-
-    pub fn overview(&self) -> Table {
-        let columns = Trials::columns(vec![
+    pub fn trials(&self) -> Table {
+        let columns = columns(vec![
             TableColumn::text("Began").csv(&["began"]),
             TableColumn::number("Rate", "1/s"),
             TableColumn::text("Caches and data").csv(&["cache state"]),
             TableColumn::text("Notes").csv(&["notes"]),
         ]);
         let mut table = Table::new("trials", "Trials measured", columns);
-        for trial in self.trials {
+        for trial in &self.findings.trials {
             let [case, number] = self.key(trial);
             table.push(vec![
                 case,
@@ -45,11 +30,11 @@ impl Trials<'_> {
                 Cell::text(trial.notes.join("; ")).style("reason"),
             ]);
         }
-        for aside in self.set_aside {
+        for aside in &self.findings.set_aside {
             let which = if aside.is_repeat { "repeat, not counted" } else { "not counted" };
             let note = format!("set aside: {}", aside.why);
             table.push(vec![
-                name(self.labels, &aside.case),
+                self.name(&aside.case),
                 Cell::text(format!("{} ({which})", aside.trial)).csv(vec![aside.trial.to_string()]),
                 Cell::text(moment(&aside.started)).csv(vec![aside.started.clone()]).style("tight"),
                 Cell::number(aside.rate, significant),
@@ -63,8 +48,8 @@ impl Trials<'_> {
     /// Wall time of each step.
     pub fn steps(&self) -> Table {
         let steps = Step::all().map(|step| TableColumn::number(step.name(), "s")).collect();
-        let mut table = Table::new("steps", "Time of each step", Trials::columns(steps));
-        for trial in self.trials {
+        let mut table = Table::new("steps", "Time of each step", columns(steps));
+        for trial in &self.findings.trials {
             let spent = |step: Step| {
                 let mut times = trial.steps.iter().filter(|time| time.step == step).peekable();
                 times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
@@ -78,12 +63,12 @@ impl Trials<'_> {
 
     /// Processes that used most CPU.
     pub fn processes(&self) -> Table {
-        let columns = Trials::columns(vec![
+        let columns = columns(vec![
             TableColumn::text("Process").csv(&["process or kernel thread"]),
             TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
         ]);
         let mut table = Table::new("processes", "Top processes and kernel threads by CPU", columns);
-        for trial in self.trials {
+        for trial in &self.findings.trials {
             for (process, share) in &trial.processes {
                 let [case, number] = self.key(trial);
                 let process = Cell::text(process.clone()).style("code");
@@ -95,7 +80,7 @@ impl Trials<'_> {
 
     /// The tool's figures beside ours.
     pub fn checks(&self) -> Table {
-        let columns = Trials::columns(vec![
+        let columns = columns(vec![
             TableColumn::text("Figure").csv(&["figure"]),
             TableColumn::number("Tool says", ""),
             TableColumn::number("pgstrata counted", ""),
@@ -104,7 +89,7 @@ impl Trials<'_> {
         ]);
         let mut table =
             Table::new("checks", "Figures reported by the tool, checked against pgstrata's counts", columns);
-        for trial in self.trials {
+        for trial in &self.findings.trials {
             for check in &trial.checks {
                 let [case, number] = self.key(trial);
                 let style = if check.agrees { "" } else { "alarm" };
@@ -124,14 +109,14 @@ impl Trials<'_> {
 
     /// Gaps in the telemetry.
     pub fn gaps(&self) -> Table {
-        let columns = Trials::columns(vec![
+        let columns = columns(vec![
             TableColumn::text("Source").csv(&["source"]),
             TableColumn::number("From second", "").csv(&["from second (s)"]),
             TableColumn::number("Rows", ""),
             TableColumn::text("Why").csv(&["why"]),
         ]);
         let mut table = Table::new("gaps", "Gaps in the telemetry", columns);
-        for trial in self.trials {
+        for trial in &self.findings.trials {
             for gap in &trial.gaps {
                 let [case, number] = self.key(trial);
                 let from = match gap.second {
@@ -145,36 +130,37 @@ impl Trials<'_> {
         }
         table
     }
-}
 
-/// Everything that was not run, with reasons.
-pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String>) -> Table {
-    let columns = vec![
-        TableColumn::text("Case").csv(&["case"]),
-        TableColumn::text("Trials").csv(&["trials"]),
-        TableColumn::text("Ended in").csv(&["step"]),
-        TableColumn::text("Why").csv(&["why"]),
-        TableColumn::text("How to fix it").csv(&["hint"]),
-    ];
-    let mut table = Table::new("not-run", "Trials without figures", columns);
-    for found in not_run {
-        let step = match &found.step {
-            Some(step) => Cell::text(step.clone()),
-            None => Cell::text("–").csv(vec![String::new()]),
-        };
-        table.push(vec![
-            name(labels, &found.case),
-            Cell::text(ranges(&found.trials)),
-            step,
-            Cell::log(&found.reason).style("lines"),
-            Cell::text(found.hint.clone().unwrap_or_default()).style("reason"),
-        ]);
+    /// Everything that was not run, with reasons.
+    pub fn not_run(&self) -> Table {
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Trials").csv(&["trials"]),
+            TableColumn::text("Ended in").csv(&["step"]),
+            TableColumn::text("Why").csv(&["why"]),
+            TableColumn::text("How to fix it").csv(&["hint"]),
+        ];
+        let rows = self.findings.not_run.iter().map(|found| {
+            let step = match &found.step {
+                Some(step) => Cell::text(step.clone()),
+                None => Cell::none(1),
+            };
+            vec![
+                self.name(&found.case),
+                Cell::text(ranges(&found.trials)),
+                step,
+                Cell::log(&found.reason).style("lines"),
+                Cell::text(found.hint.clone().unwrap_or_default()).style("reason"),
+            ]
+        });
+        Table::new("not-run", "Trials without figures", columns).rows(rows)
     }
-    table
 }
 
-fn name(labels: &BTreeMap<String, String>, id: &str) -> Cell {
-    Cell::case(labels.get(id).map_or(id, String::as_str), id)
+fn columns(more: Vec<TableColumn>) -> Vec<TableColumn> {
+    let mut columns = vec![TableColumn::text("Case").csv(&["case"]), TableColumn::number("Trial", "")];
+    columns.extend(more);
+    columns
 }
 
 /// A figure that may be a count: whole numbers in full, others with three digits.

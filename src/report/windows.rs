@@ -1,25 +1,13 @@
 //! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
+use super::labelled::Labelled;
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{millis, percent};
-use crate::analyse::findings::{CaseFinding, CheckpointFinding, Phase, TrialFinding};
+use super::words::{millis, optional, percent};
+use crate::analyse::findings::{CheckpointFinding, Phase};
 use crate::units::{Bytes, Micros, grouped};
-use std::collections::BTreeMap;
 
-/// Cases and their trials, with labels.
-pub(super) struct Windows<'a> {
-    pub cases: &'a [CaseFinding],
-    pub trials: &'a [TrialFinding],
-    /// Label of a case by id.
-    pub labels: &'a BTreeMap<String, String>,
-}
-
-impl Windows<'_> {
-    fn name(&self, id: &str) -> Cell {
-        Cell::case(self.labels.get(id).map_or(id, String::as_str), id)
-    }
-
+impl Labelled<'_> {
     /// Rate and 99th percentile inside and outside of checkpoints, and writers of pages.
     pub fn phases(&self) -> Table {
         let columns = vec![
@@ -41,14 +29,13 @@ impl Windows<'_> {
             "All trials. Only seconds entirely inside or entirely outside a checkpoint. Pages: table and index pages, by \
              writer.",
         );
-        for case in self.cases {
+        for case in &self.findings.cases {
             let Some(window) = &case.window else { continue };
             let (fewest, most) = window.whole_cycles;
             let cycles = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
-            let mut row = vec![self.name(&case.id)];
-            row.push(Cell::text(cycles).csv(vec![fewest.to_string(), most.to_string()]));
-            row.extend(phase_cells(&window.inside));
-            row.extend(phase_cells(&window.outside));
+            let cycles = Cell::text(cycles).csv(vec![fewest.to_string(), most.to_string()]);
+            let mut row = vec![self.name(&case.id), cycles];
+            row.extend([phase_cells(&window.inside), phase_cells(&window.outside)].concat());
             let pages = window.pages;
             row.extend([
                 Cell::number(pages.map(|pages| pages.checkpointer), grouped),
@@ -82,12 +69,12 @@ impl Windows<'_> {
             "Settled: two cycles of the warm-up agreed in rate, WAL per commit and pages read per commit. Trend: first \
              whole cycle vs. last; without two whole cycles, first third of the window vs. last third.",
         );
-        for trial in self.trials {
+        for trial in &self.findings.trials {
             let Some(window) = &trial.window else { continue };
             let yes = |is: Option<bool>, bad: bool| match is {
                 Some(true) => Cell::text("yes").style(if bad { "alarm" } else { "" }),
                 Some(false) => Cell::text("no").style(if bad { "" } else { "alarm" }),
-                None => Cell::text("–").style("absent").csv(vec![String::new()]),
+                None => Cell::none(1).style("absent"),
             };
             let settle = trial.settle.as_ref();
             let whole = Cell::number(Some(window.whole_cycles), grouped);
@@ -132,7 +119,7 @@ impl Windows<'_> {
             "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \
              those added by backends are in the table of windows.",
         );
-        for trial in self.trials {
+        for trial in &self.findings.trials {
             for checkpoint in trial.window.iter().flat_map(|window| &window.checkpoints) {
                 let mut row = vec![self.name(&trial.case), Cell::number(Some(trial.trial), |n| n.to_string())];
                 row.extend(checkpoint_cells(checkpoint));
@@ -147,7 +134,7 @@ fn phase_cells(phase: &Phase) -> [Cell; 3] {
     [
         Cell::number(Some(phase.seconds), grouped),
         Cell::figure(phase.rate),
-        Cell::number(phase.p99_us, millis).csv(vec![phase.p99_us.map_or_else(String::new, |us| us.to_string())]),
+        Cell::number(phase.p99_us, millis).csv(vec![optional(phase.p99_us)]),
     ]
 }
 

@@ -1,8 +1,6 @@
 //! Words and number formats shared by all renderers.
 
-use crate::analyse::findings::{
-    BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome, names,
-};
+use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
 use crate::report::text::is_invisible;
@@ -75,6 +73,17 @@ pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, Strin
     }
 }
 
+/// A CSV field; empty for what is missing.
+pub(super) fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// The CSV fields of an estimate: the value and the ends of its interval.
+pub(super) fn fields(estimate: Option<&Estimate>) -> Vec<String> {
+    let ends = estimate.map_or([None; 3], |estimate| [Some(estimate.value), estimate.low, estimate.high]);
+    ends.map(optional).to_vec()
+}
+
 /// A share of 0 to 1 as per cent: `71 %`, `0.4 %`.
 pub(super) fn percent(share: f64) -> String {
     let value = share * 100.0;
@@ -128,11 +137,6 @@ pub(super) fn server_versions(findings: &Findings) -> Option<String> {
     let versions = findings.trials.iter().filter_map(|trial| trial.server.as_ref()?.version.split(' ').next());
     let versions: Vec<&str> = versions.collect::<BTreeSet<&str>>().into_iter().rev().collect();
     (!versions.is_empty()).then(|| versions.join(" and "))
-}
-
-/// Label of each case for a list of all cases.
-pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
-    names::of_cases(findings.cases.iter().map(|case| (case.id.as_str(), &case.axes)))
 }
 
 /// Longest list of names, characters; longer ones are abbreviated.

@@ -4,16 +4,14 @@ use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
-use crate::record::run::RunRecord;
-use crate::record::trial::{Outcome, TrialRecord};
-use crate::record::{run, trial};
+use crate::record::run::{self, RunRecord};
+use crate::record::trial::{self, Outcome, TrialRecord};
 use crate::store::checked::{is_real_folder, is_there, json, must_have, read_text, read_versioned};
 use crate::store::staging::{Staging, check_files};
 use std::collections::BTreeSet;
 use std::fs;
 use std::fs::File;
-use std::io::SeekFrom;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 const PLAN: &str = "plan.toml";
@@ -129,6 +127,16 @@ impl RunFolder {
     /// When it was written by a newer pgstrata. Damage is not an error: it concerns this trial alone.
     pub fn stored(&self, key: &TrialKey) -> Result<StoredTrial> {
         self.stored_at(&place(TRIALS, key), key)
+    }
+
+    /// The records of the trials that are stored whole, in the order of the run.
+    ///
+    /// # Errors
+    /// As [`RunFolder::stored`].
+    pub fn whole_trials(&self) -> Result<Vec<TrialRecord>> {
+        let stored = self.record().order.iter().map(|key| self.stored(key));
+        let whole = |stored| if let StoredTrial::Whole(trial) = stored { Some(*trial) } else { None };
+        stored.filter_map(|stored| stored.map(whole).transpose()).collect()
     }
 
     /// The trial that does not count, of two with the same key: a disturbed trial whose repeat was not disturbed, or a

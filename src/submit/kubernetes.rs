@@ -281,11 +281,11 @@ mod tests {
         let list =
             made(&[("image", "i"), ("claim", "c"), ("storage-class", "fast, io2.example"), ("volume-size", "5Gi")], "");
         let pod = &list["items"][1]["spec"]["template"]["spec"];
-        let told = |volume: &Value| {
+        let described = |volume: &Value| {
             let spec = &volume["ephemeral"]["volumeClaimTemplate"]["spec"];
             format!("{} {}", volume["name"], spec["storageClassName"])
         };
-        let volumes: Vec<String> = pod["volumes"].as_array().unwrap().iter().skip(2).map(told).collect();
+        let volumes: Vec<String> = pod["volumes"].as_array().unwrap().iter().skip(2).map(described).collect();
         assert_eq!(volumes, [r#""data-1" "fast""#, r#""data-2" "io2.example""#]);
         let mounts = &pod["containers"][0]["volumeMounts"];
         assert_eq!(mounts[2], json!({ "name": "data-1", "mountPath": "/data/fast" }));

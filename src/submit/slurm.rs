@@ -154,19 +154,19 @@ mod tests {
         let listed = include_str!("../../tests/fixtures/scontrol/22.05.txt");
         let earlier: String =
             listed.lines().filter(|line| !line.contains("ArrayJobId=8 ")).map(|l| format!("{l}\n")).collect();
-        let told = |text: &str| {
+        let failed = |text: &str| {
             let found = failures(text, "pgstrata-spread-0a1b2c3d");
             found.into_iter().map(|(share, how)| format!("{share} {how}")).collect::<Vec<_>>()
         };
         assert_eq!(
-            told(&earlier),
+            failed(&earlier),
             [
                 "1 Slurm: FAILED, exit code 3, on node1",
                 "3 Slurm: NODE_FAIL, on node1 (NodeDown)",
                 "4 Slurm: TIMEOUT, on node1 (TimeLimit)"
             ]
         );
-        let all = told(listed);
+        let all = failed(listed);
         assert_eq!(all.len(), 3, "{all:?}");
         assert_eq!([&all[0], &all[1]], ["1 Slurm: CANCELLED", "3 Slurm: CANCELLED"]);
     }

@@ -107,7 +107,7 @@ fn is_host(text: &str) -> bool {
 
 fn failures(notes: &str) -> Vec<(u32, String)> {
     let failed = joblog::tasks(notes).into_iter().filter(|task| task.exit_code != 0 || task.signal != 0);
-    let told = failed.filter_map(|task| {
+    let reasons = failed.filter_map(|task| {
         let how = match (task.exit_code, task.signal) {
             (LOST, _) => format!("{} was not reached, or lost", task.host),
             (code, 0) => format!("ended with exit code {code} on {}", task.host),
@@ -115,7 +115,7 @@ fn failures(notes: &str) -> Vec<(u32, String)> {
         };
         Some((share_of(&task.command)?, how))
     });
-    told.collect()
+    reasons.collect()
 }
 
 /// The share in `... --blocks 2/3 ...`.

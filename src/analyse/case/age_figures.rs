@@ -76,12 +76,12 @@ fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -
 
 /// Relations whose extents count, and their size in bytes; empty if any is unknown, since a partial figure is not
 /// comparable.
-fn told(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
+fn known(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
     let large = layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION);
-    let told = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
-    let told: Vec<&RelationLayout> = told.collect();
-    let bytes = told.iter().map(|relation| relation.bytes).sum();
-    (told, bytes)
+    let known = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
+    let known: Vec<&RelationLayout> = known.collect();
+    let bytes = known.iter().map(|relation| relation.bytes).sum();
+    (known, bytes)
 }
 
 /// Filesystems that can compress and report the result.
@@ -89,8 +89,8 @@ const COMPRESSING: [&str; 3] = ["bcachefs", "btrfs", "zfs"];
 
 /// Compressed share of the relations, percent.
 fn compressed_percent(record: &TrialRecord) -> Option<f64> {
-    let (told, bytes) = told(record.age.as_ref()?.layout.as_ref()?);
-    let encoded: u64 = told.iter().map(|relation| relation.encoded_bytes).sum();
+    let (known, bytes) = known(record.age.as_ref()?.layout.as_ref()?);
+    let encoded: u64 = known.iter().map(|relation| relation.encoded_bytes).sum();
     (bytes > 0).then(|| 100.0 * encoded as f64 / bytes as f64)
 }
 
@@ -112,8 +112,8 @@ pub(crate) fn asked_to_compress(record: &TrialRecord) -> Option<f64> {
 }
 
 fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
-    let (told, bytes) = told(layout);
-    let extents: u64 = told.iter().filter_map(|relation| relation.extents).sum();
+    let (known, bytes) = known(layout);
+    let extents: u64 = known.iter().filter_map(|relation| relation.extents).sum();
     let mut figures = Vec::new();
     if bytes > 0 {
         figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));

@@ -1,7 +1,6 @@
 //! Ageing figures of one case: collected over its trials, with remarks on figures that are missing.
 
-use crate::analyse::case::age_figures;
-use crate::analyse::case::age_figures::Figure;
+use crate::analyse::case::age_figures::{self, Figure};
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::input::Seconds;
 use crate::record::trial::TrialRecord;
@@ -88,10 +87,10 @@ mod tests {
 
     #[test]
     fn that_btrfs_compressed_nothing_is_told_where_that_was_asked() {
-        let told = |shares: &[f64]| {
+        let remarks = |shares: &[f64]| {
             let sums = AgeingSums { asked_to_compress: shares.to_vec(), ..AgeingSums::default() };
             sums.remarks().count()
         };
-        assert_eq!((told(&[0.0, 0.4]), told(&[0.0, 61.0]), told(&[])), (1, 0, 0));
+        assert_eq!((remarks(&[0.0, 0.4]), remarks(&[0.0, 61.0]), remarks(&[])), (1, 0, 0));
     }
 }

@@ -5,8 +5,7 @@
 //! well. The gain of a stack in memory is measured if the plan has one. The words "bound by" are avoided on purpose
 //! (`docs/adr/0021-percentiles-and-storage-share.md`).
 
-use crate::analyse::case::cpu_use::CpuSums;
-use crate::analyse::case::cpu_use::CpuUse;
+use crate::analyse::case::cpu_use::{CpuSums, CpuUse};
 use crate::analyse::findings::{BackendTime, Estimate, WaitShare};
 use crate::record::trial::{WaitCount, WaitFigures};
 use crate::stats::autocorrelation;

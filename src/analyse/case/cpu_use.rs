@@ -2,8 +2,7 @@
 
 use crate::analyse::trial::counters::{growth, span_s};
 use crate::analyse::trial::input::{CountSeries, Seconds};
-use crate::record::columns;
-use crate::record::columns::ColumnDef;
+use crate::record::columns::{self, ColumnDef};
 use std::collections::{BTreeMap, HashMap};
 
 /// Share from which the CPUs count as full: a client or a writer without a CPU appears to wait for something else.
@@ -226,7 +225,7 @@ fn family(name: &str) -> &str {
     rest.find(['+', '-']).map_or("kworker", |sign| &rest[sign + 1..])
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 

@@ -11,7 +11,6 @@ use crate::record::built::StackFacts;
 use crate::record::columns;
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::trial::TrialRecord;
-use crate::stats::interval::TrialMean;
 use crate::stats::moments;
 use crate::stats::ratio::BlockMean;
 
@@ -103,16 +102,13 @@ impl EpochSums {
 
     /// Failed snapshots, each with its message.
     pub fn remarks(&self) -> Vec<Remark> {
-        let told = |why: &String| Remark::plain(Weight::Wrong, format!("a snapshot failed: {why}"));
-        self.failures.iter().map(told).collect()
+        let remark = |why: &String| Remark::plain(Weight::Wrong, format!("a snapshot failed: {why}"));
+        self.failures.iter().map(remark).collect()
     }
 
     /// Mean over trials; `None` if one lacks the value.
     fn over(&self, of: &dyn Fn(&TrialEpochs) -> Option<f64>) -> Option<Estimate> {
-        let value = |trial: &TrialEpochs| {
-            let mean = of(trial)?;
-            Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
-        };
+        let value = |trial: &TrialEpochs| Some(BlockMean::of(trial.trial, of(trial)?));
         over_trials(&self.trials.iter().map(value).collect::<Option<Vec<_>>>()?)
     }
 }

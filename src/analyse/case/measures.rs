@@ -71,7 +71,7 @@ impl MeasureSums {
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
         }
         if let Some(mean) = in_time(measure) {
-            self.in_time.push(BlockMean { block: trial, trial: TrialMean { mean, within: None } });
+            self.in_time.push(BlockMean::of(trial, mean));
         }
     }
 

@@ -6,7 +6,6 @@
 
 use crate::analyse::findings::Percentile;
 use crate::analyse::findings::estimate::over_trials;
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use hdrhistogram::Histogram;
 
@@ -89,8 +88,7 @@ impl Percentiles {
     #[must_use]
     pub fn trials(&self, name: &str) -> Option<Vec<BlockMean>> {
         let one = self.0.iter().find(|one| one.wanted.name == name)?;
-        let mean =
-            |(block, us): &(u32, u64)| BlockMean { block: *block, trial: TrialMean { mean: *us as f64, within: None } };
+        let mean = |(block, us): &(u32, u64)| BlockMean::of(*block, *us as f64);
         (one.unavailable.is_none() && !one.values.is_empty()).then(|| one.values.iter().map(mean).collect())
     }
 

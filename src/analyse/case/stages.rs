@@ -1,11 +1,11 @@
 //! Stages over the trials of a case: duration, throughput, and a recovery stage computed from rates.
 
 use crate::analyse::findings::estimate::over_trials;
+use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{Estimate, StageFinding};
 use crate::record::counts::Counts;
 use crate::record::recovery::RecoveryCounts;
 use crate::record::stage::{StageCounts, StageKind};
-use crate::stats::interval::TrialMean;
 use crate::stats::moments;
 use crate::stats::ratio::BlockMean;
 
@@ -53,7 +53,7 @@ impl StageSums {
         if let Some(recovery) = &counts.recovery {
             let place = self.place(BACK, StageKind::Beside);
             match seconds_until_back(recovery) {
-                Some(seconds) => self.stages[place].seconds.push(mean(trial, seconds)),
+                Some(seconds) => self.stages[place].seconds.push(BlockMean::of(trial, seconds)),
                 None => {
                     let after = recovery.after.len();
                     self.stages[place].missing = Some(format!("not within {after} s in trial {trial}"));
@@ -66,28 +66,25 @@ impl StageSums {
         let place = self.place(&stage.name, stage.kind);
         let sum = &mut self.stages[place];
         let seconds = stage.length_us.max(SHORTEST_US) as f64 / 1e6;
-        sum.seconds.push(mean(trial, seconds));
+        sum.seconds.push(BlockMean::of(trial, seconds));
         sum.unresolved += usize::from(stage.length_us < SHORTEST_US);
         if let Some(bytes) = stage.bytes.filter(|bytes| *bytes > 0) {
             sum.bytes.push(bytes as f64);
-            sum.rates.push(mean(trial, bytes as f64 / 1e6 / seconds));
+            sum.rates.push(BlockMean::of(trial, bytes as f64 / 1e6 / seconds));
         }
     }
 
     fn place(&mut self, name: &str, kind: StageKind) -> usize {
-        self.stages.iter().position(|known| known.name == name).unwrap_or_else(|| {
-            let (seconds, rates, bytes) = (Vec::new(), Vec::new(), Vec::new());
-            self.stages.push(StageSum {
-                name: name.to_owned(),
-                kind,
-                seconds,
-                rates,
-                bytes,
-                missing: None,
-                unresolved: 0,
-            });
-            self.stages.len() - 1
-        })
+        let new = || StageSum {
+            name: name.to_owned(),
+            kind,
+            seconds: Vec::new(),
+            rates: Vec::new(),
+            bytes: Vec::new(),
+            missing: None,
+            unresolved: 0,
+        };
+        place_of(&mut self.stages, |known| known.name == name, new)
     }
 
     /// Stages by which cases are ranked.
@@ -122,10 +119,6 @@ impl StageSum {
             trials: self.seconds.iter().map(|trial| (trial.block, trial.trial.mean)).collect(),
         }
     }
-}
-
-fn mean(trial: u32, mean: f64) -> BlockMean {
-    BlockMean { block: trial, trial: TrialMean { mean, within: None } }
 }
 
 /// Seconds from the first answer until the rate is back, up to the start of the first seconds whose mean reaches it.

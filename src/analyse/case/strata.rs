@@ -1,6 +1,7 @@
 //! Cost of one client operation at each layer: device writes, flushes, WAL.
 
 use crate::analyse::case::image_cost::ImageCostSums;
+use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
 use crate::analyse::trial::counters::{Flow, Operations, growth};
 use crate::analyse::trial::device_work::DeviceWork;
@@ -8,9 +9,8 @@ use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
 use crate::record::claim::{Claim, Promise};
-use crate::record::columns;
 use crate::record::columns::{
-    ColumnDef, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn,
+    self, ColumnDef, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn,
 };
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
@@ -130,11 +130,8 @@ impl StrataSums {
             if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(|writes| writes.any()) {
                 continue;
             }
-            let known = self.devices.iter().position(|known| known.node == name.0);
-            let at = known.unwrap_or_else(|| {
-                self.devices.push(DeviceSums { node: name.0.clone(), ..DeviceSums::default() });
-                self.devices.len() - 1
-            });
+            let new = || DeviceSums { node: name.0.clone(), ..DeviceSums::default() };
+            let at = place_of(&mut self.devices, |known| known.node == name.0, new);
             let sums = &mut self.devices[at];
             sums.below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
             sums.add_facts(facts, stack.node(name.node()).map_or(&[][..], |node| &node.promises));

@@ -2,8 +2,8 @@
 
 use crate::analyse::case::ageing::AgeingSums;
 use crate::analyse::case::backend_time::BackendSums;
-use crate::analyse::case::capacity::CapacitySums;
-use crate::analyse::case::cpu_use::CpuSums;
+use crate::analyse::case::capacity::{self, CapacitySums};
+use crate::analyse::case::cpu_use::{self, CpuSums};
 use crate::analyse::case::drives::DriveSums;
 use crate::analyse::case::epochs::EpochSums;
 use crate::analyse::case::measures::MeasureSums;
@@ -13,14 +13,13 @@ use crate::analyse::case::strata::{StrataSums, noun};
 use crate::analyse::case::synced::{SyncCost, SyncedSums};
 use crate::analyse::case::window::WindowSums;
 use crate::analyse::case::work::WorkSums;
-use crate::analyse::case::{capacity, cpu_use};
+use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::TrialInput;
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::series::Buckets;
-use crate::analyse::trial::window;
-use crate::analyse::trial::{arc, charts, checks, heat, waits_over_time};
+use crate::analyse::trial::{arc, charts, checks, heat, waits_over_time, window};
 use crate::record::case::CaseSpec;
 use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::{DataFacts, Fits};
@@ -159,11 +158,8 @@ impl CaseSums {
     ) {
         let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
         for (place, measure) in counts.measures.iter().enumerate() {
-            let known = self.measures.iter().position(|known| known.name == measure.name);
-            let known = known.unwrap_or_else(|| {
-                self.measures.push(MeasureSums::new(&measure.name, unit));
-                self.measures.len() - 1
-            });
+            let new = || MeasureSums::new(&measure.name, unit);
+            let known = place_of(&mut self.measures, |known| known.name == measure.name, new);
             let sums = &mut self.measures[known];
             // The client's columns cover only the main measure.
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);

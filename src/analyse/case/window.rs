@@ -8,7 +8,6 @@ use crate::analyse::trial::input::{PhaseLatencies, Seconds};
 use crate::analyse::trial::window::{in_checkpoint, sync_s_per_gb};
 use crate::record::columns;
 use crate::record::trial::TrialRecord;
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use crate::store::latency;
 use hdrhistogram::Histogram;
@@ -70,9 +69,7 @@ impl WindowSums {
 
     /// Over all trials; `None` if the window of one has no checkpoint that wrote.
     fn sync_s_per_gb(&self) -> Option<Estimate> {
-        let of_trial = |(trial, mean): &(u32, Option<f64>)| {
-            Some(BlockMean { block: *trial, trial: TrialMean { mean: (*mean)?, within: None } })
-        };
+        let of_trial = |(trial, mean): &(u32, Option<f64>)| Some(BlockMean::of(*trial, (*mean)?));
         over_trials(&self.checkpoints.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
     }
 

@@ -5,7 +5,6 @@ use crate::analyse::findings::Counter;
 use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::Seconds;
 use crate::record::trial::TrialRecord;
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 
 /// Counters per operation of each trial of a case.
@@ -17,8 +16,7 @@ impl WorkSums {
         let mut of_trial = StrataSums::default();
         of_trial.add(record, seconds, operations);
         let known = Counter::ALL.into_iter().filter_map(|counter| Some((counter, per_operation(counter, &of_trial)?)));
-        let mean = |mean| BlockMean { block: record.trial, trial: TrialMean { mean, within: None } };
-        self.0.extend(known.map(|(counter, found)| (counter, mean(found))));
+        self.0.extend(known.map(|(counter, found)| (counter, BlockMean::of(record.trial, found))));
     }
 
     /// One value per trial that has the counter.

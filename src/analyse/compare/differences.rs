@@ -2,6 +2,7 @@
 //! defaults.
 
 use crate::analyse::compare::facts::{Facts, is_of_place};
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CaseFinding, TrialFinding};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +17,15 @@ pub struct Difference {
 
 /// Facts with more than one value over the cases. Paths, UUIDs and device numbers do not count.
 pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Difference> {
-    let mut found: BTreeMap<String, Difference> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for case in cases {
         let own: Vec<&TrialFinding> = trials.iter().filter(|trial| trial.case == case.id).collect();
         for (key, value) in facts(&own) {
-            let fact = found.entry(key.clone()).or_insert_with(|| Difference { key, values: Vec::new() });
-            match fact.values.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, ids)) => ids.push(case.id.clone()),
-                None => fact.values.push((value, vec![case.id.clone()])),
-            }
+            found.entry(key).or_default().push((value, case.id.clone()));
         }
     }
-    found.into_values().filter(|fact| fact.values.len() > 1).collect()
+    let facts = found.into_iter().map(|(key, values)| Difference { key, values: by_key(values) });
+    facts.filter(|fact| fact.values.len() > 1).collect()
 }
 
 fn facts(trials: &[&TrialFinding]) -> BTreeMap<String, String> {

@@ -185,13 +185,13 @@ pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>)
         let values = sides.iter().map(|side| side.facts.get(*key).cloned()).collect();
         FactDifference { key: (*key).clone(), values }
     };
-    let told = |fact: &FactDifference| fact.values.iter().flatten().cloned().collect::<BTreeSet<String>>().len();
+    let distinct = |fact: &FactDifference| fact.values.iter().flatten().cloned().collect::<BTreeSet<String>>().len();
     let (differ, rest): (Vec<FactDifference>, Vec<FactDifference>) =
-        keys.iter().map(of).partition(|fact| told(fact) > 1);
+        keys.iter().map(of).partition(|fact| distinct(fact) > 1);
     // A side that did not use a tool has no version of it.
     let rest = rest.into_iter().filter(|fact| !fact.key.starts_with("tool."));
-    let untold = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
-    (differ, untold)
+    let partly_known = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
+    (differ, partly_known)
 }
 
 /// Server settings that describe location rather than behaviour, separated by blanks.

@@ -210,14 +210,14 @@ fn same(a: &Measure, b: &Measure) -> bool {
 fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String> {
     let mut facts = Facts::default();
     let origin = &record.origin;
-    let told = [
+    let published = [
         ("host.description", &origin.machine),
         ("storage.description", &origin.storage),
         ("host.system", &origin.system),
         ("postgresql.version", &origin.postgresql),
         ("measured", &origin.measured),
     ];
-    for (key, value) in told {
+    for (key, value) in published {
         // The case's own facts take precedence.
         if let Some(value) = value.as_ref().filter(|_| !case.facts.contains_key(key)) {
             facts.add(key, value);
@@ -252,8 +252,8 @@ fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
     }
     // The client's path is no better source for the server than the client's output.
     let nearer = found.clone().texts();
-    let told = case.trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
-    told.filter(|(key, _)| !nearer.contains_key(key)).for_each(|(key, value)| found.add(key, value));
+    let of_files = case.trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
+    of_files.filter(|(key, _)| !nearer.contains_key(key)).for_each(|(key, value)| found.add(key, value));
     if let Some(file) = command::file(case) {
         found.add("pg_test_fsync.file", &file);
         let keys = [("type", "stack.filesystem"), ("options", "mount.options")];
@@ -304,8 +304,8 @@ fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
 
 /// Caveat if the name of pg_test_fsync's file suggests memory and nothing else states where it was.
 fn perhaps_memory(case: &ImportedCase) -> Option<String> {
-    let told = ["stack.filesystem", "filesystem", "stack.medium"].iter().any(|key| case.facts.contains_key(*key));
-    let file = command::file(case).filter(|file| !told && command::medium_of(file).1)?;
+    let is_stated = ["stack.filesystem", "filesystem", "stack.medium"].iter().any(|key| case.facts.contains_key(*key));
+    let file = command::file(case).filter(|file| !is_stated && command::medium_of(file).1)?;
     let unknown = command::mount(case, &file).is_none();
     unknown.then(|| format!("pg_test_fsync wrote {file}: unknown whether this is in memory, as its name suggests"))
 }
@@ -314,10 +314,10 @@ fn perhaps_memory(case: &ImportedCase) -> Option<String> {
 fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medium {
     const DEVICES: [&str; 4] = ["stack.devices", "stack.media", "stack.controller", "device.class"];
     let named = filesystem.map_or(Medium::Unknown, medium_of_filesystem);
-    let told: Vec<&String> = DEVICES.iter().filter_map(|key| facts.get(*key)).collect();
+    let devices: Vec<&String> = DEVICES.iter().filter_map(|key| facts.get(*key)).collect();
     match named {
-        Medium::Unknown if told.iter().any(|device| device.as_str() == "memory") => Medium::Memory,
-        Medium::Unknown if !told.is_empty() => Medium::Disk,
+        Medium::Unknown if devices.iter().any(|device| device.as_str() == "memory") => Medium::Memory,
+        Medium::Unknown if !devices.is_empty() => Medium::Disk,
         named => named,
     }
 }
@@ -382,8 +382,8 @@ impl Standing {
 }
 
 fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let told = facts.get("postgresql.version").map(String::as_str);
-    let form = UnsyncedForm::of(output.version.as_deref(), told);
+    let version = facts.get("postgresql.version").map(String::as_str);
+    let form = UnsyncedForm::of(output.version.as_deref(), version);
     let row = |row: &ImportedRow| {
         let rate = row.figure("rate").map(|rate| rate.value);
         let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;

@@ -2,7 +2,8 @@
 
 use super::facts::{Facts, medium};
 use super::from_probe;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, by_key};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding, names};
 use crate::analyse::load;
 use crate::analyse::trial::rates::{rate_of, within_slices};

@@ -143,8 +143,8 @@ fn two_runs(measure: &Measure) -> Vec<f64> {
 fn side_finding(place: usize, side: &Side) -> SideFinding {
     let measured = || side.measures.iter().filter(|measure| measure.absent.is_none());
     let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
-    let told = measured().find(|measure| measure.medium != Medium::Unknown);
-    let medium = if mediums.len() > 1 { Medium::Unknown } else { told.map_or(Medium::Unknown, |m| m.medium) };
+    let known = measured().find(|measure| measure.medium != Medium::Unknown);
+    let medium = if mediums.len() > 1 { Medium::Unknown } else { known.map_or(Medium::Unknown, |m| m.medium) };
     let durabilities = side.measures.iter().filter_map(|it| it.durability.as_ref());
     SideFinding {
         mark: mark(place),
@@ -236,10 +236,10 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let mut found: Vec<String> =
         general.iter().filter(|(holds, _)| *holds).map(|(_, caveat)| (*caveat).to_owned()).collect();
     for pair in pairs.iter().filter(|pair| pair.rows.iter().any(|row| row.comparison.is_some())) {
-        let untold: Vec<&str> = untold(&sides[pair.side], &sides[pair.against]).into_iter().collect();
-        if !untold.is_empty() {
+        let unknown: Vec<&str> = unknown(&sides[pair.side], &sides[pair.against]).into_iter().collect();
+        if !unknown.is_empty() {
             let marks = format!("{}, {}", mark(pair.against), mark(pair.side));
-            found.push(format!("{marks}: {} unknown on both sides and may differ", untold.join(", ")));
+            found.push(format!("{marks}: {} unknown on both sides and may differ", unknown.join(", ")));
         }
     }
     found
@@ -254,7 +254,7 @@ fn is_no_quotient(row: &Row) -> bool {
 
 /// Conditions that neither of two sides states, for measures of the same name. A script known only to be the user's own
 /// may be any script, unless both were imported together.
-fn untold(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
+fn unknown(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
     const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
     let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
     let common = side.measures.iter().filter(|measure| judge::same_in(reference, measure).is_some());

@@ -3,7 +3,8 @@
 use super::findings::{Reason, Refusal};
 use super::judge::{Objection, differing_conditions, objection, reason_title, same_in, weightiest_difference};
 use super::mark;
-use super::side::{Measure, Side, by_key};
+use super::side::{Measure, Side};
+use crate::analyse::findings::groups::{by_key, place_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most values listed for one side of an entry.
@@ -58,11 +59,9 @@ fn nearest<'a>(measure: &Measure, side: &'a Side) -> Vec<&'a Measure> {
 fn add(entries: &mut Vec<Entry>, places: (usize, usize), objection: Option<Objection>, of: [&Measure; 2]) {
     let Some(Objection { reason, about, values }) = objection else { return };
     let same = |entry: &Entry| entry.reason == reason && (reason != Reason::NotTold || entry.about == about);
-    let place = entries.iter().position(same).unwrap_or_else(|| {
-        let (sides, values, measures) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
-        entries.push(Entry { reason, about, sides, values, measures });
-        entries.len() - 1
-    });
+    let (sides, measures) = (Vec::new(), BTreeSet::new());
+    let new = || Entry { reason, about: about.clone(), sides, values: BTreeMap::new(), measures };
+    let place = place_of(entries, same, new);
     let found = &mut entries[place];
     if !found.sides.contains(&places) {
         found.sides.push(places);

@@ -24,18 +24,6 @@ pub struct Side {
     pub left_out: Vec<String>,
 }
 
-/// Groups values by key; keys and values keep their order.
-pub(crate) fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
-    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
-    for (key, value) in pairs {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, values)) => values.push(value),
-            None => groups.push((key, vec![value])),
-        }
-    }
-    groups
-}
-
 /// Source of a side's measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,10 +159,10 @@ impl UnsyncedForm {
     /// Derives the form from the version as an output shows it (`9.3 or 9.4`, `11 or newer`), else as somebody stated
     /// it (`11, by the name of the host`). Version 14 changed the test: the source of 13.9 opens the file for each
     /// write, that of 14.10 does not. If the version is only a lower bound below 14, the form is unknown.
-    pub fn of(printed: Option<&str>, told: Option<&str>) -> UnsyncedForm {
-        let told = told.map(|version| version.split(',').next().unwrap_or(version));
+    pub fn of(printed: Option<&str>, stated: Option<&str>) -> UnsyncedForm {
+        let stated = stated.map(|version| version.split(',').next().unwrap_or(version));
         match UnsyncedForm::of_version(printed) {
-            UnsyncedForm::Unknown => UnsyncedForm::of_version(told),
+            UnsyncedForm::Unknown => UnsyncedForm::of_version(stated),
             known => known,
         }
     }

@@ -10,7 +10,6 @@ use super::{compare, from_probe, from_run, ratio};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
 use crate::analyse::stories::story::{Act, Story};
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -36,7 +35,7 @@ fn class(class: DurabilityClass) -> Option<Durability> {
 }
 
 fn trials(run: &str, means: &[f64]) -> Spread {
-    let mean = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+    let mean = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
     Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false }
 }
 
@@ -178,7 +177,7 @@ fn the_row_without_a_sync_is_refused_across_versions() {
 #[test]
 fn the_unsynced_row_keeps_its_file_open_since_version_14() {
     use UnsyncedForm::{KeepsOpen, OpensEachTime, Unknown};
-    for (printed, told, form) in [
+    for (printed, stated, form) in [
         (Some("13"), None, OpensEachTime),
         (Some("14"), None, KeepsOpen),
         (Some("17 or newer"), None, KeepsOpen),
@@ -189,7 +188,7 @@ fn the_unsynced_row_keeps_its_file_open_since_version_14() {
         (Some("9.5 or newer"), Some("11, by the name of the host"), OpensEachTime),
         (None, None, Unknown),
     ] {
-        assert_eq!(UnsyncedForm::of(printed, told), form, "{printed:?} {told:?}");
+        assert_eq!(UnsyncedForm::of(printed, stated), form, "{printed:?} {stated:?}");
     }
 }
 
@@ -297,7 +296,7 @@ fn a_run_and_a_probe_each_contribute_their_own_spread() {
 
 #[test]
 fn slices_of_a_single_measurement_name_no_winner() {
-    let mean = |mean| BlockMean { block: 1, trial: TrialMean { mean, within: None } };
+    let mean = |mean| BlockMean::of(1, mean);
     let ends = |value: f64| Some((value * 0.99, value * 1.01));
     let trial = |run: &str, value| {
         let spread = Spread::Trials { run: run.to_owned(), means: vec![mean(value)], slices: true };

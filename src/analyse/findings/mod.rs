@@ -10,6 +10,7 @@ pub(crate) mod durability;
 mod effects;
 pub(crate) mod estimate;
 mod full;
+pub(crate) mod groups;
 pub(crate) mod names;
 mod outcome;
 mod over_time;

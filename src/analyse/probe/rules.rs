@@ -6,8 +6,7 @@ use crate::analyse::probe::findings::FiredRule;
 use crate::analyse::probe::rule::rule;
 use crate::analyse::probe::{rules_flush, rules_speed};
 use crate::record::claim::Claim;
-use crate::record::durability;
-use crate::record::durability::memory_filesystem;
+use crate::record::durability::{self, memory_filesystem};
 
 /// Name of the rule about mount options that hold flushes back.
 pub(crate) const MOUNT_OPTION: &str = "mount_option";

@@ -64,13 +64,8 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim()
     );
     let source = "each operation dirties one block, and its sync must write it";
-    Some(rule(
-        "no_write",
-        Some(CredibilityKind::NoFlushSeen),
-        Some((share, SEEN, "of the bytes written")),
-        source,
-        sentence,
-    ))
+    let measured = (share, SEEN, "of the bytes written");
+    Some(rule("no_write", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }
 
 /// Megabytes that were synced but did not reach the devices.
@@ -86,11 +81,6 @@ pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
         significant(reached * 100.0)
     );
     let source = "synced data must be on the device; half is allowed for a filesystem that compresses";
-    Some(rule(
-        "growth_did_not_arrive",
-        Some(CredibilityKind::NoFlushSeen),
-        Some((reached, SEEN, "share of the bytes")),
-        source,
-        sentence,
-    ))
+    let measured = (reached, SEEN, "share of the bytes");
+    Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }

@@ -146,13 +146,8 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
         significant(implied / 1e9)
     );
     let source = "16 lanes of PCI Express 5.0 carry 63 GB/s";
-    Some(rule(
-        "growth_beyond_the_bus",
-        Some(kind),
-        Some((implied / 1e9, FASTEST_BUS_BYTES_PER_S / 1e9, "GB/s")),
-        source,
-        sentence,
-    ))
+    let measured = (implied / 1e9, FASTEST_BUS_BYTES_PER_S / 1e9, "GB/s");
+    Some(rule("growth_beyond_the_bus", Some(kind), Some(measured), source, sentence))
 }
 
 /// A sync whose time does not depend on the amount to write.

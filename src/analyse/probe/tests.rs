@@ -456,9 +456,9 @@ fn a_failed_sync_is_reported_before_everything_else() {
 
 #[test]
 fn device_writes_of_others_are_separated_from_a_rows_writes() {
-    let told =
+    let has_caveat =
         |record: &ProbeRecord| found(record).caveats.iter().any(|caveat| caveat.contains("other programs wrote"));
-    assert!(!told(&honest()));
+    assert!(!has_caveat(&honest()));
     let record = changed(|record| {
         let row = row_of(record, "one_write.fsync");
         row.slices
@@ -467,7 +467,7 @@ fn device_writes_of_others_are_separated_from_a_rows_writes() {
             .flatten()
             .for_each(|counts| counts.write_bytes *= 40);
     });
-    assert!(told(&record));
+    assert!(has_caveat(&record));
 }
 
 #[test]

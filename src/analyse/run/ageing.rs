@@ -5,8 +5,7 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::estimate;
 use crate::analyse::findings::{Ageing, AgeingPoint, Estimate};
 use crate::stats::ratio::{BlockMean, ratio};
-use crate::stats::trend;
-use crate::stats::trend::{Course, Point};
+use crate::stats::trend::{self, Course, Point};
 use crate::units::significant;
 
 /// `age` options that are amounts: axis, meaning of one unit, meaning of the whole.
@@ -190,10 +189,9 @@ pub(crate) fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -
 mod tests {
     use super::*;
     use crate::analyse::case::age_figures::Figure;
-    use crate::stats::interval::TrialMean;
 
     fn blocks(values: &[f64]) -> Vec<BlockMean> {
-        let block = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+        let block = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
         (1..).zip(values).map(block).collect()
     }
 
@@ -246,14 +244,14 @@ mod tests {
             let trial = Figure::count("extents per GiB", count, 30.0).trial;
             [1, 2, 3].map(|block| BlockMean { block, trial })
         };
-        let told = |aged: u64, fresh: u64| point(10.0, &blocks(aged), &blocks(fresh)).told_apart;
-        assert_eq!((told(3, 4), told(4000, 3)), (Some(false), Some(true)));
+        let differs = |aged: u64, fresh: u64| point(10.0, &blocks(aged), &blocks(fresh)).told_apart;
+        assert_eq!((differs(3, 4), differs(4000, 3)), (Some(false), Some(true)));
     }
 
     #[test]
     fn figures_without_variance_are_distinguished_from_one_percent_on() {
-        let told = |fresh: f64| point(10.0, &blocks(&[100.0; 3]), &blocks(&[fresh; 3])).told_apart;
-        assert_eq!((told(100.0), told(100.5), told(50.0)), (Some(false), Some(false), Some(true)));
+        let differs = |fresh: f64| point(10.0, &blocks(&[100.0; 3]), &blocks(&[fresh; 3])).told_apart;
+        assert_eq!((differs(100.0), differs(100.5), differs(50.0)), (Some(false), Some(false), Some(true)));
         assert_eq!(point(10.0, &blocks(&[100.0]), &blocks(&[50.0])).told_apart, None);
     }
 }

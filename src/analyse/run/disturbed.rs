@@ -1,5 +1,6 @@
 //! Disturbed trials: which were repeated, which of the two counts, and whether the machine is ever quiet.
 
+use crate::analyse::case::cpu_use::percent;
 use crate::analyse::findings::SetAside;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::rates::rate_of;
@@ -87,8 +88,4 @@ impl Disturbed {
     pub fn into_set_aside(self) -> Vec<SetAside> {
         self.set_aside
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }

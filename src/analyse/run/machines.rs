@@ -2,6 +2,7 @@
 //! different machines do not form a pair, even within a block. Cases that the plan runs in different guests are
 //! compared all the same: each block boots all guests, and its trials form a pair.
 
+use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{HostFacts, MachineFinding, RankRow};
 use crate::analyse::run::ranking::Contest;
@@ -15,13 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<MachineFinding> {
     let mut machines: Vec<MachineFinding> = Vec::new();
     for (key, host) in trials {
-        match machines.iter_mut().find(|machine| machine.host.differences(&host).is_empty()) {
-            Some(machine) => {
-                machine.host.swap_used_bytes = machine.host.swap_used_bytes.max(host.swap_used_bytes);
-                machine.trials.push(key);
-            }
-            None => machines.push(MachineFinding { host, trials: vec![key] }),
-        }
+        let new = || MachineFinding { host: host.clone(), trials: Vec::new() };
+        let place = place_of(&mut machines, |machine| machine.host.differences(&host).is_empty(), new);
+        let machine = &mut machines[place];
+        machine.host.swap_used_bytes = machine.host.swap_used_bytes.max(host.swap_used_bytes);
+        machine.trials.push(key);
     }
     machines
 }

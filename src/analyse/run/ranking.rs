@@ -2,6 +2,7 @@
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::durability::class_word;
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, DurabilityClass, Estimate,
     PairOutcome, RankRow, RankTrial, RankedBy, Ranking, names,
@@ -93,17 +94,14 @@ pub fn contests<'a>(
             of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
         );
     }
-    let mut groups: Vec<(Shared, Vec<ContestEntry<'a>>)> = Vec::new();
+    let mut entries: Vec<(Shared, ContestEntry<'a>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
         let mut ranks = |measure: &'a str, is_one_of_several: bool, ranked: Ranked| {
             let (used, figure) = (ranked.values.clone(), ranked.figure);
             let label = String::new();
             let entry = ContestEntry { case, durability, measure, is_one_of_several, ranked, used, figure, label };
             let shared = Shared::of(&entry, &compared);
-            match groups.iter_mut().find(|(known, _)| *known == shared) {
-                Some((_, entries)) => entries.push(entry),
-                None => groups.push((shared, vec![entry])),
-            }
+            entries.push((shared, entry));
         };
         // One-off work is ranked by its time; an emulated processor hides the storage.
         let stages: Vec<_> = case.stages.ranked().filter(|_| !case.strata.emulated).collect();
@@ -118,6 +116,7 @@ pub fn contests<'a>(
             figures.into_iter().for_each(|ranked| ranks(&measure.name, measure.takes_turns, ranked));
         }
     }
+    let mut groups = by_key(entries);
     let mut workloads: Vec<&str> = Vec::new();
     for case in cases {
         if !workloads.contains(&case.spec.workload.name.as_str()) {

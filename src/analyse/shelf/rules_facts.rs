@@ -41,9 +41,9 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     };
     let at = case.fact("stack.mount");
     let mounted = of("mountpoint").into_iter().find(|row| at.is_some() && row.label("value") == at);
-    let told = if tool == "zfs get" { ["zfs.dataset", "stack.dataset"] } else { ["zpool.pool", "stack.pool"] };
-    let told = told.iter().find_map(|key| case.fact(key));
-    let used = told.or_else(|| mounted.and_then(|row| row.label("name")));
+    let of_case = if tool == "zfs get" { ["zfs.dataset", "stack.dataset"] } else { ["zpool.pool", "stack.pool"] };
+    let of_case = of_case.iter().find_map(|key| case.fact(key));
+    let used = of_case.or_else(|| mounted.and_then(|row| row.label("name")));
     let mut listed = of(name);
     listed.retain(|row| used.is_none() || row.label("name").is_none() || row.label("name") == used);
     let is_said = |row: &Found<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));

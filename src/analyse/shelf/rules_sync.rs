@@ -19,10 +19,10 @@ const TWO_SYNCS_COST: f64 = 1.5;
 
 /// Remarks on the rates of a trial.
 pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
-    let told = case.fact("postgresql.version").or(record.origin.postgresql.as_deref());
+    let version = case.fact("postgresql.version").or(record.origin.postgresql.as_deref());
     let all = [
         too_many(case, trial),
-        no_slower_than_unsynced(case, trial, told),
+        no_slower_than_unsynced(case, trial, version),
         faster_than_a_turn(case, trial),
         two_writes(case, trial, "open_sync"),
         two_writes(case, trial, "open_datasync"),
@@ -60,11 +60,11 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
 
 /// A sync that costs nothing. The unsynced row does other work too, depending on the version; if that is unknown,
 /// nothing follows.
-fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, told: Option<&str>) -> Option<Remark> {
+fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: Option<&str>) -> Option<Remark> {
     let unsynced = rows_of_trial(case, trial).find(|found| found.label("test") == Some("not synced"))?;
     let without = unsynced.value("rate")?;
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate >= without)?;
-    let (source, why) = match UnsyncedForm::of(unsynced.output.version.as_deref(), told) {
+    let (source, why) = match UnsyncedForm::of(unsynced.output.version.as_deref(), version) {
         UnsyncedForm::OpensEachTime => (
             "until 13 pg_test_fsync opens and closes the file for each write that it does not sync",
             "faster than one that is not synced ({}) but opens its file each time: the sync costs less than an open",

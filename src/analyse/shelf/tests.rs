@@ -146,11 +146,11 @@ fn rates_of_memory_are_told_with_their_reason() {
 
 #[test]
 fn sync_cost_is_judged_by_the_pg_test_fsync_version() {
-    let of = |printed: Option<&str>, told: Option<&str>| {
+    let of = |printed: Option<&str>, published: Option<&str>| {
         let mut output = syncs(&[("one write", "fsync", 1e6), ("not synced", "write", 5e5)]);
         output.version = printed.map(str::to_owned);
         let mut record = record(vec![case("a", &[], vec![trial(vec![output])])]);
-        record.origin.postgresql = told.map(str::to_owned);
+        record.origin.postgresql = published.map(str::to_owned);
         said(&rules::remarks(&record), "no_slower_than_unsynced")
     };
     for old in [of(Some("9.3 or 9.4"), None), of(Some("9.5 or newer"), Some("11, by the name of the host"))] {

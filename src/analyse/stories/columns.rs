@@ -6,8 +6,7 @@ use crate::analyse::stories::windows::three_cycles;
 use crate::analyse::trial::input::{PhaseLatencies, Seconds, TrialInput};
 use crate::analyse::trial::reads;
 use crate::record::column::{ColumnKind, ColumnType};
-use crate::record::columns;
-use crate::record::columns::ColumnDef;
+use crate::record::columns::{self, ColumnDef};
 use crate::record::trial::{TrialRecord, WaitCount, WaitFigures};
 
 /// The devices of the trials, from top to bottom.

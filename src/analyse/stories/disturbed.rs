@@ -54,10 +54,10 @@ fn a_machine_is_called_never_quiet_only_after_repeats_end() {
     assert_eq!(never_quiet(&findings(3, &[])), None, "their blocks are not over");
     assert_eq!(never_quiet(&findings(0, &[false, false])), None, "all that count are quiet");
     let used_up = findings(3, &[false, false]);
-    let told = never_quiet(&used_up).unwrap();
+    let remark = never_quiet(&used_up).unwrap();
     assert!(
-        told.contains("3 of 10 counted trials") && told.ends_with("0 of 2 repeats as well, so they stopped"),
-        "{told}"
+        remark.contains("3 of 10 counted trials") && remark.ends_with("0 of 2 repeats as well, so they stopped"),
+        "{remark}"
     );
     let in_vain = findings(3, &[true, true]);
     assert!(never_quiet(&in_vain).unwrap().ends_with("2 of 2 repeats as well, so they stopped"));

@@ -179,17 +179,17 @@ fn what_is_declared_stable_stands_beside_what_is_flushed() {
 
 #[test]
 fn a_virtual_disk_is_named_as_such_in_every_class() {
-    let told = |found: Durability| found.sight_ends;
-    assert_eq!(told(judged(&Act::on("ext4"))), ["vda is a virtual disk: nothing below it is visible"]);
+    let sight_ends = |found: Durability| found.sight_ends;
+    assert_eq!(sight_ends(judged(&Act::on("ext4"))), ["vda is a virtual disk: nothing below it is visible"]);
     let metal = |touch| {
         let mut act = write_through().touched(touch);
         (act.stack.devices[0].write_cache, act.flushes) = (Some(WriteCache::WriteBack), vec![Some(1.0)]);
-        told(judged(&act))
+        sight_ends(judged(&act))
     };
     assert_eq!(metal(|_| {}), Vec::<String>::new());
     let in_guest = metal(|record| record.host.is_virtual = Some(true));
     assert!(
-        in_guest.iter().all(|told| told.starts_with("nvme0n1 is a virtual disk")) && in_guest.len() == 1,
+        in_guest.iter().all(|sight_ends| sight_ends.starts_with("nvme0n1 is a virtual disk")) && in_guest.len() == 1,
         "{in_guest:?}"
     );
 }

@@ -2,8 +2,7 @@
 
 use crate::analyse::findings::{DurabilityClass, Findings};
 use crate::analyse::stories::story::{Act, Story};
-use crate::record::verdict;
-use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict, VerdictRecord};
+use crate::record::verdict::{self, DeviceVerdict, StatesTried, Verdict, VerdictRecord};
 
 fn record(cases: &[&str], verdict: Verdict) -> VerdictRecord {
     VerdictRecord {

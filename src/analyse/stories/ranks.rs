@@ -8,7 +8,7 @@ use crate::record::trial::TrialRecord;
 type Rates = (&'static str, [f64; 3]);
 
 /// A run of these stacks against ext4; `set` gives a trial its rate.
-fn told(rates: &[Rates], set: fn(&mut TrialRecord)) -> Findings {
+fn findings_of(rates: &[Rates], set: fn(&mut TrialRecord)) -> Findings {
     let mut story = Story::of(3, Some("ext4"));
     for (stack, [first, ..]) in rates {
         let mut act = Act::on(stack).tps(*first).touched(set);
@@ -42,7 +42,7 @@ const SCATTERED: [Rates; 4] = [
 
 #[test]
 fn the_interval_of_a_ratio_comes_from_the_deciding_test() {
-    let found = told(&SCATTERED, |record| set(record, &SCATTERED));
+    let found = findings_of(&SCATTERED, |record| set(record, &SCATTERED));
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks, decision.pairs), (ProcedureKind::Tukey, Some(3), 6));
     let ranks: Vec<(u32, &str)> = class(&found).rows.iter().map(|row| (row.rank, row.label.as_str())).collect();
@@ -62,7 +62,7 @@ const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 15
 
 #[test]
 fn two_cases_that_may_differ_either_way_are_undecided() {
-    let found = told(&WIDE, |record| set(record, &WIDE));
+    let found = findings_of(&WIDE, |record| set(record, &WIDE));
     assert_eq!(row(&found, "xfs").comparison.as_ref().unwrap().outcome, PairOutcome::Undecided);
     let says = "it is undecided which of xfs and ext4 is the fastest stack whose commits wait for a flush (smallest detectable difference at 80 % power: a factor of ";
     assert!(
@@ -81,7 +81,7 @@ const CLOSE: [Rates; 4] = [
 
 #[test]
 fn a_pair_significant_only_alone_is_undecided_among_all_pairs() {
-    let found = told(&CLOSE, |record| set(record, &CLOSE));
+    let found = findings_of(&CLOSE, |record| set(record, &CLOSE));
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
     assert!(!comparison.outcome.differs() && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
     assert!(comparison.detectable_ratio.unwrap() > comparison.ratio.value);
@@ -93,7 +93,7 @@ const NEARLY: [Rates; 2] = [("ext4", [1000.0, 1120.0, 900.0]), ("xfs", [1120.0, 
 
 #[test]
 fn the_command_that_adds_blocks_names_the_run() {
-    let found = told(&NEARLY, |record| set(record, &NEARLY));
+    let found = findings_of(&NEARLY, |record| set(record, &NEARLY));
     let remarks = class(&found).decision.as_ref().unwrap().remarks.join("; ");
     let says = " more blocks (a minute) would decide: pgstrata run --resume results/story --blocks ";
     assert!(remarks.contains(says), "{remarks}");
@@ -105,7 +105,7 @@ fn the_quotient_of_two_rates_equals_the_ratio_beside_them() {
         (SCATTERED, (|record: &mut TrialRecord| set(record, &SCATTERED)) as fn(&mut TrialRecord)),
         (CLOSE, |record| set(record, &CLOSE)),
     ] {
-        let found = told(&rates, setter);
+        let found = findings_of(&rates, setter);
         let base = row(&found, "ext4");
         for row in &class(&found).rows {
             assert_eq!(row.trials.len(), 3);
@@ -161,7 +161,7 @@ const JUMPY: [Rates; 4] = [
 
 #[test]
 fn cases_of_unequal_noise_are_decided_pair_by_pair() {
-    let found = told(&JUMPY, |record| set(record, &JUMPY));
+    let found = findings_of(&JUMPY, |record| set(record, &JUMPY));
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks), (ProcedureKind::Holm, None));
     assert!(decision.sentence.contains("variances differ"), "{}", decision.sentence);

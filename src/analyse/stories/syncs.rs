@@ -170,17 +170,17 @@ fn a_window_without_two_readings_is_too_short_to_judge() {
 
 #[test]
 fn a_changed_wall_clock_is_reported_and_changes_no_class() {
-    let told = |touch| {
+    let clock_remark = |touch| {
         let act = Act::on("ext4").touched(touch);
         assert_judged(&act, DurabilityClass::Flushed, "seen at vda");
         let cautions = Story::of(2, None).with(&act).findings().cautions;
         cautions.into_iter().map(|caution| caution.text).find(|text| text.contains("wall clock"))
     };
-    let back = told(|record| record.clock_step_us = Some(-86_400_000_000)).unwrap();
+    let back = clock_remark(|record| record.clock_step_us = Some(-86_400_000_000)).unwrap();
     assert!(back.contains("was set back by 24 h 0 min while trial 2 was measured"), "{back}");
-    let forward = told(|record| record.clock_step_us = Some(i64::from(record.trial) * 3_000_000)).unwrap();
+    let forward = clock_remark(|record| record.clock_step_us = Some(i64::from(record.trial) * 3_000_000)).unwrap();
     assert!(forward.contains("was set forward by 6 s while trial 2"), "{forward}");
-    assert_eq!(told(|record| record.clock_step_us = Some(400_000)), None);
+    assert_eq!(clock_remark(|record| record.clock_step_us = Some(400_000)), None);
 }
 
 #[test]

@@ -135,8 +135,8 @@ fn every_row_means_the_same_in_runs_probes_and_imports() {
     for row in TABLE {
         let run = of_run(row.fact);
         assert_is(row, &run, "a run");
-        let told = row.claim == Claim::Volatile || run.reason.contains(row.why);
-        assert!(told, "a run with {row:?} does not say why: {run:?}");
+        let is_explained = row.claim == Claim::Volatile || run.reason.contains(row.why);
+        assert!(is_explained, "a run with {row:?} does not say why: {run:?}");
         counts[0] += 1;
         for (place, (found, whose)) in
             [(of_probe(row.fact), "a probe"), (of_import(row.fact), "an import")].into_iter().enumerate()
@@ -149,11 +149,11 @@ fn every_row_means_the_same_in_runs_probes_and_imports() {
     }
     let of = |wanted: fn(&DurabilityRow) -> bool| TABLE.iter().filter(|row| wanted(row)).count();
     let of_server = of(|row| matches!(row.fact, Fact::Setting(..)));
-    let told = of(|row| {
+    let of_mounts = of(|row| {
         let fact = row.fact;
         matches!(fact, Fact::Filesystem(_) | Fact::MountOption(..) | Fact::NeverFlushes(_) | Fact::ZfsProperty(..))
     });
-    assert_eq!(counts, [TABLE.len(), TABLE.len() - of_server, told + of_server]);
+    assert_eq!(counts, [TABLE.len(), TABLE.len() - of_server, of_mounts + of_server]);
 }
 
 #[test]

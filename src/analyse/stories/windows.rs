@@ -132,8 +132,8 @@ fn a_plain_duration_compares_its_last_third_with_the_first() {
         story.trials[0].seconds.retain(|name| name != "client_done");
         story.trials[0].seconds.push_counts("client_done", (0..rows as u64).map(done).collect(), &vec![true; rows]);
         let found = story.findings();
-        let told = texts(&found).iter().any(|text| text.contains("the last third of their window differs"));
-        (found.trials[0].window.as_ref().unwrap().trend.map(|trend| trend.seen), told)
+        let is_reported = texts(&found).iter().any(|text| text.contains("the last third of their window differs"));
+        (found.trials[0].window.as_ref().unwrap().trend.map(|trend| trend.seen), is_reported)
     };
     assert_eq!(texts_of(&|row| 1000 - 5 * row + row * 7 % 11, 60), (Some(true), true));
     assert_eq!(texts_of(&|row| 1000 + row * 7 % 11, 60), (Some(false), false));

@@ -7,8 +7,7 @@ use crate::analyse::trial::input::{CountSeries, Seconds};
 use crate::analyse::trial::series::{Caption, Ticks, bucketed, rates, step};
 use crate::record::built::{Below, StackFacts};
 use crate::record::claim::Claim;
-use crate::record::columns;
-use crate::record::columns::ColumnDef;
+use crate::record::columns::{self, ColumnDef};
 use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
 

@@ -1,8 +1,7 @@
 //! Columns of `seconds.parquet` that the analysis reads; no others are decoded. If a trial lacks a column, figures that
 //! need it are absent.
 
-use crate::record::columns;
-use crate::record::columns::{ColumnDef, DeviceColumn};
+use crate::record::columns::{self, ColumnDef, DeviceColumn};
 
 /// Columns that every trial has, in groups.
 pub const COLUMNS: [&[ColumnDef]; 4] = [

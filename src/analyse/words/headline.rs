@@ -131,7 +131,7 @@ impl HeadlineSentence<'_> {
                 return format!("only {} was measured: {}; nothing to compare it with", only.label, self.rate(only));
             }
             [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
-            rows => self.unequal_work(rows).unwrap_or_else(|| self.among(rows) + &self.wal_aside(rows)),
+            rows => work::unequal_cycles(&self.cases(rows)).unwrap_or_else(|| self.among(rows) + &self.wal_aside(rows)),
         };
         if self.head.class == DurabilityClass::Volatile {
             text.push_str("; a power cut may lose everything, and nothing safer was measured");
@@ -222,10 +222,6 @@ impl HeadlineSentence<'_> {
 
     fn cases<'r>(&'r self, rows: &'r [RankRow]) -> Vec<(&'r str, &'r CaseSums)> {
         rows.iter().filter_map(|row| Some((row.label.as_str(), self.case(row)?))).collect()
-    }
-
-    fn unequal_work(&self, rows: &[RankRow]) -> Option<String> {
-        work::unequal_cycles(&self.cases(rows))
     }
 
     /// WAL of these relative to the baseline, or to the best without one.

@@ -1,7 +1,6 @@
 //! Fleet page of the server: selected runs, grouped by facts.
 
-use crate::analyse::fleet;
-use crate::analyse::fleet::GroupBy;
+use crate::analyse::fleet::{self, GroupBy};
 use crate::cli::serve::{HOME, encoded};
 use crate::error::{Error, Result};
 use crate::report;

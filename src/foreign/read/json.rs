@@ -101,27 +101,27 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     fn paths(text: &str) -> (Vec<String>, Output, usize) {
-        let (mut told, mut output) = (Vec::new(), table::output("", 1));
+        let (mut leaves, mut output) = (Vec::new(), table::output("", 1));
         let used = document(&clean::lines(text), &mut output, |_, leaf| {
-            told.push(format!("{}={}@{}", leaf.path.join("."), leaf.text, leaf.line));
+            leaves.push(format!("{}={}@{}", leaf.path.join("."), leaf.text, leaf.line));
         });
-        (told, output, used)
+        (leaves, output, used)
     }
 
     #[test]
     fn numbers_keep_path_text_and_line() {
         let text = "{\"a\": {\n \"b\" : [{\"d\": 1.50}, \"x\\\"y\", [7]],\n \"c\": null}}\nprose {";
-        let (told, output, used) = paths(text);
-        assert_eq!(told, ["a.b.0.d=1.50@2", "a.b.1=x\"y@2", "a.b.2.0=7@2", "a.c=null@3"]);
+        let (leaves, output, used) = paths(text);
+        assert_eq!(leaves, ["a.b.0.d=1.50@2", "a.b.1=x\"y@2", "a.b.2.0=7@2", "a.c=null@3"]);
         assert_eq!((used, output.lines, output.unread.len()), (3, (1, 3), 0));
     }
 
     #[test]
     fn a_damaged_document_is_not_read_and_that_is_said() {
         for text in ["{\"a\": 1,\n\"b\": 2,\n\"c", "{\"a\": nan}", "{\"a\": 0,50}", "{\"a\": 1\n$ ls"] {
-            let (told, output, _) = paths(text);
+            let (leaves, output, _) = paths(text);
             assert!(
-                told.is_empty() && output.unread[0].wanted.contains("a complete JSON document"),
+                leaves.is_empty() && output.unread[0].wanted.contains("a complete JSON document"),
                 "{text}: {output:?}"
             );
         }

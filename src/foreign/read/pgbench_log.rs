@@ -204,7 +204,7 @@ impl Reader {
             let read = pgbench_log::parse(rest, optional.columns(), &mut transactions);
             self.end.lines += transactions.len() as u64;
             for transaction in &transactions {
-                each(told(*transaction, optional));
+                each(without_unknown(*transaction, optional));
             }
             let Err(error) = read else { break };
             // The lines before the bad one have been read.
@@ -238,7 +238,7 @@ impl Reader {
 }
 
 /// Removes the column whose meaning is unknown.
-fn told(transaction: Transaction, optional: Optional) -> Transaction {
+fn without_unknown(transaction: Transaction, optional: Optional) -> Transaction {
     match optional {
         Optional::Untold => Transaction { lag_us: None, ..transaction },
         _ => transaction,
@@ -260,5 +260,5 @@ fn lenient(line: &[u8], optional: Optional) -> Option<Transaction> {
     let mut read = Vec::new();
     let line = words.join(" ") + "\n";
     pgbench_log::parse(line.as_bytes(), optional.columns(), &mut read).ok()?;
-    Some(told(*read.first()?, optional))
+    Some(without_unknown(*read.first()?, optional))
 }

@@ -110,8 +110,9 @@ impl Reader {
             return;
         }
         self.report += 1;
-        let told = self.called.as_deref().map(|arguments| !table::has_option(arguments, 'y'));
-        let since_boot = if self.report == 1 { told.filter(|since| !(*since && self.cut)) } else { Some(false) };
+        let by_arguments = self.called.as_deref().map(|arguments| !table::has_option(arguments, 'y'));
+        let since_boot =
+            if self.report == 1 { by_arguments.filter(|since| !(*since && self.cut)) } else { Some(false) };
         let mut labels = vec![("report", self.report.to_string())];
         labels.extend((words.len() > columns).then(|| ("time", words[columns..].join(" "))));
         let mut row = Row { since_boot, ..table::row(labels, line.number) };

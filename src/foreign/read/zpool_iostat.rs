@@ -243,10 +243,10 @@ impl<'a> Current<'a> {
         let block = std::mem::take(&mut self.block);
         let shown: Vec<(usize, &str)> = block.iter().map(|read| (read.indent, read.name)).collect();
         let verbose = self.called.as_deref().map(|arguments| table::has_option(arguments, 'v'));
-        let told = places(&shown);
-        let is_told = told.is_some();
-        let (places, note) = told.map_or_else(|| tree::guessed(&block, verbose), |places| (places, None));
-        note.into_iter().filter(|_| !is_told).for_each(|note| table::note(&mut self.output, note));
+        let known = places(&shown);
+        let is_known = known.is_some();
+        let (places, note) = known.map_or_else(|| tree::guessed(&block, verbose), |places| (places, None));
+        note.into_iter().filter(|_| !is_known).for_each(|note| table::note(&mut self.output, note));
         for (read, place) in block.into_iter().zip(places) {
             let is_pool = place.vdev.is_none() && place.device.is_none();
             let pool = place.pool.clone();

@@ -259,9 +259,9 @@ fn a_plan_that_expands_to_too_many_cases_is_refused() {
         numbers(500)
     );
     let stacks: String = (0..110).map(|n| format!("[stack.s{n}]\n{device}")).collect();
-    let told = refusal(&format!("name = \"p\"\n{stacks}[workload.w]\nsync = {{}}\n"));
-    assert!(told.contains("more than 100000 combinations of options"), "{told}");
+    let message = refusal(&format!("name = \"p\"\n{stacks}[workload.w]\nsync = {{}}\n"));
+    assert!(message.contains("more than 100000 combinations of options"), "{message}");
     let stack = "name = \"p\"\n[stack.s]\ndirectory = \"/x\"\n[workload.w]\nsync = {}\n";
-    let told = refusal(&format!("{stack}{}", "[[exclude]]\nstack = \"s\"\n".repeat(1001)));
-    assert!(told.contains("1001 tables `exclude`, the limit is 1000"), "{told}");
+    let message = refusal(&format!("{stack}{}", "[[exclude]]\nstack = \"s\"\n".repeat(1001)));
+    assert!(message.contains("1001 tables `exclude`, the limit is 1000"), "{message}");
 }

@@ -330,18 +330,18 @@ fn a_single_guest_is_no_axis_and_changes_no_ids() {
     assert_eq!((ids(&with), &with.order), (ids(&without), &without.order));
     assert!(with.cases.iter().all(|case| case.guest.as_deref() == Some("trixie-backports")));
     assert!(with.cases.iter().all(|case| !case.axes.contains_key("guest")));
-    let mut told = without.clone();
-    told.run_in("bookworm");
-    assert!(told.cases.iter().all(|case| case.guest.as_deref() == Some("bookworm")));
+    let mut in_guest = without.clone();
+    in_guest.run_in("bookworm");
+    assert!(in_guest.cases.iter().all(|case| case.guest.as_deref() == Some("bookworm")));
 }
 
 #[test]
 fn a_quick_plan_runs_in_the_guest_that_received_it() {
-    let mut told = plan(&(small("") + "[quick]\nblocks = 2\n"));
-    told.run_in("trixie");
-    told.keep_quick_part();
-    assert!(told.quick.is_some() && told.cases.iter().all(|case| case.guest.as_deref() == Some("trixie")));
-    assert_eq!(told.part_in(Some("trixie")).order, told.order);
+    let mut in_guest = plan(&(small("") + "[quick]\nblocks = 2\n"));
+    in_guest.run_in("trixie");
+    in_guest.keep_quick_part();
+    assert!(in_guest.quick.is_some() && in_guest.cases.iter().all(|case| case.guest.as_deref() == Some("trixie")));
+    assert_eq!(in_guest.part_in(Some("trixie")).order, in_guest.order);
 }
 
 #[test]

@@ -92,16 +92,16 @@ fn mistakes_are_shown_where_they_stand() {
         ("huge = \"never\"", ", queue = { nr_requests = 1 }", 5, "at least 4, found 1"),
         ("queue = { nr_requests = [64, 32] }", ", queue = { nr_requests = 8 }", 3, "applies to no device of any stack"),
     ] {
-        let told = refusal(machine, queue);
-        assert!(told.contains(words) && told.contains(&format!(":{line}:")), "{machine}: {told}");
+        let message = refusal(machine, queue);
+        assert!(message.contains(words) && message.contains(&format!(":{line}:")), "{machine}: {message}");
     }
     let clash = plan_of("queue = { scheduler = \"none\" }", "").replace(
         "device = { loop = \"1GiB\" }",
         "devices = { queue = { loop = \"1GiB\", queue = { scheduler = \"bfq\" } } }",
     );
-    let told =
+    let message =
         parse(&format!("{clash}[stack.b]\ndevice = {{ loop = \"1GiB\" }}\nfilesystem = \"xfs\"\n"), "p", &catalogue());
-    assert!(told.unwrap_err().to_string().contains("is also the name of a knob"));
+    assert!(message.unwrap_err().to_string().contains("is also the name of a knob"));
 }
 
 #[test]

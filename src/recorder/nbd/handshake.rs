@@ -126,13 +126,13 @@ fn inform(stream: &UnixStream, option: u32, shared: &Shared, asked: &Asked<'_>) 
         reply(stream, option, UNKNOWN, b"there is no such export")?;
         return Ok(false);
     };
-    let tell = |kind: u16, data: &[u8]| reply(stream, option, INFORMATION, &[&kind.to_be_bytes(), data].concat());
-    tell(ABOUT_EXPORT, &[&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat())?;
+    let send_info = |kind: u16, data: &[u8]| reply(stream, option, INFORMATION, &[&kind.to_be_bytes(), data].concat());
+    send_info(ABOUT_EXPORT, &[&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat())?;
     if asked.information.contains(&ABOUT_NAME) {
-        tell(ABOUT_NAME, asked.name.as_bytes())?;
+        send_info(ABOUT_NAME, asked.name.as_bytes())?;
     }
     if asked.information.contains(&ABOUT_BLOCKS) {
-        tell(ABOUT_BLOCKS, &BLOCKS.map(u32::to_be_bytes).concat())?;
+        send_info(ABOUT_BLOCKS, &BLOCKS.map(u32::to_be_bytes).concat())?;
     }
     reply(stream, option, ACK, &[])?;
     Ok(true)

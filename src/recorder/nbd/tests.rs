@@ -332,11 +332,11 @@ fn streams_that_are_no_requests_end_their_connection_alone() {
 #[test]
 fn the_server_ends_with_clients_that_neither_read_nor_write() {
     let served = Served::recording();
-    let mut stuck = served.client();
+    let mut stalled = served.client();
     let mut silent = UnixStream::connect(served.server.socket()).unwrap();
     for cookie in 0..64 {
         // Nobody reads the answers: the server's thread blocks in its write.
-        stuck.send(&request(0, 0, cookie, 0, 1 << 20));
+        stalled.send(&request(0, 0, cookie, 0, 1 << 20));
     }
     let socket = served.server.socket().to_owned();
     drop(served.server);

@@ -1,12 +1,12 @@
 //! Shared parts of the terminal text and page of a comparison: wording of cells, and the page's tables.
 
 use super::super::table::{Cell, Table, TableColumn};
-use super::super::words::{class_title, estimate_text};
+use super::super::words::{class_title, estimate_text, fields};
 use crate::analyse::compare::findings::{
     Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Row, SideFinding,
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
-use crate::analyse::compare::side::by_key;
+use crate::analyse::findings::groups::by_key;
 
 /// Text of a cell without a comparison; the reasons are given below the table.
 pub(super) const NOT_COMPARED: &str = "not compared";
@@ -48,9 +48,12 @@ pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
 
 /// A ratio, its interval and its outcome: `3.4×`, `3.1–3.7`, `faster`.
 pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
-    let estimate = Estimate::of(comparison.ratio, comparison.low.zip(comparison.high), 1);
-    let (figure, interval) = value(&estimate, &[]);
+    let (figure, interval) = value(&ratio_estimate(comparison), &[]);
     (format!("{figure}×"), interval, outcome(comparison.outcome).0)
+}
+
+fn ratio_estimate(comparison: &Comparison) -> Estimate {
+    Estimate::of(comparison.ratio, comparison.low.zip(comparison.high), 1)
 }
 
 /// An outcome in words, and its style on the page.
@@ -95,8 +98,8 @@ pub(super) fn some_of(names: &[String]) -> String {
 /// Facts known of some sides only: the marks of those sides, and the keys.
 pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
     let who = |fact: &FactDifference| {
-        let told = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
-        told.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ")
+        let known = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
+        known.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ")
     };
     by_key(findings.facts_not_told.iter().map(|fact| (who(fact), fact.key.clone())))
 }
@@ -129,13 +132,14 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
 fn pair_cells(row: &Row) -> Vec<Cell> {
     let number = |estimate: &Estimate, runs: &[f64]| {
         let (figure, interval) = value(estimate, runs);
-        Cell::text(figure).aside(interval).csv(full(estimate.value, estimate.low, estimate.high))
+        Cell::text(figure).aside(interval).csv(fields(Some(estimate)))
     };
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
+            let estimate = ratio_estimate(comparison);
             (
-                Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
+                Cell::text(figure).aside(interval).csv(fields(Some(&estimate))),
                 Cell::text(says)
                     .aside(comparison.how.trim_start_matches("no interval: "))
                     .csv(vec![says.to_owned(), comparison.how.clone()])
@@ -144,18 +148,12 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
         }
         None => {
             let why = row.refused.map(reason_title).unwrap_or_default().to_owned();
-            let none = Cell::number(None::<f64>, |value| value.to_string()).csv(vec![String::new(); 3]);
+            let none = Cell::none(3).style("absent");
             (none, Cell::text(NOT_COMPARED).csv(vec![NOT_COMPARED.to_owned(), why]).style("quiet"))
         }
     };
     let name = Cell::text(row_label(row)).csv(vec![row.measure.clone(), row.unit.clone()]);
     vec![name, number(&row.reference, &row.reference_runs), number(&row.value, &row.value_runs), ratio_cell, says]
-}
-
-/// A figure and its ends in full precision.
-fn full(value: f64, low: Option<f64>, high: Option<f64>) -> Vec<String> {
-    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    vec![value.to_string(), text(low), text(high)]
 }
 
 pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
@@ -165,45 +163,42 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
         TableColumn::text("what it is"),
         TableColumn::number("figures", ""),
     ];
-    let mut table = Table::new("sides", "Where each figure comes from", columns);
-    for side in &findings.sides {
-        table.push(vec![
+    let rows = findings.sides.iter().map(|side| {
+        vec![
             Cell::text(&side.mark),
             Cell::text(&side.label).style("name"),
             Cell::text(about(side)).style("reason"),
             Cell::number(Some(side.measures), |measures| measures.to_string()),
-        ]);
-    }
-    table
+        ]
+    });
+    Table::new("sides", "Where each figure comes from", columns).rows(rows)
 }
 
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     let columns = vec![TableColumn::text("why not"), TableColumn::text("measures")];
-    let mut table = Table::new("refused", "Refusals", columns);
     let refused = findings.refused.iter().map(|it| (it.words.clone(), &it.measures));
     let alone = findings.alone.iter().map(|it| (&findings.sides[it.side].mark, &it.measures));
     let alone = alone.map(|(mark, measures)| (format!("only {mark} measured it"), measures));
-    for (why, measures) in refused.chain(alone) {
-        table.push(vec![
+    let rows = refused.chain(alone).map(|(why, measures)| {
+        vec![
             Cell::text(why).style("reason"),
             Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason"),
-        ]);
-    }
-    table
+        ]
+    });
+    Table::new("refused", "Refusals", columns).rows(rows)
 }
 
 pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, facts: &[FactDifference]) -> Table {
     let marks = findings.sides.iter().map(|side| TableColumn::text(&side.mark));
     let columns = std::iter::once(TableColumn::text("fact")).chain(marks).collect();
-    let mut table = Table::new(id, title, columns);
-    for fact in facts {
+    let rows = facts.iter().map(|fact| {
         let values = fact.values.iter().map(|value| match value {
             Some(value) => Cell::text(value).style("reason"),
             None => Cell::text("unknown").csv(vec![String::new()]).style("absent"),
         });
-        table.push(std::iter::once(Cell::text(&fact.key).style("name")).chain(values).collect());
-    }
-    table
+        std::iter::once(Cell::text(&fact.key).style("name")).chain(values).collect()
+    });
+    Table::new(id, title, columns).rows(rows)
 }
 
 /// Merges equal texts about several sides into one, with the sides' marks.

@@ -1,10 +1,10 @@
 //! A comparison for a terminal, plain UTF-8 without colours. Every text from outside is passed through `printable`,
 //! because a terminal obeys control characters.
 
-use super::super::terminal::{align_right, indented, plain_table};
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
 use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
-use crate::report::text::{paragraph, printable};
+use crate::report::layout::TextTable;
+use crate::report::text::{paragraph, printable, section};
 
 /// The whole report.
 pub fn terminal(findings: &ComparisonFindings) -> String {
@@ -31,14 +31,14 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let mut text = format!("\n{side} against {reference}\n");
     pair.caveat.iter().for_each(|caveat| text.push_str(&paragraph("  ", caveat)));
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
     for (family, rows) in families(pair) {
         table.add_between(paragraph(" ", &family_title(family, &rows)));
         rows.iter().for_each(|row| table.add_row(cells(row)));
     }
-    align_right(&mut table, &[1, 2]);
-    text + &indented(&table)
+    table.align_right(&[1, 2]);
+    text + &table.shown()
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -59,58 +59,42 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 fn refused(findings: &ComparisonFindings) -> String {
-    let left_out = || findings.sides.iter().filter(|side| !side.left_out.is_empty());
-    if findings.refused.is_empty() && findings.alone.is_empty() && left_out().next().is_none() {
-        return String::new();
-    }
-    let mut text = "\nNot compared, and why\n".to_owned();
-    for refusal in &findings.refused {
-        text.push_str(&paragraph("  - ", &refusal.words));
-        text.push_str(&paragraph("      ", &some_of(&refusal.measures)));
-    }
-    for alone in &findings.alone {
+    let refused = findings.refused.iter();
+    let refused = refused.map(|it| paragraph("  - ", &it.words) + &paragraph("      ", &some_of(&it.measures)));
+    let alone = findings.alone.iter().map(|alone| {
         let mark = &findings.sides[alone.side].mark;
-        text.push_str(&paragraph("  - ", &format!("only {mark} measured {}", some_of(&alone.measures))));
-    }
-    let outputs = left_out().map(|side| (side.mark.as_str(), side.left_out.join(", ")));
-    for (outputs, marks) in grouped(outputs) {
-        text.push_str(&paragraph(
-            "  - ",
-            &format!("{marks}: {outputs}: only pg_test_fsync, summaries of pgbench and its logs are compared"),
-        ));
-    }
-    text
+        paragraph("  - ", &format!("only {mark} measured {}", some_of(&alone.measures)))
+    });
+    let left_out = findings.sides.iter().filter(|side| !side.left_out.is_empty());
+    let left_out = grouped(left_out.map(|side| (side.mark.as_str(), side.left_out.join(", ")))).into_iter();
+    let left_out = left_out.map(|(outputs, marks)| {
+        let why = "only pg_test_fsync, summaries of pgbench and its logs are compared";
+        paragraph("  - ", &format!("{marks}: {outputs}: {why}"))
+    });
+    section("Not compared, and why", refused.chain(alone).chain(left_out))
 }
 
 fn facts(findings: &ComparisonFindings) -> String {
-    if findings.facts_that_differ.is_empty() && findings.facts_not_told.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nFacts that differ: the candidate causes\n".to_owned();
-    if findings.facts_that_differ.is_empty() {
-        text.push_str(&paragraph("  ", "None, of the facts known for more than one side."));
-    }
-    for fact in &findings.facts_that_differ {
-        text.push_str(&paragraph("  ", &fact.key));
-        for (side, value) in findings.sides.iter().zip(&fact.values) {
-            text.push_str(&paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("unknown")));
-        }
-    }
-    for (who, keys) in known_of(findings) {
-        text.push_str(&paragraph("  ", &format!("Known for {who} only: {}.", keys.join(", "))));
-    }
-    text
+    let (differing, unknown) = (&findings.facts_that_differ, &findings.facts_not_told);
+    let none = "None, of the facts known for more than one side.";
+    let none = (differing.is_empty() && !unknown.is_empty()).then(|| paragraph("  ", none));
+    let differing = differing.iter().map(|fact| {
+        let values = findings
+            .sides
+            .iter()
+            .zip(&fact.values)
+            .map(|(side, value)| paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("unknown")));
+        paragraph("  ", &fact.key) + &values.collect::<String>()
+    });
+    let known = known_of(findings).into_iter();
+    let known = known.map(|(who, keys)| paragraph("  ", &format!("Known for {who} only: {}.", keys.join(", "))));
+    section("Facts that differ: the candidate causes", none.into_iter().chain(differing).chain(known))
 }
 
 fn caveats(findings: &ComparisonFindings) -> String {
-    let of_sides = || findings.sides.iter().flat_map(|side| side.caveats.iter().map(|caveat| (&side.mark, caveat)));
-    if findings.caveats.is_empty() && of_sides().next().is_none() {
-        return String::new();
-    }
-    let mut text = "\nCaveats\n".to_owned();
-    findings.caveats.iter().for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{caveat}."))));
-    for (caveat, marks) in grouped(of_sides().map(|(mark, caveat)| (mark.as_str(), caveat.clone()))) {
-        text.push_str(&paragraph("  - ", &format!("{marks}: {caveat}")));
-    }
-    text
+    let own = findings.caveats.iter().map(|caveat| paragraph("  - ", &format!("{caveat}.")));
+    let of_sides =
+        findings.sides.iter().flat_map(|side| side.caveats.iter().map(|it| (side.mark.as_str(), it.clone())));
+    let of_sides = grouped(of_sides).into_iter();
+    section("Caveats", own.chain(of_sides.map(|(caveat, marks)| paragraph("  - ", &format!("{marks}: {caveat}")))))
 }

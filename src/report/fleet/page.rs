@@ -2,6 +2,7 @@
 
 use super::super::sheet::{self, Sheet};
 use super::super::table::{Cell, Table, TableColumn};
+use super::super::words::fields;
 use super::plot;
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostGroup};
 use crate::error::Result;
@@ -65,24 +66,23 @@ fn hosts(index: usize, group: &HostGroup) -> Table {
         TableColumn::number("runs", ""),
         TableColumn::text("slowest case").csv(&["slowest case", "its speed"]),
     ];
-    let mut table = Table::new(format!("hosts-{index}"), format!("Hosts: {}", group.name), columns);
-    for host in &group.hosts {
+    let rows = group.hosts.iter().map(|host| {
         let named = Cell::text(&host.host).csv(vec![host.host.clone(), host.is_slow.to_string()]);
         let named = if host.is_slow { named.aside("slow").style("name slower") } else { named.style("name") };
         let slowest = host.slowest().map_or_else(
             || Cell::text("").csv(vec![String::new(); 2]),
             |(case, speed)| Cell::text(case).aside(format!("{speed:.3}")).csv(vec![case.clone(), speed.to_string()]),
         );
-        table.push(vec![
+        vec![
             named,
             Cell::number(Some(host.speed), |speed| format!("{speed:.3}")),
             Cell::number(host.below, |below| format!("{below:.1}")),
             Cell::number(Some(host.trials), |trials| trials.to_string()),
             Cell::number(Some(host.runs()), |runs| runs.to_string()),
             slowest,
-        ]);
-    }
-    table
+        ]
+    });
+    Table::new(format!("hosts-{index}"), format!("Hosts: {}", group.name), columns).rows(rows)
 }
 
 fn comparisons(all: &[GroupComparison]) -> Table {
@@ -93,27 +93,23 @@ fn comparisons(all: &[GroupComparison]) -> Table {
         TableColumn::text("hosts").csv(&["hosts", "hosts of the other"]),
         TableColumn::text("how"),
     ];
-    let mut table = Table::new("groups", "Groups over the largest one", columns);
-    for GroupComparison { group, reference, ratio, hosts: (own, others), method } in all {
-        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let rows = all.iter().map(|GroupComparison { group, reference, ratio, hosts: (own, others), method }| {
         let ends = ratio.low.zip(ratio.high).map(|(low, high)| format!("{low:.3}–{high:.3}")).unwrap_or_default();
-        let csv = vec![ratio.value.to_string(), text(ratio.low), text(ratio.high)];
-        table.push(vec![
+        vec![
             Cell::text(group).style("name"),
             Cell::text(reference).style("reason"),
-            Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(csv),
+            Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(fields(Some(ratio))),
             Cell::text(format!("{own} and {others}")).csv(vec![own.to_string(), others.to_string()]),
             Cell::text(method).style("reason"),
-        ]);
-    }
-    table
+        ]
+    });
+    Table::new("groups", "Groups over the largest one", columns).rows(rows)
 }
 
 fn left_out(all: &[(String, String)]) -> Table {
     let columns = vec![TableColumn::text("folder"), TableColumn::text("why")];
-    let mut table = Table::new("left-out", "Left out", columns);
-    for (folder, reason) in all {
-        table.push(vec![Cell::text(folder).style("name"), Cell::text(reason).style("reason")]);
-    }
-    table
+    let row = |(folder, reason): &(String, String)| {
+        vec![Cell::text(folder).style("name"), Cell::text(reason).style("reason")]
+    };
+    Table::new("left-out", "Left out", columns).rows(all.iter().map(row))
 }

@@ -1,6 +1,6 @@
 //! Positions in charts without a script: per cent along an axis, so that a chart fills the width of its page.
 
-use crate::analyse::fleet::{HostFinding, HostGroup, SittingFinding};
+use crate::analyse::fleet::{HostFinding, HostGroup, SessionFinding};
 use crate::report::words::moment;
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -98,16 +98,16 @@ pub(super) fn history(group: &HostGroup) -> Option<Value> {
     let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
         group.hosts.iter().partition(|host| host.history.len() > 1);
     let all = || several.iter().flat_map(|host| &host.history);
-    let times = Axis::of(all().filter_map(|sitting| second(&sitting.started)));
-    let ends = |host: &HostFinding| Axis::of(host.history.iter().map(|sitting| sitting.speed));
+    let times = Axis::of(all().filter_map(|session| second(&session.started)));
+    let ends = |host: &HostFinding| Axis::of(host.history.iter().map(|session| session.speed));
     let span = several.iter().map(|host| ends(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
     let around = |host: &HostFinding| {
         let own = ends(host);
         let middle = f64::midpoint(own.least, own.greatest);
         Axis { least: middle - span / 2.0, greatest: middle + span / 2.0 }
     };
-    let first = all().map(|sitting| sitting.started.as_str()).min()?;
-    let last = all().map(|sitting| sitting.started.as_str()).max()?;
+    let first = all().map(|session| session.started.as_str()).min()?;
+    let last = all().map(|session| session.started.as_str()).max()?;
     let same_day = day(first) == day(last);
     let when = |text: &str| if same_day { moment(text) } else { day(text) };
     Some(context! {
@@ -119,16 +119,16 @@ pub(super) fn history(group: &HostGroup) -> Option<Value> {
 }
 
 fn strip(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) -> String) -> Value {
-    let place = |sitting: &SittingFinding| Some([times.across(second(&sitting.started)?), speeds.down(sitting.speed)]);
-    let dated = || host.history.iter().filter_map(|sitting| Some((sitting, place(sitting)?)));
-    let point = |(sitting, [x, y]): (&SittingFinding, [String; 2])| {
-        let SittingFinding { run, started, speed, trials, .. } = sitting;
+    let place = |session: &SessionFinding| Some([times.across(second(&session.started)?), speeds.down(session.speed)]);
+    let dated = || host.history.iter().filter_map(|session| Some((session, place(session)?)));
+    let point = |(session, [x, y]): (&SessionFinding, [String; 2])| {
+        let SessionFinding { run, started, speed, trials, .. } = session;
         let title = format!("{}, run {run}: {speed:.3}, {trials} trials", moment(started));
-        context! { x, y, in_group => sitting.in_group, changed => !sitting.changes.is_empty(), title }
+        context! { x, y, in_group => session.in_group, changed => !session.changes.is_empty(), title }
     };
     let places: Vec<[String; 2]> = dated().map(|(_, place)| place).collect();
-    let changed = host.history.iter().filter(|sitting| !sitting.changes.is_empty());
-    let changes = changed.map(|sitting| format!("{}: {}", when(&sitting.started), sitting.changes.join("; ")));
+    let changed = host.history.iter().filter(|session| !session.changes.is_empty());
+    let changes = changed.map(|session| format!("{}: {}", when(&session.started), session.changes.join("; ")));
     context! {
         host => host.host,
         least => format!("{:.2}", speeds.least),

@@ -1,33 +1,23 @@
 //! A fleet comparison for a terminal.
 
-use super::super::terminal::{align_right, indented, plain_table};
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostFinding, HostGroup};
-use crate::report::text::{paragraph, printable};
+use crate::report::layout::TextTable;
+use crate::report::text::{paragraph, printable, section};
 
 /// Most hosts shown of a group: the slowest.
 const SHOWN: usize = 20;
 
 /// The whole report.
 pub fn terminal(findings: &FleetFindings) -> String {
-    let mut text: String = findings.answer.iter().map(|sentence| paragraph("", sentence)).collect();
-    findings.groups.iter().for_each(|group| text.push_str(&table(group)));
-    if !findings.comparisons.is_empty() {
-        text.push_str("\nGroups (each host counts once; 95 % CI)\n");
-    }
-    findings.comparisons.iter().for_each(|comparison| text.push_str(&paragraph("  ", &compared(comparison))));
-    if !findings.not_compared.is_empty() {
-        text.push_str("\nGroups not compared\n");
-    }
-    for (group, reason) in &findings.not_compared {
-        text.push_str(&paragraph("  ", &format!("{group}: {reason}")));
-    }
-    if !findings.left_out.is_empty() {
-        text.push_str("\nLeft out\n");
-    }
-    for (folder, reason) in &findings.left_out {
-        text.push_str(&paragraph("  ", &format!("{folder}: {reason}")));
-    }
-    text
+    let answer: String = findings.answer.iter().map(|sentence| paragraph("", sentence)).collect();
+    let groups: String = findings.groups.iter().map(table).collect();
+    let compared = findings.comparisons.iter().map(|comparison| paragraph("  ", &compared(comparison)));
+    let reason = |(what, why): &(String, String)| paragraph("  ", &format!("{what}: {why}"));
+    answer
+        + &groups
+        + &section("Groups (each host counts once; 95 % CI)", compared)
+        + &section("Groups not compared", findings.not_compared.iter().map(reason))
+        + &section("Left out", findings.left_out.iter().map(reason))
 }
 
 /// `firmware B2 against firmware A1: 0.951 times the speed (0.944 to 0.958); paired over 6 hosts`.
@@ -43,15 +33,15 @@ fn compared(comparison: &GroupComparison) -> String {
 }
 
 fn table(group: &HostGroup) -> String {
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header(["host", "speed", "MADs below", "trials", "slowest case"]);
     for host in group.hosts.iter().take(SHOWN) {
         table.add_row(cells(host).map(|cell| printable(&cell)));
     }
-    align_right(&mut table, &[1, 2, 3]);
+    table.align_right(&[1, 2, 3]);
     let more = group.hosts.len().saturating_sub(SHOWN);
     let rest = if more > 0 { format!("  and {more} faster hosts (--json has them)\n") } else { String::new() };
-    format!("\n{}\n{}{rest}", printable(&group.name), indented(&table))
+    format!("\n{}\n{}{rest}", printable(&group.name), table.shown())
 }
 
 fn cells(host: &HostFinding) -> [String; 5] {

@@ -2,12 +2,12 @@
 
 use super::{Grouping, page};
 use crate::analyse::findings::Estimate;
-use crate::analyse::fleet::{FleetFindings, GroupBy, GroupComparison, HostFinding, HostGroup, SittingFinding};
+use crate::analyse::fleet::{FleetFindings, GroupBy, GroupComparison, HostFinding, HostGroup, SessionFinding};
 
 const HOSTILE: &str = "<script>x</script>\"'\u{202e}";
 
-fn sitting(started: &str, speed: f64, changes: &[&str]) -> SittingFinding {
-    SittingFinding {
+fn session(started: &str, speed: f64, changes: &[&str]) -> SessionFinding {
+    SessionFinding {
         run: "0badcafe".to_owned(),
         started: started.to_owned(),
         speed,
@@ -26,10 +26,10 @@ fn fleet(name: &str) -> FleetFindings {
         is_slow: speed < 0.9,
         trials: 3,
         cases: [(name.to_owned(), speed)].into(),
-        history: vec![sitting("2026-03-02T09:14:33Z", speed, &[])],
+        history: vec![session("2026-03-02T09:14:33Z", speed, &[])],
     };
     let mut hosts = vec![host(name, 0.85), host("node2", 1.0)];
-    hosts[1].history.push(sitting("2026-04-02T09:14:33Z", 0.97, &["firmware A1 to B2"]));
+    hosts[1].history.push(session("2026-04-02T09:14:33Z", 0.97, &["firmware A1 to B2"]));
     let group = HostGroup { name: name.to_owned(), spread: 0.03, limit: Some(3.6), limit_speed: Some(0.9), hosts };
     let ratio = Estimate::of(0.95, Some((0.94, 0.96)), 4);
     let comparison = GroupComparison {

@@ -1,9 +1,10 @@
 //! Limits for a terminal, plain UTF-8 without colours. Every text from outside is passed through `printable`.
 
-use super::super::terminal::{align_right, indented, plain_table};
 use super::{change, summary, word};
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::limits::{LimitFinding, LimitFindings};
-use crate::report::text::{paragraph, printable};
+use crate::report::layout::TextTable;
+use crate::report::text::{paragraph, printable, section};
 use crate::units::significant;
 
 /// The whole report.
@@ -17,33 +18,18 @@ pub fn terminal(findings: &LimitFindings) -> String {
         text.push('\n');
         text.push_str(&table(findings));
     }
-    let mut seen: Vec<(&str, Vec<&LimitFinding>)> = Vec::new();
-    for finding in &findings.limits {
-        match seen.iter_mut().find(|(how, _)| *how == finding.how) {
-            Some((_, all)) => all.push(finding),
-            None => seen.push((&finding.how, vec![finding])),
-        }
-    }
-    if !seen.is_empty() {
-        text.push_str("\nHow each was decided\n");
-    }
-    for (how, all) in seen {
-        let mut cases: Vec<&str> = all.iter().map(|finding| finding.case.as_str()).collect();
+    let decided = by_key(findings.limits.iter().map(|finding| (&finding.how, finding.case.as_str()))).into_iter();
+    let decided = decided.map(|(how, mut cases)| {
         cases.dedup();
-        text.push_str(&paragraph("  - ", &format!("{}: {how}", cases.join(", "))));
-    }
-    if !findings.facts_that_differ.is_empty() {
-        text.push_str("\nFacts that differ: the candidate causes\n");
-    }
-    for fact in &findings.facts_that_differ {
+        paragraph("  - ", &format!("{}: {how}", cases.join(", ")))
+    });
+    let differing = findings.facts_that_differ.iter().map(|fact| {
         let values = fact.values.iter().map(|value| value.as_deref().unwrap_or("unknown"));
-        text.push_str(&paragraph("  ", &format!("{}: {}", fact.key, values.collect::<Vec<_>>().join(" → "))));
-    }
-    if !findings.notes.is_empty() {
-        text.push_str("\nNotes\n");
-    }
-    findings.notes.iter().for_each(|note| text.push_str(&paragraph("  - ", &format!("{note}."))));
-    text
+        paragraph("  ", &format!("{}: {}", fact.key, values.collect::<Vec<_>>().join(" → ")))
+    });
+    text + &section("How each was decided", decided)
+        + &section("Facts that differ: the candidate causes", differing)
+        + &section("Notes", findings.notes.iter().map(|note| paragraph("  - ", &format!("{note}."))))
 }
 
 /// A limit as given by the user; one that covers several figures of a case, with the name of the figure.
@@ -53,7 +39,7 @@ fn limit(finding: &LimitFinding, all: &[LimitFinding]) -> String {
 }
 
 fn table(findings: &LimitFindings) -> String {
-    let mut table = plain_table();
+    let mut table = TextTable::default();
     table.set_header(["", "case", "limit", "baseline", "run", "change (95 % CI)"].map(str::to_owned));
     for finding in &findings.limits {
         let figure = |value: Option<f64>| {
@@ -69,6 +55,6 @@ fn table(findings: &LimitFindings) -> String {
         ];
         table.add_row(cells.iter().map(|cell| printable(cell)));
     }
-    align_right(&mut table, &[3, 4]);
-    indented(&table)
+    table.align_right(&[3, 4]);
+    table.shown()
 }

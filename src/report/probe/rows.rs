@@ -5,8 +5,7 @@ use super::super::layout::takes_tables;
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
 use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
 use crate::report::probe::numbers::spoken;
-use crate::report::text::columns;
-use crate::report::text::{paragraph, printable, width};
+use crate::report::text::{columns, paragraph, printable, width};
 use crate::units::{Micros, significant};
 
 /// Width of all columns: row, rate, its interval, four latencies, histogram, device work, a blank between them and two

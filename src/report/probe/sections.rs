@@ -4,8 +4,7 @@ use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
 };
-use crate::report::probe::numbers::spoken;
-use crate::report::probe::numbers::{rate, span};
+use crate::report::probe::numbers::{rate, span, spoken};
 use crate::report::probe::rows::shown_device;
 use crate::report::text::{paragraph, printable, width};
 use crate::units::{Bytes, significant};
@@ -82,8 +81,8 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
         .collect();
     all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
     // Writers that wait for the same sync stall together; only one is listed.
-    let mut told = BTreeSet::new();
-    all.retain(|(row, at_us, _)| told.insert((row.spec.id.as_str(), at_us / 1_000_000)));
+    let mut shown = BTreeSet::new();
+    all.retain(|(row, at_us, _)| shown.insert((row.spec.id.as_str(), at_us / 1_000_000)));
     let total = findings.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.stalls_in_all));
     let mut text = "\nStalls\n".to_owned();
     if total == 0 {

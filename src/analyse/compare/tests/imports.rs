@@ -316,7 +316,7 @@ fn sides_of(outputs: Vec<ImportedOutput>) -> Vec<Side> {
 
 #[test]
 fn server_machine_and_dataset_facts_of_both_files_are_compared() {
-    let told = |version: &str, threads: f64, recordsize: &str, cpus: &str| {
+    let side_of = |version: &str, threads: f64, recordsize: &str, cpus: &str| {
         let mut pgbench = summary("<builtin: TPC-B (sort of)>", "tps");
         pgbench.facts.push(("server version".to_owned(), version.to_owned()));
         let text = threads.to_string();
@@ -330,7 +330,7 @@ fn server_machine_and_dataset_facts_of_both_files_are_compared() {
         let iostat = ImportedOutput { tool: "iostat".to_owned(), facts, ..ImportedOutput::default() };
         sides_of(vec![pgbench, zfs, iostat]).remove(0)
     };
-    let sides = vec![told("13.22", 4.0, "8K", "2"), told("18.1", 2.0, "128K", "9")];
+    let sides = vec![side_of("13.22", 4.0, "8K", "2"), side_of("18.1", 2.0, "128K", "9")];
     let found = compare(&sides);
     let differ: Vec<&str> = found.facts_that_differ.iter().map(|fact| fact.key.as_str()).collect();
     assert_eq!(differ, ["host.cpus", "postgresql.version", "workload.pgbench.threads", "zfs.recordsize"]);

@@ -116,8 +116,8 @@ fn every_number_of_this_sysstat_is_read() {
     assert_eq!(since_boot(LINUX[0]), expected);
     let plain = fixture!("tests/fixtures/iostat/12-ym.txt");
     assert!(since_boot(plain).iter().all(Option::is_none));
-    for (command, told) in [("iostat -m", true), ("iostat -y -m 1 1", false), ("iostat -ym 1 1", false)] {
-        assert_eq!(since_boot(&format!("$ {command}\n{plain}"))[0], Some(told), "{command}");
+    for (command, since) in [("iostat -m", true), ("iostat -y -m 1 1", false), ("iostat -ym 1 1", false)] {
+        assert_eq!(since_boot(&format!("$ {command}\n{plain}"))[0], Some(since), "{command}");
     }
 }
 

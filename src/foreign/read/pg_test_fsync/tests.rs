@@ -152,7 +152,7 @@ const ONE: &str = "Compare file sync methods using one 8kB write:\n(in wal_sync_
 const TWO: &str = "Compare file sync methods using two 8kB writes:\n";
 
 /// Test and method of each row read, and the lines not read.
-fn told(text: &str) -> (Vec<(String, String)>, Vec<u32>) {
+fn read_rows(text: &str) -> (Vec<(String, String)>, Vec<u32>) {
     let outputs = read(&web::lines(text));
     let rows = outputs.iter().flat_map(|output| &output.rows).filter(|row| !row.labels.is_empty());
     let rows = rows.map(|row| (label(row, "test").to_owned(), label(row, "method").to_owned())).collect();
@@ -180,7 +180,7 @@ fn a_row_without_a_heading_or_duplicated_is_not_read() {
             vec![2],
         ),
     ] {
-        assert_eq!(told(&text), (rows, unread), "{text}");
+        assert_eq!(read_rows(&text), (rows, unread), "{text}");
     }
 }
 
@@ -205,7 +205,7 @@ fn an_incomplete_row_is_skipped_and_its_line_reported() {
         "write, fsync, close 5.000 ops/sec 3 ops/sec",
     ] {
         let text = format!("5 seconds per test\n{ONE} open_sync 100.000 ops/sec\n{bad}\nwrite 9.000 ops/sec\n");
-        let (rows, unread) = told(&text);
+        let (rows, unread) = read_rows(&text);
         assert_eq!((rows.len(), unread), (2, vec![6]), "{bad}");
     }
     let output = one(&format!("5 seconds per test\n{ONE} fsync 3777,334 ops/sec 265 usecs/op\n"));

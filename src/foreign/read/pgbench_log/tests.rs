@@ -39,15 +39,15 @@ fn logs_of_15_and_18_read_like_the_strict_reader() {
 
 #[test]
 fn the_seventh_column_is_decided_by_what_it_can_be() {
-    let told = |time: &str, value: u64, lines: usize| {
+    let column = |time: &str, value: u64, lines: usize| {
         let text = format!("0 1 {time} 0 1795229731 831364 {value}\n").repeat(lines);
         kind(text.as_bytes()).unwrap()
     };
-    assert_eq!(told("skipped", 0, 1), Optional::Lag);
-    assert_eq!(told("5000", 4000, 1), Optional::Lag);
-    assert_eq!(told("5000", 0, 1), Optional::Untold);
-    assert_eq!(told("5000", 1, 200), Optional::Untold);
-    assert_eq!(told("5000", 300, 200), Optional::Untold);
+    assert_eq!(column("skipped", 0, 1), Optional::Lag);
+    assert_eq!(column("5000", 4000, 1), Optional::Lag);
+    assert_eq!(column("5000", 0, 1), Optional::Untold);
+    assert_eq!(column("5000", 1, 200), Optional::Untold);
+    assert_eq!(column("5000", 300, 200), Optional::Untold);
     assert_eq!(kind(b"0 1 5000 0 1795229731 831364 12 3\n"), Some(Optional::LagAndRetries));
     assert_eq!(kind(b"0 1 5000 0 0 0\n"), Some(Optional::None));
     assert_eq!(kind(b"1795229731 2 300 50000 100 200\n"), None, "of an interval");

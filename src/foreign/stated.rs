@@ -10,12 +10,12 @@ pub(super) fn facts(lines: &[Line<'_>]) -> Vec<(String, String)> {
     versions.dedup();
     let version = if let [only] = versions.as_slice() { Some(format!("{only}, by a path")) } else { None };
     let date = lines.iter().find(|line| is_date(line.text)).map(|line| line.text.to_owned());
-    let told = [
+    let facts = [
         ("host.system", lines.iter().find_map(|line| system(line.text))),
         ("measured", date),
         ("postgresql.version", version),
     ];
-    told.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
 /// True if a line is a date, a command, or describes the system: its numbers are not figures.
