@@ -111,7 +111,6 @@ impl StackFacts {
         self.node(name.node())?.grounds.iter().find(|ground| ground.name == name.ground())
     }
 
-    #[must_use]
     pub(crate) fn mount_of(&self, ground: Option<&GroundName>) -> Option<&MountFacts> {
         self.ground(ground?)?.mount.as_ref()
     }
@@ -123,7 +122,6 @@ impl StackFacts {
     }
 
     /// Parts of the database with their grounds; `pg_wal` first if separate.
-    #[must_use]
     pub(crate) fn ends(&self) -> Vec<(End, &GroundName)> {
         let wal = self.wal.iter().map(|ground| (End::Wal, ground));
         let data = self.data.iter().map(|ground| (End::Data, ground));
@@ -132,14 +130,12 @@ impl StackFacts {
     }
 
     /// The ground that holds `pg_wal`, shared with the data or separate.
-    #[must_use]
     pub(crate) fn wal_ground(&self) -> Option<&GroundName> {
         self.wal.as_ref().or(self.data.as_ref())
     }
 
     /// The node of a ground and all nodes below it, nearest first, each once, with its depth (0 for the ground's own
     /// node) and the first role on the way down other than data.
-    #[must_use]
     pub(crate) fn way_down(&self, ground: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
         let mut seen: Vec<(u32, Role, &NodeFacts)> = Vec::new();
         seen.extend(ground.and_then(|ground| self.node(ground.node())).map(|node| (0, Role::Data, node)));
@@ -157,7 +153,6 @@ impl StackFacts {
     }
 
     /// Block devices below a ground, from top to bottom.
-    #[must_use]
     pub(crate) fn devices_below(&self, ground: Option<&GroundName>) -> Vec<Below<'_>> {
         let way = self.way_down(ground);
         let mut below = Vec::new();
@@ -184,7 +179,6 @@ impl StackFacts {
     }
 
     /// All block devices with the prefix of their column names.
-    #[must_use]
     pub(crate) fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
         let devices = self.devices();
         let prefixes = device_prefixes(devices.iter().map(|(name, _)| name));

@@ -199,7 +199,6 @@ impl Options {
     }
 
     /// The whole number of `key`.
-    #[must_use]
     pub(crate) fn integer(&self, key: &str) -> Option<i64> {
         match self.get(key) {
             Some(OptionValue::Integer(i)) => Some(*i),
@@ -218,7 +217,6 @@ impl Options {
     }
 
     /// The flag `key`.
-    #[must_use]
     pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
         match self.get(key) {
             Some(OptionValue::Boolean(b)) => Some(*b),

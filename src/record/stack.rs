@@ -227,7 +227,6 @@ impl StackSpec {
 
     /// The same stack with only the ground that holds `pg_wal`, shared or separate: used by workloads without a server,
     /// whose synced writes are like those of a WAL.
-    #[must_use]
     pub(crate) fn wal_alone(&self) -> StackSpec {
         let whole = self.wal.is_none() && self.tablespaces.is_empty();
         let only = if self.wal.is_some() { "pg_wal" } else { "the data" };
@@ -236,7 +235,6 @@ impl StackSpec {
     }
 
     /// The same stack with only the ground that holds the data.
-    #[must_use]
     pub(crate) fn data_alone(&self) -> StackSpec {
         let mut wanted = vec![self.data.node()];
         for node in self.nodes.iter().rev() {
