@@ -116,7 +116,7 @@ impl<'a> Apt<'a> {
             folders::make_all(&folder, 0o755)?;
         }
         folders::make_all(&downloads(task.work), 0o755)?;
-        let lines = mirror.source_lines(suite).join("\n") + "\n";
+        let lines = mirror.lines("deb-src", suite, "main").join("\n") + "\n";
         files::write_whole(&folder.join("sources.list"), lines.as_bytes())?;
         Ok(Apt { task, folder })
     }

@@ -66,8 +66,10 @@ impl Bootstrap<'_> {
         for hook in hooks {
             command = command.arg(format!("--customize-hook={hook}"));
         }
-        let command =
-            command.args([self.suite.base(), "/dev/null"]).args(self.mirror.lines(self.suite)).env("TMPDIR", work);
+        let command = command
+            .args([self.suite.base(), "/dev/null"])
+            .args(self.mirror.lines("deb", self.suite, "main contrib"))
+            .env("TMPDIR", work);
         // mmdebstrap makes its chroot there, which another user owns if namespaces are used.
         files::set_mode(work, 0o1777)?;
         self.follow(&command, told)
