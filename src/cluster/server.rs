@@ -178,6 +178,16 @@ impl Server {
         Ok(Client::connect(&self.address(database), ANSWER_LIMIT)?.heeding(&self.interrupt))
     }
 
+    /// A new connection to [`DATABASE`] with this limit for each piece of an answer.
+    ///
+    /// # Errors
+    /// As [`Server::connect`].
+    pub(crate) fn connect_with_limit(&self, limit: Duration) -> Result<Client> {
+        let mut client = self.connect(DATABASE)?;
+        client.set_limit(limit)?;
+        Ok(client)
+    }
+
     /// The address for a connection to `database`.
     pub(crate) fn address(&self, database: &str) -> ServerAddress {
         let [database, user] = [database, ROLE].map(str::to_owned);

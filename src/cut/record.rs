@@ -259,8 +259,7 @@ fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
 }
 
 fn is_off(server: &Server, name: &str) -> Result<bool> {
-    let rows = server.connect(server::DATABASE)?.query(&format!("SHOW {name}"))?;
-    Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("off"))
+    Ok(server.connect(server::DATABASE)?.value(&format!("SHOW {name}"))? == "off")
 }
 
 /// Log of the server that clients were committing to.

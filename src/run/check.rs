@@ -160,9 +160,7 @@ impl Checked {
             self.unchecked.push(format!("mount options {}: {why}", options.join(", ")));
         }
     }
-}
 
-impl Checked {
     /// Rejects cases whose server is to use io_uring if the kernel refuses it.
     fn io_uring(&mut self, cases: &[CaseSpec], refused: impl Fn() -> Option<io_uring::Obstacle>) {
         let asked = cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?));

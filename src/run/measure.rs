@@ -73,9 +73,7 @@ impl Measurement<'_> {
         record: &mut TrialRecord,
     ) -> Result<Option<u64>> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
-        let telemetry_columns = recorder.columns().len();
-        let others = Others::among(recorder.columns());
-        let counter = Counter::of(recorder.columns());
+        let telemetry = recorder.columns().to_vec();
         let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
         let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
         let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
@@ -87,7 +85,7 @@ impl Measurement<'_> {
         let (intervals, told) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let begun = (|| {
-                let rows = threads::begin(scope, || self.join(joined, writer, counter, others, telemetry_columns))?;
+                let rows = threads::begin(scope, || self.join(joined, writer, &telemetry))?;
                 let latencies = threads::begin(scope, || self.write_latencies(&staging.latencies(), &gate, told))?;
                 let recording = threads::begin(scope, || tick(recorder, &gate, ticks))?;
                 Ok((rows, latencies, recording, threads::begin(scope, || self.waits(&gate))?))
@@ -184,12 +182,11 @@ impl Measurement<'_> {
         &self,
         halves: Receiver<Half>,
         mut writer: SecondsWriter,
-        mut counter: Counter,
-        mut others: Others,
-        telemetry_columns: usize,
+        telemetry: &[Column],
     ) -> Result<(u64, Option<CpuTaken>)> {
         let cpu_before = thread_cpu_us();
-        let mut joiner = Joiner::new(telemetry_columns);
+        let (mut counter, mut others) = (Counter::of(telemetry), Others::among(telemetry));
+        let mut joiner = Joiner::new(telemetry.len());
         for half in halves.into_iter().map(Some).chain([None]) {
             let ended = half.is_none();
             match half {

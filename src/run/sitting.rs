@@ -69,9 +69,7 @@ impl Session<'_> {
             handed_over,
         })
     }
-}
 
-impl Session<'_> {
     /// Runs every trial without figures, in the run's order, until the first ones have all failed alike, or a trial of
     /// another guest is due.
     pub(super) fn trials(&mut self, opening: Vec<Event>, judge: Judge<'_>, progress: &mut Progress) -> Result<()> {

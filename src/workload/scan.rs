@@ -7,7 +7,6 @@ use super::timed::{Spread, Timed};
 use super::wal_segments::Segments;
 use super::{Measuring, Told, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
-use crate::cluster::server::DATABASE;
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now, wall_us};
 use crate::host::users::User;
@@ -96,8 +95,7 @@ impl Workload for Scan {
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, until, listener, .. } = run;
         let server = place.server.ok_or_else(|| Error::bug("a scan was started without a server"))?;
-        let mut client = server.connect(DATABASE)?;
-        client.set_limit(LIMIT)?;
+        let mut client = server.connect_with_limit(LIMIT)?;
         client.query(PLAIN)?;
         let table = Table::of(&mut client, &server.spec.data)?;
         // The first scan after changes sets hint bits, and so writes pages that do not belong to a scan.

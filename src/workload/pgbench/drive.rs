@@ -185,21 +185,9 @@ pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<
     judged_as(program, place, status, program)
 }
 
-/// Runs a measured pgbench with its output under `name`; returns the counts from its log.
+/// Runs a measured pgbench with its output under `name`; returns the counts from its log. A failed pgbench still yields
+/// its counts so far, with the error.
 pub fn measure(
-    place: &Place<'_>,
-    settings: &Settings,
-    name: &str,
-    units: u64,
-    until: Until<'_>,
-    listener: &Listener<'_>,
-) -> Result<Tally> {
-    let (tally, failed) = measured(place, settings, name, units, until, listener)?;
-    failed.map_or(Ok(tally), Err)
-}
-
-/// Like [`measure`], but a failed pgbench still yields its counts so far, with the error.
-pub fn measured(
     place: &Place<'_>,
     settings: &Settings,
     name: &str,
