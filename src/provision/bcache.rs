@@ -10,8 +10,8 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, knobs,
-    mount_table, needs,
+    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -20,7 +20,6 @@ use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct Bcache;
@@ -189,7 +188,7 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
     let device = device_on(host, node)?;
     let mode = options.text("mode").unwrap_or(MODES[0]);
     host.write(node.path_of("bcache/cache_mode"), mode)?;
-    let mut details = BTreeMap::from([("cache set".to_owned(), uuid.to_owned())]);
+    let mut details = Details::from([("cache set".to_owned(), uuid.to_owned())]);
     let shown = node.attribute(host, "bcache/cache_mode").unwrap_or_default();
     let shown = sysfs::chosen(&shown);
     if shown != mode {

@@ -5,7 +5,7 @@ use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use super::snapshots::{SNAPSHOT, SnapshotWay, used_of};
-use super::{LayerInfo, folder};
+use super::{Details, LayerInfo, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -13,7 +13,6 @@ use crate::parse::btrfs;
 use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stack::Take;
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static BTRFS: Recipe = Recipe {
@@ -88,7 +87,7 @@ const NOCOW: OptionSpec = OptionSpec::with_default("nocow", OptionKind::Boolean,
     .doc("Turn off copy on write, checksums and compression for new files (chattr +C on the folder).");
 
 /// Sets the attribute on the empty folder, so that its files inherit it, and reads it back.
-fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {
+fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<Details> {
     if options.boolean("nocow") == Some(true) {
         host.run(&Command::new("chattr").arg("+C").arg(target))?;
     }
@@ -156,7 +155,7 @@ const RULES: &[KeepRule] = &[
 const FACTS: &str = "fsid, csum_type, sectorsize, nodesize, stripesize, num_devices, total_bytes, compat_flags, \
     compat_ro_flags, incompat_flags";
 
-fn facts(host: &Host, device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, device: &Path, target: &Path) -> Result<Details> {
     let printed = host.run(&Command::new("btrfs").args(["inspect-internal", "dump-super"]).arg(device))?;
     let mut facts = filesystem::chosen(&btrfs::parse_super(&printed.stdout)?, FACTS);
     let printed = host.run(&Command::new("btrfs").args(["filesystem", "df", "-b"]).arg(target))?;

@@ -12,7 +12,6 @@ use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Micros;
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -59,10 +58,7 @@ pub static DELAY: SlippedIn = SlippedIn {
         Ok(())
     },
     arguments: |options, device| DELAYS[1..].iter().map(|key| format!("{device} {}", millis(options, key))).collect(),
-    facts: |options| {
-        let facts = DELAYS[1..].iter().map(|key| (*key, format!("{} ms", millis(options, key))));
-        facts.collect()
-    },
+    facts: |options| DELAYS[1..].iter().map(|key| (*key, format!("{} ms", millis(options, key)))).collect(),
     promises: |_| Vec::new(),
 };
 
@@ -163,10 +159,8 @@ impl Layer for SlippedIn {
         let arguments = (self.arguments)(options, &below).join(" ");
         let sectors = mapper::sectors(site.host, device.node)?;
         let (name, ground) = mapper::create(site, self.name(), sectors, &arguments, shows)?;
-        let mut details: BTreeMap<String, String> =
-            (self.facts)(options).into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect();
-        details.insert("mapping".to_owned(), name);
-        Ok(Built { grounds: vec![ground], details, promises: (self.promises)(options) })
+        let details = (self.facts)(options).into_iter().chain([("mapping", name)]);
+        Ok(Built { promises: (self.promises)(options), ..Built::one(ground, details) })
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {

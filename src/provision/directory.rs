@@ -55,7 +55,7 @@ impl Layer for Directory {
         let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
         let path = paths::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
-        let details = [("folder".to_owned(), path.display().to_string())].into();
+        let details = [("folder", path.display().to_string())];
         Ok(Built::one(Ground::Folder(path), details))
     }
 

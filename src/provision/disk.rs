@@ -11,13 +11,12 @@ pub use found::{FoundDisk, found};
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, needs, precondition};
+use super::{Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub struct Disk;
@@ -243,7 +242,7 @@ fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
     }
 }
 
-fn facts(host: &Host, device: &BlockDevice) -> BTreeMap<String, String> {
+fn facts(host: &Host, device: &BlockDevice) -> Details {
     let Identity { model, serial, wwn, size_bytes } = Identity::of(host, device.node);
     let size = size_bytes.map(|bytes| Bytes(bytes).to_string());
     let details = [

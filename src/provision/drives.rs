@@ -173,6 +173,6 @@ impl WantedDrive {
 
     /// Size in bytes, if it is known before the drive stands.
     pub fn bytes(&self, host: &Host) -> Option<Bytes> {
-        stack::size(host, &self.alone, self.alone.node(&self.node)?)
+        stack::size(Some(host), &self.alone, self.alone.node(&self.node)?)
     }
 }

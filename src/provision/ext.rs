@@ -1,17 +1,16 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
-use super::Site;
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
+use super::{Details, Site};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
 use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static EXT2: Recipe =
@@ -154,7 +153,7 @@ const FACTS: &str = "Filesystem UUID, Filesystem features, Default mount options
     Inode size, Inode count, Block count, Reserved block count, Flex block group size, RAID stride, RAID stripe \
     width, Journal features, Total journal size, Journal UUID, Journal device, Fast commit length, Checksum type";
 
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
     let printed = host.run(&Command::new("dumpe2fs").arg("-h").arg(device))?;
     Ok(filesystem::chosen(&dumpe2fs::parse(&printed.stdout)?, FACTS))
 }

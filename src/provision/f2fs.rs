@@ -1,11 +1,11 @@
 //! `f2fs`: a log-structured filesystem for flash.
 
+use super::Details;
 use super::filesystem::{Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static F2FS: Recipe = Recipe {
@@ -45,11 +45,11 @@ const RULES: &[KeepRule] = &[
 const FACTS: &str = "features, main_blkaddr, reserved_segments, ovp_segments, cp_interval, discard_granularity, \
     gc_min_sleep_time, ipu_policy, min_fsync_blocks, min_ipu_util, max_small_discards, unusable";
 
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
     let real = paths::resolved(device);
     let folder = format!("/sys/fs/f2fs/{}", real.file_name().unwrap_or_default().to_string_lossy());
     let shown = |name: &str| Some((name.to_owned(), host.read_optional(format!("{folder}/{name}"))?));
-    let shown: BTreeMap<String, String> = FACTS.split(", ").filter_map(shown).collect();
+    let shown: Details = FACTS.split(", ").filter_map(shown).collect();
     match shown.contains_key("features") {
         true => Ok(shown),
         false => Err(Error::host(format!("{folder}/features cannot be read"))),

@@ -115,7 +115,7 @@ impl Layer for OwnDisk {
         })?;
         let device = claim(site, &disk)?;
         empty(site.host, &device)?;
-        Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
+        Ok(ground(site.host, device, &disk))
     }
 
     /// Takes the disk that it had before its guest was killed.
@@ -127,8 +127,7 @@ impl Layer for OwnDisk {
         let listed = list(site.host).unwrap_or_default().into_iter();
         let disk = listed.filter(|disk| disk.kind == kind).find(|disk| disk.serial == serial);
         let disk = disk.ok_or_else(|| Error::host(format!("this guest has no disk with the serial {serial}")))?;
-        let device = claim(site, &disk)?;
-        Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
+        Ok(ground(site.host, claim(site, &disk)?, &disk))
     }
 
     /// The contents are erased when the disk is claimed again, or go with the guest.
@@ -226,7 +225,8 @@ fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
     Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
 }
 
-fn facts(host: &Host, device: &BlockDevice, disk: &GuestDisk) -> BTreeMap<String, String> {
+/// The ground that a claimed disk provides.
+fn ground(host: &Host, device: BlockDevice, disk: &GuestDisk) -> Built {
     let read = |name: &str| device.node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = [
         ("device", device.path.display().to_string()),
@@ -239,7 +239,7 @@ fn facts(host: &Host, device: &BlockDevice, disk: &GuestDisk) -> BTreeMap<String
         ("largest atomic write", read("queue/atomic_write_unit_max_bytes")),
         ("largest discard", read("queue/discard_max_bytes")),
     ];
-    details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    Built::one(Ground::Device(device.path), details)
 }
 
 #[cfg(test)]

@@ -126,8 +126,7 @@ impl Layer for Linear {
         let below = format!("{}:{} {}", device.node.major, device.node.minor, start / SECTOR);
         let (name, ground) = mapper::create(site, self.name(), size / SECTOR, &below, |shown, wanted| shown == wanted)?;
         let details = [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name)];
-        let details = details.map(|(fact, value)| (fact.to_owned(), value)).into();
-        Ok(Built { grounds: vec![ground], details, promises: Vec::new() })
+        Ok(Built::one(ground, details))
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {

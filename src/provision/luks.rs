@@ -10,8 +10,8 @@ mod tests;
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, knobs,
-    mapper, needs,
+    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    knobs, mapper, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -19,7 +19,6 @@ use crate::host::command::Command;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub struct Luks;
@@ -146,7 +145,7 @@ fn open(site: &Site<'_>, device: &Path, uuid: &str, options: &Options) -> Result
 }
 
 /// Reads the mapping back from the kernel's table and compares it with the options.
-fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<String, String>> {
+fn read_back(host: &Host, name: &str, options: &Options) -> Result<Details> {
     let table = mapper::table(host, name)?;
     let [target] = table.as_slice() else {
         return Err(Error::tool(format!("the mapping {name} has {} targets, not one", table.len())));
@@ -167,7 +166,7 @@ fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<Stri
         ("discards", discards.to_string(), Some(options.boolean("discards").unwrap_or(false).to_string())),
         ("key bits", key_bits(arguments(1)), Some(options.integer("key_bits").unwrap_or(512).to_string())),
     ];
-    let mut details = BTreeMap::from([("mapping".to_owned(), name.to_owned())]);
+    let mut details = Details::from([("mapping".to_owned(), name.to_owned())]);
     for (fact, shown, wanted) in wanted {
         if let Some(wanted) = wanted.filter(|wanted| *wanted != shown) {
             let message = format!("the {fact} of the encryption was to be `{wanted}`, but the kernel shows `{shown}`");

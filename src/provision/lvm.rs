@@ -14,8 +14,8 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, mapper,
-    mount_table, needs,
+    Built, Details, GivenGround, Ground, InUse, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard,
+    kernel_module, mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -29,6 +29,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub struct Lvm;
+
+/// A row of one of LVM's reports, by column.
+type Row = BTreeMap<String, String>;
 
 const INFO: LayerInfo = LayerInfo::device(
     "lvm",
@@ -114,14 +117,8 @@ impl Layer for Lvm {
         true
     }
 
-    fn snapshots(
-        &self,
-        host: &Host,
-        inputs: &[GivenGround],
-        ground: &Ground,
-        options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
-        snapshots::way(host, &devices_for(inputs, Role::Data), ground, options).map(Some)
+    fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
+        snapshots::way(host, &devices_for(of.inputs, Role::Data), of.ground, of.options).map(Some)
     }
 
     fn full(&self, host: &Host, inputs: &[GivenGround], options: &Options) -> Result<Option<String>> {
@@ -167,13 +164,7 @@ fn command(program: &str, devices: &[&Path]) -> Command {
 }
 
 /// A report with sizes in bytes, for a group or for everything on the devices.
-fn report(
-    host: &Host,
-    table: &str,
-    columns: &str,
-    devices: &[&Path],
-    group: Option<&str>,
-) -> Result<Vec<BTreeMap<String, String>>> {
+fn report(host: &Host, table: &str, columns: &str, devices: &[&Path], group: Option<&str>) -> Result<Vec<Row>> {
     let list = command(&format!("{table}s"), devices)
         .args(["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns])
         .args(group);
@@ -242,7 +233,7 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
 fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Result<Built> {
     let columns = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,lv_when_full";
     let rows = report(host, "lv", columns, devices, Some(group))?;
-    let mut details = BTreeMap::from([
+    let mut details = Details::from([
         ("volume group".to_owned(), group.to_owned()),
         ("devices".to_owned(), devices.len().to_string()),
     ]);

@@ -14,8 +14,8 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, mapper,
-    mount_table, needs,
+    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -26,7 +26,6 @@ use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use options::Level;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,12 +135,10 @@ impl Layer for Md {
     }
 
     /// Checks that no member is missing.
-    fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+    fn finish(&self, host: &Host, _options: &Options, details: &mut Details) -> Result<()> {
         let Some(uuid) = details.get("uuid") else { return Ok(()) };
         let array = find(host, uuid)?;
-        for (name, value) in facts(host, array)? {
-            details.insert(name, value);
-        }
+        details.extend(facts(host, array)?);
         match details.get("degraded").map(String::as_str) {
             None | Some("0") => Ok(()),
             Some(lost) => Err(Error::host(format!("the array lacks {lost} of its members"))),
@@ -292,7 +289,7 @@ const FACTS: &[(&str, &str)] = &[
     ("component_size", "component size in KiB"),
 ];
 
-fn facts(host: &Host, array: DeviceNumber) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, array: DeviceNumber) -> Result<Details> {
     let path = path_of(host, array)?;
     let printed = host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(&path))?;
     let uuid = mdadm::parse_export(&printed.stdout)?.remove("MD_UUID").unwrap_or_default();
@@ -300,7 +297,7 @@ fn facts(host: &Host, array: DeviceNumber) -> Result<BTreeMap<String, String>> {
         let value = array.attribute(host, &format!("md/{file}"))?;
         Some(((*name).to_owned(), super::sysfs::chosen(&value).to_owned()))
     };
-    let mut facts: BTreeMap<String, String> = FACTS.iter().filter_map(read).collect();
+    let mut facts: Details = FACTS.iter().filter_map(read).collect();
     facts.insert("uuid".to_owned(), uuid);
     facts.insert("device".to_owned(), path.display().to_string());
     Ok(facts)

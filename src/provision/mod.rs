@@ -171,6 +171,13 @@ pub struct GivenGround {
     pub ground: Ground,
 }
 
+/// A ground of a built layer, with the layer's inputs and options.
+pub struct InUse<'a> {
+    pub inputs: &'a [GivenGround],
+    pub ground: &'a Ground,
+    pub options: &'a Options,
+}
+
 /// The block devices among a layer's inputs in one role.
 pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
     inputs
@@ -220,20 +227,24 @@ pub struct Site<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+/// Facts by name, as read back.
+pub(crate) type Details = BTreeMap<String, String>;
+
 /// Result of building a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     /// Grounds for the nodes above, in the order of [`Layer::grounds`].
     pub grounds: Vec<Ground>,
     /// Facts by name, as read back.
-    pub details: BTreeMap<String, String>,
+    pub details: Details,
     /// Promises of the layer about flushes and caches, in addition to those of its mount and its device.
     pub promises: Vec<Promise>,
 }
 
 impl Built {
     /// One ground with its facts and no promises of its own.
-    pub fn one(ground: Ground, details: BTreeMap<String, String>) -> Built {
+    pub fn one(ground: Ground, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
+        let details = details.into_iter().map(|(name, value)| (name.into(), value)).collect();
         Built { grounds: vec![ground], details, promises: Vec::new() }
     }
 }
@@ -352,13 +363,7 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// When their prerequisites cannot be read back.
-    fn snapshots(
-        &self,
-        _host: &Host,
-        _inputs: &[GivenGround],
-        _ground: &Ground,
-        _options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
+    fn snapshots(&self, _host: &Host, _of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
         Ok(None)
     }
     /// Reason why it accepts no more writes, if the layers above cannot know: a full thin pool.
@@ -373,7 +378,7 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// When an option of this layer is no longer in force.
-    fn finish(&self, _host: &Host, _options: &Options, _details: &mut BTreeMap<String, String>) -> Result<()> {
+    fn finish(&self, _host: &Host, _options: &Options, _details: &mut Details) -> Result<()> {
         Ok(())
     }
     /// Undoes one thing that this layer entered into the ledger. Does nothing if it is absent or gone, and refuses if

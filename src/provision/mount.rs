@@ -34,9 +34,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// A mount to make.
 pub(super) struct WantedMount<'a> {
-    /// Layer that owns the ledger entry.
-    pub owner: &'static str,
-    /// Filesystem type.
+    /// Filesystem type, which is the layer that owns the ledger entry.
     pub fstype: &'static str,
     /// Device, or a name for filesystems without one.
     pub source: &'a str,
@@ -87,7 +85,7 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
     // The mount table shows paths without symlinks.
     let target = paths::resolve(&site.folder)?.join(&site.name);
     folder::make(site.ledger, folder::OWNER, &target)?;
-    let thing = Thing::new(wanted.owner, "mount")
+    let thing = Thing::new(wanted.fstype, "mount")
         .with_path("target", &target)?
         .with("source", wanted.source)
         .with("others", wanted.others.join(" "))

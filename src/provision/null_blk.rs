@@ -5,15 +5,14 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper,
-    mount_table, needs,
+    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, folder, guard, kernel_module, knobs,
+    mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct NullBlk;
@@ -92,7 +91,7 @@ impl Layer for NullBlk {
         }
         wanted.extend(options.size("cache").map(|Bytes(bytes)| ("cache_size", (bytes / MIB).to_string())));
         wanted.push(("power", "1".to_owned()));
-        let mut details = BTreeMap::from([("size".to_owned(), size.to_string())]);
+        let mut details = Details::from([("size".to_owned(), size.to_string())]);
         for (attribute, value) in wanted {
             let file = folder.join(attribute);
             site.host.write(&file, &value)?;

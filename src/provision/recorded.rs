@@ -12,7 +12,6 @@ use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount, mount_tab
 use crate::error::{Context, Error, Result};
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, nbd, paths};
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -87,11 +86,11 @@ pub(super) fn is_device(image: &Path) -> bool {
 pub(super) fn ground(host: &Host, device: &Path) -> Result<Built> {
     let node = BlockDevice::find(device)?.node;
     let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
-    let details = BTreeMap::from([
-        ("device".to_owned(), device.display().to_string()),
-        ("write cache".to_owned(), attribute("queue/write_cache")),
-        ("FUA".to_owned(), attribute("queue/fua")),
-    ]);
+    let details = [
+        ("device", device.display().to_string()),
+        ("write cache", attribute("queue/write_cache")),
+        ("FUA", attribute("queue/fua")),
+    ];
     Ok(Built::one(Ground::Device(device.to_owned()), details))
 }
 

@@ -14,7 +14,6 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct ScsiDebug;
@@ -118,10 +117,9 @@ impl Layer for ScsiDebug {
                 )));
             }
         }
-        let mut details: BTreeMap<String, String> =
-            wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact.to_owned(), shown)).collect();
-        details.insert("size".to_owned(), size.to_string());
-        details.insert("largest atomic write".to_owned(), if unit.is_empty() { "unknown".to_owned() } else { unit });
+        let shown = wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact, shown));
+        let largest = if unit.is_empty() { "unknown".to_owned() } else { unit };
+        let details = shown.chain([("size", size.to_string()), ("largest atomic write", largest)]);
         Ok(Built::one(Ground::Device(device), details))
     }
 

@@ -7,7 +7,7 @@
 use super::facts::Grounds;
 use super::ledger::{Ledger, Thing};
 use super::stack::{BuiltStack, inputs, known};
-use super::{GivenGround, Ground, Layer, folder};
+use super::{GivenGround, Ground, InUse, Layer, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
@@ -195,7 +195,8 @@ fn only_data(node: &NodeSpec) -> Option<&GroundName> {
 fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
     let (Some(node), Some(ground)) = (spec.node(name.node()), grounds.get(name)) else { return Ok(None) };
     let below: Vec<GivenGround> = inputs(node, grounds)?;
-    if let Some(way) = known(node)?.snapshots(host, &below, ground, &node.options)? {
+    let of = InUse { inputs: &below, ground, options: &node.options };
+    if let Some(way) = known(node)?.snapshots(host, &of)? {
         return Ok(Some((way, true)));
     }
     match only_data(node) {

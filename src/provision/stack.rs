@@ -6,13 +6,15 @@
 use super::facts::{self, Grounds};
 use super::images::Images;
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places, zfs_tools,
+    Built, Details, GivenGround, Ground, Layer, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places,
+    zfs_tools,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::extents::Pieces;
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
+use crate::record::options::Options;
 use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +125,7 @@ fn pool_name(ground: &Ground) -> Option<&str> {
 /// The layer's own, prefixed by the stack and node. Everything made so far is in the ledger: the caller takes
 /// [`super::ledger::Ledger::mark`] before and undoes down to it.
 pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
-    stand_up(site, spec, Grounds::new(), "build", |layer, site, inputs, node| layer.build(site, inputs, &node.options))
+    stand_up(site, spec, Grounds::new(), "build", <dyn Layer>::build)
 }
 
 /// Reopens a stack: the grounds in `there` are used as they are (devices that survived a crash, or copies of them), and
@@ -132,28 +134,22 @@ pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
 /// # Errors
 /// As [`build_stack`].
 pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result<BuiltStack> {
-    stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
+    stand_up(site, spec, there, "reopen", <dyn Layer>::reopen)
 }
 
 /// Builds nodes that hold no database, such as a drive by itself; returns their grounds and facts.
 ///
 /// # Errors
 /// As [`build_stack`].
-pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Grounds, Vec<BTreeMap<String, String>>)> {
-    let build = |layer: &dyn Layer, site: &Site<'_>, inputs: &[GivenGround], node: &NodeSpec| {
-        layer.build(site, inputs, &node.options)
-    };
-    let (grounds, nodes) = raise(site, spec, Grounds::new(), "build", build)?;
+pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Grounds, Vec<Details>)> {
+    let (grounds, nodes) = raise(site, spec, Grounds::new(), "build", <dyn Layer>::build)?;
     Ok((grounds, nodes.into_iter().map(|(_, built)| built.details).collect()))
 }
 
-fn stand_up(
-    site: &Site<'_>,
-    spec: &StackSpec,
-    there: Grounds,
-    verb: &str,
-    act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
-) -> Result<BuiltStack> {
+/// [`Layer::build`] or [`Layer::reopen`].
+type Act = fn(&'static dyn Layer, &Site<'_>, &[GivenGround], &Options) -> Result<Built>;
+
+fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Grounds, verb: &str, act: Act) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
     let (grounds, mut nodes) = raise(site, spec, there, verb, act)?;
     for (node, built) in &mut nodes {
@@ -167,14 +163,11 @@ fn stand_up(
     Ok(BuiltStack { folders, grounds, facts, mark })
 }
 
-/// Builds or opens the nodes of a stack, each on its inputs; returns their grounds.
-fn raise<'n>(
-    site: &Site<'_>,
-    spec: &'n StackSpec,
-    there: Grounds,
-    verb: &str,
-    act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
-) -> Result<(Grounds, Vec<(&'n NodeSpec, Built)>)> {
+/// The grounds and the nodes of a stack.
+type Raised<'n> = (Grounds, Vec<(&'n NodeSpec, Built)>);
+
+/// Builds or opens the nodes of a stack, each on its inputs.
+fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Grounds, verb: &str, act: Act) -> Result<Raised<'n>> {
     let given = !there.is_empty();
     let mut grounds = there;
     let mut nodes = Vec::new();
@@ -188,12 +181,12 @@ fn raise<'n>(
         if given && names.iter().all(|name| grounds.contains_key(name)) {
             let there: Vec<Ground> = names.iter().map(|name| grounds[name].clone()).collect();
             let promises = knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
-            nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises }));
+            nodes.push((node, Built { grounds: Vec::new(), details: Details::new(), promises }));
             continue;
         }
         let image = site.images.get(&node.name).map(PathBuf::as_path);
         let own = Site { name: format!("{}.{}", site.name, node.name), folder: site.folder.clone(), image, ..*site };
-        let mut built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
+        let mut built = act(layer, &own, &inputs(node, &grounds)?, &node.options).map_err(doing)?;
         if let Some(twice) = names.iter().find(|name| grounds.contains_key(name)) {
             return Err(Error::bug(format!("two nodes of the stack {} are named `{twice}`", spec.name)));
         }
@@ -267,7 +260,7 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
 
 /// Requirements of layers that the known sizes of the devices below do not meet.
 fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
-    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(host, spec, node)?);
+    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(Some(host), spec, node)?);
     spec.nodes.iter().filter_map(of).collect()
 }
 
@@ -294,27 +287,21 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
 
 /// Maximum capacity of a ground, if it is known before the build.
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
-    let node = spec.node(ground.node())?;
-    layer(&node.layer)?.capacity(&node.options, &data_below(spec, node)?)
+    size(None, spec, spec.node(ground.node())?)
 }
 
-/// As [`capacity`] for a node, using this machine's disk sizes.
-pub(super) fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
-    if node.layer == disk::NAME {
+/// As [`capacity`] for a node, using the disk sizes of a machine, if given.
+pub(super) fn size(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
+    if let Some(host) = host.filter(|_| node.layer == disk::NAME) {
         return disk::size(host, &node.options);
     }
     layer(&node.layer)?.capacity(&node.options, &sizes_below(host, spec, node)?)
 }
 
-fn sizes_below(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
+/// Capacities of a node's data inputs, if all are known.
+fn sizes_below(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
     let data = node.inputs.iter().filter(|input| input.role == Role::Data);
     data.map(|input| size(host, spec, spec.node(input.from.node())?)).collect()
-}
-
-/// Capacities of a node's data inputs, if all are known.
-fn data_below(spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
-    let data = node.inputs.iter().filter(|input| input.role == Role::Data);
-    data.map(|input| capacity(spec, &input.from)).collect()
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Layer for Dataset {
         let path = Path::new(pool).join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let pairs = options.table("properties").0.into_iter();
-        Ok(Built::one(Ground::Folder(path), pairs.map(|(key, value)| (key, value.plain())).collect()))
+        Ok(Built::one(Ground::Folder(path), pairs.map(|(key, value)| (key, value.plain()))))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

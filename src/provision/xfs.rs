@@ -6,7 +6,7 @@ use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use super::snapshots::{delete_reflinks, reflinks};
-use super::{Site, guard};
+use super::{Details, Site, guard};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
@@ -14,7 +14,6 @@ use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
 use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
@@ -65,10 +64,7 @@ const UUID_IN_RECORD: u64 = 304;
 
 /// Wipes the log from its device if each record header found by wipefs contains the filesystem's UUID.
 fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
-    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
-        return Ok(());
-    }
+    let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let signatures = guard::signatures(host, &device)?;
     let mut ours = 0;
     for signature in signatures.iter().filter(|signature| signature.kind == LOG_SIGNATURE) {
@@ -121,7 +117,7 @@ const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-
     blocks, data sunit, data swidth, naming ftype, log, log bsize, log blocks, log version, log sectsz, log sunit, \
     log lazy-count";
 
-fn facts(host: &Host, _device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, _device: &Path, target: &Path) -> Result<Details> {
     let printed = host.run(&Command::new("xfs_info").arg(target))?;
     Ok(filesystem::chosen(&xfs_info::parse(&printed.stdout)?, FACTS))
 }

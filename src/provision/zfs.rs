@@ -7,7 +7,7 @@ use super::filesystem::new_uuid;
 use super::ledger::Thing;
 use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder, mount};
+use super::{Built, GivenGround, Ground, InUse, Layer, LayerInfo, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
 use crate::record::options::{OptionProblem, Options};
@@ -81,16 +81,10 @@ impl Layer for Zfs {
         true
     }
 
-    fn snapshots(
-        &self,
-        host: &Host,
-        inputs: &[GivenGround],
-        ground: &Ground,
-        _options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
-        let Ground::Folder(target) = ground else { return Ok(None) };
+    fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
+        let Ground::Folder(target) = of.ground else { return Ok(None) };
         let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
-        let pool = pool(inputs)?.to_owned();
+        let pool = pool(of.inputs)?.to_owned();
         let clones_of = pool.clone();
         let (whole, make_of, delete_of, noted_of, used_of) =
             (pool.clone(), pool.clone(), pool.clone(), pool.clone(), pool);

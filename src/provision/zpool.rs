@@ -13,14 +13,13 @@ use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, folder, guard, needs};
+use super::{Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, folder, guard, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct Zpool;
@@ -246,12 +245,7 @@ fn load_module(host: &Host) -> Result<()> {
 }
 
 /// Facts: properties, parameters, version.
-fn read_back(
-    host: &Host,
-    name: &str,
-    asked: &[(String, String)],
-    parameters: &BTreeMap<String, String>,
-) -> Result<Built> {
+fn read_back(host: &Host, name: &str, asked: &[(String, String)], parameters: &Details) -> Result<Built> {
     let found = zfs_tools::get(host, "zpool", name)?;
     zfs_tools::compare("the pool", asked, &found)?;
     let mut details = zfs_tools::facts(&found);
@@ -346,10 +340,7 @@ fn sequence(host: &Host, node: DeviceNumber) -> String {
 /// label is missing or another pool's: the device's name may have been reassigned by now.
 fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
     let (path, pool) = (Path::new(thing.mark("device")?), thing.mark("pool")?);
-    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
-        return Ok(());
-    }
+    let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let marks = |name: &str| thing.marks.get(name).cloned();
     let same_attachment = marks("boot") == Some(knobs::boot(host))
         && marks("sequence").filter(|known| !known.is_empty()) == Some(sequence(host, device.node));

@@ -14,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub struct Zram;
@@ -122,7 +121,7 @@ fn add(site: &Site<'_>) -> Result<u32> {
     Err(Error::host("other programs keep creating zram devices"))
 }
 
-fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) -> Result<BTreeMap<String, String>> {
+fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) -> Result<[(&'static str, String); 2]> {
     let shown = node.attribute(host, "disksize").unwrap_or_default();
     if shown != size.0.to_string() {
         return Err(Error::host(format!("the size of the zram was set to {} but reads {shown}", size.0)));
@@ -133,7 +132,7 @@ fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) ->
         Some(asked) if asked != algorithm => {
             Err(Error::host(format!("the compression of the zram was set to {asked} but reads {algorithm}")))
         }
-        _ => Ok(BTreeMap::from([("size".to_owned(), size.to_string()), ("algorithm".to_owned(), algorithm)])),
+        _ => Ok([("size", size.to_string()), ("algorithm", algorithm)]),
     }
 }
 

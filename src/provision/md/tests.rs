@@ -11,7 +11,7 @@ fn array(level: i64, more: &[(&str, OptionValue)]) -> Options {
     options
 }
 
-fn details(built: &crate::provision::stack::BuiltStack) -> BTreeMap<String, String> {
+fn details(built: &crate::provision::stack::BuiltStack) -> Details {
     built.facts.node("md").unwrap().details.clone()
 }
 
