@@ -77,14 +77,19 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
     Ok(())
 }
 
+/// Makes the mount point of a node. The mount table shows paths without symlinks.
+pub(super) fn make_target(site: &Site<'_>) -> Result<PathBuf> {
+    let target = paths::resolve(&site.folder)?.join(&site.name);
+    folder::make(site.ledger, folder::OWNER, &target)?;
+    Ok(target)
+}
+
 /// Makes the mount point, mounts, reads the mount back and compares it with the options. Returns the mount point.
 ///
 /// # Errors
 /// With the messages of mount(8) and the kernel; or when an option was silently dropped.
 pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf> {
-    // The mount table shows paths without symlinks.
-    let target = paths::resolve(&site.folder)?.join(&site.name);
-    folder::make(site.ledger, folder::OWNER, &target)?;
+    let target = make_target(site)?;
     let thing = Thing::new(wanted.fstype, "mount")
         .with_path("target", &target)?
         .with("source", wanted.source)

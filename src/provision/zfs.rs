@@ -9,10 +9,10 @@ use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
 use super::{Built, GivenGround, Ground, InUse, Layer, LayerInfo, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
-use crate::host::{Host, paths};
+use crate::host::Host;
 use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{GroundKind, Take};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub struct Zfs;
 
@@ -59,7 +59,7 @@ impl Layer for Zfs {
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let (dataset, target) = (name_in(pool(inputs)?, site), make_target(site)?);
+        let (dataset, target) = (name_in(pool(inputs)?, site), mount::make_target(site)?);
         let mark = new_uuid(site.host)?;
         site.ledger.enter(zfs_tools::marked(self.name(), DATASET, &dataset, &mark))?;
         let asked = zfs_tools::asked(options);
@@ -71,7 +71,7 @@ impl Layer for Zfs {
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let (dataset, target) = (name_in(pool(inputs)?, site), make_target(site)?);
+        let (dataset, target) = (name_in(pool(inputs)?, site), mount::make_target(site)?);
         let mountpoint = format!("mountpoint={}", target.display());
         site.host.run(&zfs_tools::call("zfs", &["set", &mountpoint, &dataset]))?;
         open(site, &dataset, &target, &zfs_tools::asked(options))
@@ -145,12 +145,6 @@ pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
 pub(super) fn name_in(pool: &str, site: &Site<'_>) -> String {
     let node = site.name.rsplit('.').next().unwrap_or(&site.name);
     format!("{pool}/{node}")
-}
-
-fn make_target(site: &Site<'_>) -> Result<PathBuf> {
-    let target = paths::resolve(&site.folder)?.join(&site.name);
-    folder::make(site.ledger, folder::OWNER, &target)?;
-    Ok(target)
 }
 
 /// Mounts the dataset and reads it back.

@@ -47,7 +47,6 @@ pub struct Began {
 }
 
 impl Began {
-    #[must_use]
     pub fn now() -> Began {
         Began { wall_us: wall_us(), at: now() }
     }
@@ -101,7 +100,6 @@ struct Gaps(Vec<Gap>);
 
 impl Recorder {
     /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap gives the reason.
-    #[must_use]
     pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
         let mut columns = Vec::new();
         let mut open = |sampler: &&dyn Sampler| {
@@ -120,7 +118,6 @@ impl Recorder {
         Recorder { sources, columns }
     }
 
-    #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
