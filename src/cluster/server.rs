@@ -445,8 +445,8 @@ mod tests {
         client.query(function).unwrap();
         client.query(&format!("alter role {ROLE} set synchronous_commit = 'local'")).unwrap();
         let found = server.settings_elsewhere(&facts).unwrap();
-        let told: Vec<_> = found.iter().map(|it| (it.value.as_deref().unwrap(), it.place.as_str())).collect();
-        assert_eq!(told, [("local", "a new session"), ("off", "function lazy()")]);
+        let reported: Vec<_> = found.iter().map(|it| (it.value.as_deref().unwrap(), it.place.as_str())).collect();
+        assert_eq!(reported, [("local", "a new session"), ("off", "function lazy()")]);
         let (spec, pid) = (server.spec.clone(), server.pid().unwrap());
         server.stop(&host).unwrap();
         assert!(!Path::new(&format!("/proc/{pid}")).exists());

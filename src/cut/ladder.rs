@@ -162,8 +162,8 @@ impl<'a> Checker<'a> {
         for (node, disk) in self.of.nodes.iter().zip(0..) {
             self.of.exports.put_behind(&name_of(node), recorder, disk);
         }
-        for ground in self.opener.loops.values() {
-            let Ground::Device(device) = ground else { continue };
+        for base in self.opener.loops.values() {
+            let Ground::Device(device) = base else { continue };
             loops::forget_buffers(device).or_host(|| format!("drop the buffers of {}", device.display()))?;
         }
         Ok(())
@@ -316,9 +316,9 @@ fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf
     for (node, file) in files {
         let Some(spec) = of.case.stack.node(node) else { continue };
         let own = Site { image: Some(file), ..site(of.session, format!("{name}.{node}"), files) };
-        let grounds = recorded.reopen(&own, &[], &spec.options)?.grounds;
-        let names = recorded.grounds(&spec.options).into_iter().map(|ground| GroundName::of(node, &ground));
-        loops.extend(names.zip(grounds));
+        let bases = recorded.reopen(&own, &[], &spec.options)?.bases;
+        let names = recorded.grounds(&spec.options).into_iter().map(|base| GroundName::of(node, &base));
+        loops.extend(names.zip(bases));
     }
     Ok(loops)
 }

@@ -62,9 +62,9 @@ pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
 }
 
 /// Nodes below a target.
-fn below<'s>(stack: &'s StackSpec, ground: &'s GroundName) -> BTreeSet<&'s str> {
-    let mut found = BTreeSet::from([ground.node()]);
-    for node in stack.nodes.iter().rev().filter(|node| node.name == ground.node()) {
+fn below<'s>(stack: &'s StackSpec, base: &'s GroundName) -> BTreeSet<&'s str> {
+    let mut found = BTreeSet::from([base.node()]);
+    for node in stack.nodes.iter().rev().filter(|node| node.name == base.node()) {
         found.extend(node.inputs.iter().flat_map(|input| below(stack, &input.from)));
     }
     found

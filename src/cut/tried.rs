@@ -48,7 +48,7 @@ pub fn try_states(
     written: &[Written],
     devices: &[Device],
     result: &mut CaseResult,
-    tell: &dyn Fn(Told<'_>),
+    report: &dyn Fn(Told<'_>),
 ) -> Result<Option<Kept>> {
     let Judged { session, case, exports, recorded, work } = *judged;
     let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
@@ -57,7 +57,7 @@ pub fn try_states(
     let end = State::everything(recording.log().entries(), &honest.durable, recorded.stopped);
     let of = Checked { session, case, exports, nodes, history, work };
     let checker = Checker::attach(of, recording.images(&honest.durable, &end))?;
-    let trying = Trying { judged, checker, tell, written };
+    let trying = Trying { judged, checker, report, written };
     let kept = trying.all(devices, &end, result);
     let left_out = trying.checker.detach();
     let kept = kept?;
@@ -80,7 +80,7 @@ impl Trying<'_> {
             Tried { class: class.word().to_owned(), tried, of: of.max(tried), may_fail: *class == Class::TornSector }
         };
         result.classes = Class::ALL.iter().map(tried).collect();
-        (self.tell)(Told::Checking { case: &self.judged.case.id, states: states.len() });
+        (self.report)(Told::Checking { case: &self.judged.case.id, states: states.len() });
         if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok(None);
@@ -231,7 +231,7 @@ impl Trying<'_> {
         let mut weighed = Vec::new();
         for (done, state) in states.iter().enumerate() {
             self.judged.session.interrupt.check()?;
-            (self.tell)(Told::State { case: &self.judged.case.id, step, done, of: states.len() });
+            (self.report)(Told::State { case: &self.judged.case.id, step, done, of: states.len() });
             weighed.push((state.clone(), self.verdict(state, check(state))?));
         }
         Ok(weighed)

@@ -202,7 +202,7 @@ impl Vm {
         }
     }
 
-    /// Runs a command in the guest to its end, and passes its output to `told` as it arrives. An interrupt is sent to
+    /// Runs a command in the guest to its end, and passes its output to `output` as it arrives. An interrupt is sent to
     /// it as SIGINT.
     ///
     /// # Errors
@@ -212,9 +212,9 @@ impl Vm {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
     ) -> Result<Ended> {
-        let ended = self.run_until(order, input, interrupt, told, &|| false)?;
+        let ended = self.run_until(order, input, interrupt, output, &|| false)?;
         ended.ok_or_else(|| Error::bug("a command was left that nobody wanted to leave"))
     }
 
@@ -228,10 +228,10 @@ impl Vm {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
         left: &dyn Fn() -> bool,
     ) -> Result<Option<Ended>> {
-        self.channel.run(order, input, interrupt, told, left).map_err(|broken| match broken {
+        self.channel.run(order, input, interrupt, output, left).map_err(|broken| match broken {
             Broken::Refused(error) => error,
             Broken::Gone => self.death(),
             Broken::Silent(span) => {
@@ -264,7 +264,7 @@ impl Vm {
 
     fn death(&mut self) -> Error {
         let status = wait(&mut self.child, LAST_BREATH);
-        death::told(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
+        death::ended(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
     }
 }
 
@@ -301,7 +301,7 @@ impl Starting {
 
     fn ended(&mut self, folder: &Path, memory: Bytes, within: Duration) -> Error {
         let status = self.child.as_mut().and_then(|child| wait(child, within));
-        death::told(status, &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
+        death::ended(status, &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
     }
 }
 

@@ -77,8 +77,8 @@ pub(super) fn share_blocks(target: &File, source: &File) -> io::Result<()> {
 pub(super) fn atomic_write_units(path: &Path) -> io::Result<Option<(u32, u32)>> {
     const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
     let found = statx(CWD, path, AtFlags::empty(), STATX_WRITE_ATOMIC)?;
-    let told = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
-    Ok(told.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
+    let is_reported = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
+    Ok(is_reported.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
 }
 
 /// Creates an unnamed file in a folder, written past the page cache and gone when closed.

@@ -10,7 +10,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl Layer for Bcache {
         needs::root().into_iter().chain(programs).chain(driver).collect()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
         let unknown = || Error::host(format!("the kernel does not tell the size of {}", cache.display()));
         let sectors = BlockDevice::find(cache)?.node.number::<u64>(site.host, "size").ok_or_else(unknown)?;
@@ -85,7 +85,7 @@ impl Layer for Bcache {
         open(site, &uuid, backing, cache, options)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
         kernel_module::load(site.host, "bcache", &[])?;
         let uuid = set_of(backing)?.ok_or_else(|| Error::host(format!("{} has no bcache", backing.display())))?;
@@ -135,7 +135,7 @@ const SET: &str = "set";
 
 const SETS: &str = "/sys/fs/bcache";
 
-fn pair(inputs: &[GivenGround]) -> Result<(&Path, &Path)> {
+fn pair(inputs: &[LayerInput]) -> Result<(&Path, &Path)> {
     let (data, cache) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Cache));
     let lacking = || Error::bug("bcache without its two devices");
     Ok((data.first().copied().ok_or_else(lacking)?, cache.first().copied().ok_or_else(lacking)?))

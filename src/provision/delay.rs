@@ -5,7 +5,7 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, knobs, mapper};
+use super::{Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, kernel_module, knobs, mapper};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::claim::{Claim, Promise};
@@ -152,18 +152,18 @@ impl Layer for SlippedIn {
         mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name(), self.module)).collect()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         kernel_module::load(site.host, self.module, &[])?;
         let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
         let below = format!("{}:{} 0", device.node.major, device.node.minor);
         let arguments = (self.arguments)(options, &below).join(" ");
         let sectors = mapper::sectors(site.host, device.node)?;
-        let (name, ground) = mapper::create(site, self.name(), sectors, &arguments, shows)?;
+        let (name, base) = mapper::create(site, self.name(), sectors, &arguments, shows)?;
         let details = (self.facts)(options).into_iter().chain([("mapping", name)]);
-        Ok(Built { promises: (self.promises)(options), ..Built::one(ground, details) })
+        Ok(Built { promises: (self.promises)(options), ..Built::one(base, details) })
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         self.build(site, inputs, options)
     }
 

@@ -11,7 +11,7 @@ pub use found::{FoundDisk, found};
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
-use super::{Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, needs, precondition};
+use super::{Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -114,12 +114,12 @@ impl Layer for Disk {
 
     /// The kernel's name may belong to another disk after a boot.
     fn lasting(&self, options: &Options, _below: &[String]) -> Option<String> {
-        let told: Vec<String> =
-            options.told(&["serial", "wwn"]).map(|(key, value)| format!(", {key} {value}")).collect();
-        options.text("disk").map(|path| format!("{path}{}", told.concat()))
+        let others: Vec<String> =
+            options.given(&["serial", "wwn"]).map(|(key, value)| format!(", {key} {value}")).collect();
+        options.text("disk").map(|path| format!("{path}{}", others.concat()))
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = find(options)?;
         admit(site.host, &device, options)?;
         let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;

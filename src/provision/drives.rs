@@ -151,8 +151,8 @@ impl WantedDrive {
     /// # Errors
     /// The layers' own: another disk than the plan means, one in use, one that holds data.
     pub fn stand(&self, site: &Site<'_>) -> Result<StandingDrive> {
-        let (grounds, details) = stand_alone(site, &self.alone)?;
-        let Some(Ground::Device(path)) = grounds.get(&self.alone.data) else {
+        let (bases, details) = stand_alone(site, &self.alone)?;
+        let Some(Ground::Device(path)) = bases.get(&self.alone.data) else {
             return Err(Error::bug(format!("`{}` is to be preconditioned and is not a device", self.node)));
         };
         let standing = StandingDrive::of(site.host, path)?;

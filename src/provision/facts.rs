@@ -20,13 +20,13 @@ pub(super) fn read_back(
     host: &Host,
     spec: &StackSpec,
     nodes: &[(&NodeSpec, Built)],
-    grounds: &Grounds,
+    bases: &Grounds,
     folders: &BTreeMap<End, PathBuf>,
 ) -> Result<StackFacts> {
     let mut walk = DeviceWalk::new(host)?;
     let mut sights = BTreeMap::new();
-    for (name, ground) in grounds {
-        let tops = match ground {
+    for (name, base) in bases {
+        let tops = match base {
             Ground::Device(path) => Tops { devices: vec![walk.node(BlockDevice::find(path)?.node)], ends: Vec::new() },
             Ground::Folder(path) => walk.folder(path)?,
             Ground::Pool(_) => Tops::default(),
@@ -34,10 +34,10 @@ pub(super) fn read_back(
         sights.insert(name, tops);
     }
     let below = walk.below;
-    let found = Found::new(spec, grounds, &sights, &below);
+    let found = Found::new(spec, bases, &sights, &below);
     let mut facts = Vec::new();
     for (node, built) in nodes {
-        facts.push(of_node(host, node, built, grounds, &found)?);
+        facts.push(of_node(host, node, built, bases, &found)?);
     }
     facts.extend(found.nodes());
     let stack = StackFacts {
@@ -63,9 +63,9 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
         }
     }
     for node in &mut stack.nodes {
-        for ground in &mut node.grounds {
-            let depth = depths.get(&GroundName::of(&node.name, &ground.name));
-            if let (Some(device), Some(depth)) = (&mut ground.device, depth) {
+        for found in &mut node.grounds {
+            let depth = depths.get(&GroundName::of(&node.name, &found.name));
+            if let (Some(device), Some(depth)) = (&mut found.device, depth) {
                 device.depth = *depth;
             }
         }
@@ -87,11 +87,11 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn new(
         spec: &StackSpec,
-        grounds: &Grounds,
+        bases: &Grounds,
         sights: &'a BTreeMap<&'a GroundName, Tops>,
         below: &'a DevicesBelow,
     ) -> Found<'a> {
-        let is_device = |name: &GroundName| matches!(grounds.get(name), Some(Ground::Device(_)));
+        let is_device = |name: &GroundName| matches!(bases.get(name), Some(Ground::Device(_)));
         let owner = |place: usize| {
             let seen = sights.iter().find(|(name, tops)| is_device(name) && tops.devices.contains(&place));
             seen.map(|(name, _)| (*name).clone())
@@ -107,8 +107,8 @@ impl<'a> Found<'a> {
     }
 
     /// Inputs of a node: those of the plan, plus those found below its devices and folders.
-    fn inputs_of(&self, ground: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
-        let tops = self.sights.get(ground).map_or(&[][..], |tops| &tops.devices);
+    fn inputs_of(&self, base: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
+        let tops = self.sights.get(base).map_or(&[][..], |tops| &tops.devices);
         let below: Vec<usize> = match is_device {
             true => tops.iter().flat_map(|top| self.below.on[*top].iter().copied()).collect(),
             false => tops.to_vec(),
@@ -120,8 +120,8 @@ impl<'a> Found<'a> {
     }
 
     /// The device of a ground.
-    fn device(&self, ground: &GroundName) -> Option<usize> {
-        self.sights.get(ground)?.devices.first().copied()
+    fn device(&self, base: &GroundName) -> Option<usize> {
+        self.sights.get(base)?.devices.first().copied()
     }
 
     fn ends_under(&self, place: usize) -> impl Iterator<Item = Promise> {
@@ -137,27 +137,27 @@ impl<'a> Found<'a> {
             let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
             let mut promises = promise::of_device_among(&device, &self.below.devices);
             promises.extend(self.ends_under(place));
-            let grounds = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
-            NodeFacts { name: self.names[place].0.clone(), inputs, grounds, promises, ..NodeFacts::default() }
+            let offered = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
+            NodeFacts { name: self.names[place].0.clone(), inputs, grounds: offered, promises, ..NodeFacts::default() }
         };
         found.map(node).collect()
     }
 }
 
-fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found: &Found<'_>) -> Result<NodeFacts> {
+fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Grounds, found: &Found<'_>) -> Result<NodeFacts> {
     let mut inputs = node.inputs.clone();
     let mut promises = built.promises.clone();
     let mut offered = Vec::new();
-    let own = grounds.iter().filter(|(name, _)| name.node() == node.name);
-    for (name, ground) in own {
+    let own = bases.iter().filter(|(name, _)| name.node() == node.name);
+    for (name, base) in own {
         let mut facts = GroundFacts { name: name.ground().to_owned(), ..GroundFacts::default() };
-        let is_device = matches!(ground, Ground::Device(_));
+        let is_device = matches!(base, Ground::Device(_));
         // A node on nodes of the plan is seen through these; the kernel then shows the same devices below a folder, or,
         // for a pool, none.
         if node.inputs.is_empty() || is_device {
             inputs.extend(found.inputs_of(name, is_device, &inputs));
         }
-        match ground {
+        match base {
             Ground::Device(_) => {
                 if let Some(place) = found.device(name) {
                     let device = found.below.devices[place].clone();

@@ -10,7 +10,7 @@ use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, Details, GivenGround, Ground, InUse, Layer, LayerInfo, Site, Unmet, devices_for, guard, images, mount_table,
+    Built, Details, Ground, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, guard, images, mount_table,
     needs, recorded,
 };
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ impl Layer for Recipe {
         (!data.is_empty()).then(|| (self.capacity)(options, data))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = FilesystemDevices::of(inputs, self)?;
         make(site, &devices, options, self)?;
         site.interrupt.check()?;
@@ -63,7 +63,7 @@ impl Layer for Recipe {
         Ok(built)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         open(site, &FilesystemDevices::of(inputs, self)?, options, self)
     }
 
@@ -77,7 +77,7 @@ impl Layer for Recipe {
     }
 
     fn snapshots(&self, _host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
-        match of.ground {
+        match of.base {
             Ground::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
             Ground::Device(_) | Ground::Pool(_) => Ok(None),
         }
@@ -108,7 +108,7 @@ pub(super) struct FilesystemDevices<'a> {
 }
 
 impl<'a> FilesystemDevices<'a> {
-    fn of(inputs: &'a [GivenGround], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
+    fn of(inputs: &'a [LayerInput], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
         let data = devices_for(inputs, Role::Data);
         if data.is_empty() {
             return Err(Error::bug(format!("{} has no block device", recipe.name())));

@@ -45,8 +45,8 @@ fn an_external_journal_or_log_is_made_mounted_and_wiped() {
         let things = place.ledger().open_things();
         let first_wiped = things.iter().find(|(_, thing)| thing.owner == "ext4" || thing.owner == layer).unwrap().0;
         assert!(undo_from(place.ledger(), first_wiped, &Undoers::new(), &place.host).is_empty());
-        for ground in built.grounds.values() {
-            let Ground::Device(path) = ground else { continue };
+        for base in built.bases.values() {
+            let Ground::Device(path) = base else { continue };
             let device = super::identity::BlockDevice::find(path).unwrap();
             assert_eq!(super::guard::signatures(&place.host, &device).unwrap(), [], "{layer} on {}", path.display());
         }
@@ -96,8 +96,7 @@ fn a_stack_is_reopened_on_its_devices_without_data_loss() {
         let (number, mount) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
         mount::undo(&place.host, mount).unwrap();
         place.ledger().undone(*number).unwrap();
-        let devices: Grounds =
-            built.grounds.into_iter().filter(|(_, ground)| matches!(ground, Ground::Device(_))).collect();
+        let devices: Grounds = built.bases.into_iter().filter(|(_, base)| matches!(base, Ground::Device(_))).collect();
         let again = stack::reopen_stack(&place.site("again"), &spec, devices).unwrap();
         assert_eq!(fs::read_to_string(again.folder().join("kept")).unwrap(), "x", "{layer}");
         assert_eq!(again.facts.node("fs").unwrap().inputs.len(), 2);

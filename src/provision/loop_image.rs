@@ -12,7 +12,7 @@ use super::image_file::{self, DEFAULT_FOLDER, known, known_by};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, devices, guard, knobs, mount,
+    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, devices, guard, knobs, mount,
     mount_table, needs, precondition, recorded,
 };
 use crate::error::{Context, Error, Result};
@@ -101,10 +101,10 @@ impl Layer for LoopImage {
         Some(if is_sparse(options) { Space::Disk(folder, size) } else { Space::Image(folder, size) })
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
         let image = match site.image {
-            Some(device) if recorded::is_device(device) => return recorded::ground(site.host, device),
+            Some(device) if recorded::is_device(device) => return recorded::built(site.host, device),
             Some(written) => {
                 free_for_reuse(site, written, size)?;
                 written.to_path_buf()
@@ -116,10 +116,10 @@ impl Layer for LoopImage {
     }
 
     /// Attaches the existing image.
-    fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
         if recorded::is_device(image) {
-            return recorded::ground(site.host, image);
+            return recorded::built(site.host, image);
         }
         stand(site, image, options)
     }
@@ -163,7 +163,7 @@ impl Layer for LoopImage {
 fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
     let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
     let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
-    ground(site.host, attach(site, image, &wish)?, sparse)
+    read_back(site.host, attach(site, image, &wish)?, sparse)
 }
 
 /// Reason why a folder gets no image.
@@ -355,7 +355,7 @@ fn on(flag: bool) -> &'static str {
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
 /// The ground that a loop device provides.
-fn ground(host: &Host, device: PathBuf, sparse: bool) -> Result<Built> {
+fn read_back(host: &Host, device: PathBuf, sparse: bool) -> Result<Built> {
     let node = BlockDevice::find(&device)?.node;
     let (file, image) = image_file::behind(host, node)?;
     let found = paths::look_at_open(&file, &image)?;

@@ -10,7 +10,7 @@ mod tests;
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     knobs, mapper, needs,
 };
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ impl Layer for Luks {
         data.first().map(|bytes| Bytes(bytes.0.saturating_sub(HEADER)))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = devices_for(inputs, Role::Data)[0];
         kernel_module::load(site.host, "dm-crypt", &[])?;
         let uuid = filesystem::new_uuid(site.host)?;
@@ -99,7 +99,7 @@ impl Layer for Luks {
         open(site, device, &uuid, options)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = devices_for(inputs, Role::Data)[0];
         kernel_module::load(site.host, "dm-crypt", &[])?;
         let signatures = guard::signatures(site.host, &BlockDevice::find(device)?)?;

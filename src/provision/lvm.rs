@@ -14,7 +14,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, Details, GivenGround, Ground, InUse, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard,
+    Built, Details, Ground, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard,
     kernel_module, mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ impl Layer for Lvm {
     }
 
     fn grounds(&self, options: &Options) -> Vec<String> {
-        options::volumes(options).into_iter().map(|volume| volume.ground).collect()
+        options::volumes(options).into_iter().map(|volume| volume.base).collect()
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -76,7 +76,7 @@ impl Layer for Lvm {
         Some(Bytes(largest.min(all)))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         options::check_devices(options, devices.len())?;
         kernel_module::load(site.host, "dm-mod", &[])?;
@@ -94,7 +94,7 @@ impl Layer for Lvm {
         open(site.host, &group, &devices, options)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         kernel_module::load(site.host, "dm-mod", &[])?;
         let mut groups: Vec<String> = report(site.host, "pv", "vg_name", &devices, None)?
@@ -118,10 +118,10 @@ impl Layer for Lvm {
     }
 
     fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
-        snapshots::way(host, &devices_for(of.inputs, Role::Data), of.ground, of.options).map(Some)
+        snapshots::way(host, &devices_for(of.inputs, Role::Data), of.base, of.options).map(Some)
     }
 
-    fn full(&self, host: &Host, inputs: &[GivenGround], options: &Options) -> Result<Option<String>> {
+    fn full(&self, host: &Host, inputs: &[LayerInput], options: &Options) -> Result<Option<String>> {
         if !options::is_thin(options) {
             return Ok(None);
         }
@@ -237,15 +237,15 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
         ("volume group".to_owned(), group.to_owned()),
         ("devices".to_owned(), devices.len().to_string()),
     ]);
-    let mut grounds = Vec::new();
+    let mut bases = Vec::new();
     let volumes = options::volumes(options);
     for volume in &volumes {
         let missing = || Error::tool(format!("LVM does not list the volume {} of {group}", volume.name));
         let row = rows.iter().find(|row| row["lv_name"] == volume.name).ok_or_else(missing)?;
         options::verify(options, volume, row)?;
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
-        grounds.push(Ground::Device(mapping.path()));
-        let prefix = if volume.ground.is_empty() { String::new() } else { format!("{}: ", volume.name) };
+        bases.push(Ground::Device(mapping.path()));
+        let prefix = if volume.base.is_empty() { String::new() } else { format!("{}: ", volume.name) };
         for (column, name) in
             [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")]
         {
@@ -260,7 +260,7 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
             details.insert(format!("pool: {name}"), pool[column].clone());
         }
     }
-    Ok(Built { grounds, details, promises: Vec::new() })
+    Ok(Built { bases, details, promises: Vec::new() })
 }
 
 /// Name of a volume's mapping: hyphens in the parts are doubled.

@@ -46,12 +46,12 @@ struct Mounted {
 impl MachineCrash {
     /// The crash of a standing stack.
     pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> MachineCrash {
-        let folders = built.grounds.iter().filter_map(|(name, ground)| match ground {
+        let folders = built.bases.iter().filter_map(|(name, base)| match base {
             Ground::Folder(path) => {
                 let node = spec.node(name.node());
                 let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
                 let inputs = node.into_iter().flat_map(|node| &node.inputs);
-                let devices = inputs.filter_map(|input| match built.grounds.get(&input.from) {
+                let devices = inputs.filter_map(|input| match built.bases.get(&input.from) {
                     Some(Ground::Device(path)) => Some(path.clone()),
                     _ => None,
                 });

@@ -102,8 +102,8 @@ pub(super) fn create(
     if !shows(&shown, &wanted) {
         return Err(Error::host(format!("the mapping was to be `{wanted}`, but the kernel shows `{shown}`")));
     }
-    let ground = Ground::Device(find(site.host, &name)?.path());
-    Ok((name, ground))
+    let base = Ground::Device(find(site.host, &name)?.path());
+    Ok((name, base))
 }
 
 /// Undoes [`create`].

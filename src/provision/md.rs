@@ -14,7 +14,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -87,7 +87,7 @@ impl Layer for Md {
         }))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
         let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
         options::check_members(level, options, data.len(), !journal.is_empty())?;
@@ -117,7 +117,7 @@ impl Layer for Md {
         Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
         let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
         kernel_module::load(site.host, level.module, &[])?;
@@ -192,10 +192,10 @@ fn digits(uuid: &str) -> String {
 
 /// True if an array has this UUID. One that is not running does not report it.
 fn has_uuid(host: &Host, array: DeviceNumber, uuid: &str) -> bool {
-    let told = path_of(host, array)
+    let detail = path_of(host, array)
         .and_then(|path| host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(path)))
         .and_then(|printed| mdadm::parse_export(&printed.stdout));
-    told.is_ok_and(|fields| digits(&fields["MD_UUID"]) == digits(uuid))
+    detail.is_ok_and(|fields| digits(&fields["MD_UUID"]) == digits(uuid))
 }
 
 fn find(host: &Host, uuid: &str) -> Result<DeviceNumber> {

@@ -5,7 +5,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, needs};
+use super::{Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -110,7 +110,7 @@ impl Layer for Memory {
         options.size("size").map(Space::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let mut asked = mount::asked(options);
         asked.extend(options.size("size").map(|size| format!("size={}", size.0)));
         let wanted = WantedMount {

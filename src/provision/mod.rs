@@ -164,26 +164,26 @@ impl Ground {
 
 /// An input of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenGround {
+pub struct LayerInput {
     pub role: Role,
     /// Its group: `mirror-0`.
     pub group: Option<String>,
-    pub ground: Ground,
+    pub base: Ground,
 }
 
 /// A ground of a built layer, with the layer's inputs and options.
 pub struct InUse<'a> {
-    pub inputs: &'a [GivenGround],
-    pub ground: &'a Ground,
+    pub inputs: &'a [LayerInput],
+    pub base: &'a Ground,
     pub options: &'a Options,
 }
 
 /// The block devices among a layer's inputs in one role.
-pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
+pub(crate) fn devices_for(inputs: &[LayerInput], role: Role) -> Vec<&Path> {
     inputs
         .iter()
         .filter(|given| given.role == role)
-        .filter_map(|given| match &given.ground {
+        .filter_map(|given| match &given.base {
             Ground::Device(path) => Some(path.as_path()),
             Ground::Folder(_) | Ground::Pool(_) => None,
         })
@@ -234,7 +234,7 @@ pub(crate) type Details = BTreeMap<String, String>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     /// Grounds for the nodes above, in the order of [`Layer::grounds`].
-    pub grounds: Vec<Ground>,
+    pub bases: Vec<Ground>,
     /// Facts by name, as read back.
     pub details: Details,
     /// Promises of the layer about flushes and caches, in addition to those of its mount and its device.
@@ -243,9 +243,9 @@ pub struct Built {
 
 impl Built {
     /// One ground with its facts and no promises of its own.
-    pub fn one(ground: Ground, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
+    pub fn one(base: Ground, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
         let details = details.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        Built { grounds: vec![ground], details, promises: Vec::new() }
+        Built { bases: vec![base], details, promises: Vec::new() }
     }
 }
 
@@ -338,13 +338,13 @@ pub trait Layer: Sync {
     /// # Errors
     /// The failed step, with the tool's own message. Everything made so far is in the ledger and is undone by the
     /// caller.
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built>;
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built>;
     /// Reopens it on devices that already carry it (a mount without mkfs, an import without create): after a crash, or
     /// on a copy of its devices. Uses the ledger like [`Layer::build`].
     ///
     /// # Errors
     /// As [`Layer::build`]; also if the layer cannot be reopened.
-    fn reopen(&self, _site: &Site<'_>, _inputs: &[GivenGround], _options: &Options) -> Result<Built> {
+    fn reopen(&self, _site: &Site<'_>, _inputs: &[LayerInput], _options: &Options) -> Result<Built> {
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
     }
     /// Its mount options, if reopening it with these options only mounts its one device.
@@ -370,7 +370,7 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// With the tool's own message.
-    fn full(&self, _host: &Host, _inputs: &[GivenGround], _options: &Options) -> Result<Option<String>> {
+    fn full(&self, _host: &Host, _inputs: &[LayerInput], _options: &Options) -> Result<Option<String>> {
         Ok(None)
     }
     /// Called once the whole stack stands, lowest layer first: restores settings that the layers above reset, and reads

@@ -98,8 +98,8 @@ mod tests {
         for (option, runs) in [("noatime", true), ("nogc", false)] {
             let Some(place) = TestPlace::with_layer("nilfs2") else { return };
             let built = place.build(&place.on_loop("nilfs2", SIZE, mounted(&[option]))).unwrap();
-            let told = &built.facts.nodes[1].details["cleaner"];
-            assert_eq!(told, if runs { "runs" } else { "does not run" }, "{option}");
+            let reported = &built.facts.nodes[1].details["cleaner"];
+            assert_eq!(reported, if runs { "runs" } else { "does not run" }, "{option}");
             let device = format!("/dev/{}", built.facts.devices()[0].1.name);
             assert_eq!(cleaner(&place.host, &device).is_some(), runs);
             place.clean();

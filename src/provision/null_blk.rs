@@ -5,7 +5,7 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, Details, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, folder, guard, kernel_module, knobs,
+    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, folder, guard, kernel_module, knobs,
     mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ impl Layer for NullBlk {
         options.size("null_blk").map(Space::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("null_blk").ok_or_else(|| Error::bug("a null_blk without a size"))?;
         // Without parameters it creates a device of its own.
         kernel_module::load(site.host, MODULE, &["nr_devices=0".to_owned()])?;
@@ -105,7 +105,7 @@ impl Layer for NullBlk {
         let device = device_of(site.host, &name)?;
         BlockDevice::find(&device)?;
         let promise = Promise::new(Claim::Volatile, "block device null_blk");
-        Ok(Built { grounds: vec![Ground::Device(device)], details, promises: vec![promise] })
+        Ok(Built { bases: vec![Ground::Device(device)], details, promises: vec![promise] })
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -83,7 +83,7 @@ pub(super) fn is_device(image: &Path) -> bool {
 }
 
 /// The ground that a recorded disk provides.
-pub(super) fn ground(host: &Host, device: &Path) -> Result<Built> {
+pub(super) fn built(host: &Host, device: &Path) -> Result<Built> {
     let node = BlockDevice::find(device)?.node;
     let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = [

@@ -43,8 +43,8 @@ impl Remounts {
     /// Learns from a stack opened on the devices in `there`; `None` unless each node is a filesystem on one device
     /// whose options only affect its mount.
     pub fn of(spec: &StackSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remounts> {
-        let above = spec.nodes.iter().filter(|node| there.keys().all(|ground| ground.node() != node.name));
-        let below = spec.nodes.iter().filter(|node| there.keys().any(|ground| ground.node() == node.name));
+        let above = spec.nodes.iter().filter(|node| there.keys().all(|base| base.node() != node.name));
+        let below = spec.nodes.iter().filter(|node| there.keys().any(|base| base.node() == node.name));
         // A device's knob is set anew for each opening.
         let has_knobs = below.into_iter().any(|node| node.options.get("queue").is_some());
         let mounts: Option<Vec<Remount>> = above.map(|node| remount(node, opened, there)).collect();

@@ -6,7 +6,7 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+    Built, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -78,7 +78,7 @@ impl Layer for ScsiDebug {
         Some("the module scsi_debug".to_owned())
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("scsi_debug").ok_or_else(|| Error::bug("a scsi_debug without a size"))?;
         if kernel_module::is_loaded(site.host, MODULE) {
             return Err(Error::host("the module scsi_debug is loaded already").hint("rmmod scsi_debug"));

@@ -280,8 +280,8 @@ pub(super) fn opens_again(layer_name: &str, options: Options, count: usize, clos
         }
     }
     let is_image = |name: &GroundName| name.0.starts_with('d') && name.0.len() == 2;
-    let devices: Grounds = built.grounds.into_iter().filter(|(name, _)| is_image(name)).collect();
-    assert!(devices.values().all(|ground| matches!(ground, Ground::Device(_))) && devices.len() == count);
+    let devices: Grounds = built.bases.into_iter().filter(|(name, _)| is_image(name)).collect();
+    assert!(devices.values().all(|base| matches!(base, Ground::Device(_))) && devices.len() == count);
     let again = reopen_stack(&place.site("again"), &spec, devices).unwrap();
     assert_eq!(std::fs::read_to_string(again.folder().join("kept")).unwrap(), "x", "{layer_name}");
     place.clean();

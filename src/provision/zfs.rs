@@ -7,7 +7,7 @@ use super::filesystem::new_uuid;
 use super::ledger::Thing;
 use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, InUse, Layer, LayerInfo, Site, Unmet, folder, mount};
+use super::{Built, Ground, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionProblem, Options};
@@ -58,7 +58,7 @@ impl Layer for Zfs {
         zfs_tools::unmet(host)
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (dataset, target) = (name_in(pool(inputs)?, site), mount::make_target(site)?);
         let mark = new_uuid(site.host)?;
         site.ledger.enter(zfs_tools::marked(self.name(), DATASET, &dataset, &mark))?;
@@ -70,7 +70,7 @@ impl Layer for Zfs {
         open(site, &dataset, &target, &asked)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (dataset, target) = (name_in(pool(inputs)?, site), mount::make_target(site)?);
         let mountpoint = format!("mountpoint={}", target.display());
         site.host.run(&zfs_tools::call("zfs", &["set", &mountpoint, &dataset]))?;
@@ -82,7 +82,7 @@ impl Layer for Zfs {
     }
 
     fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
-        let Ground::Folder(target) = of.ground else { return Ok(None) };
+        let Ground::Folder(target) = of.base else { return Ok(None) };
         let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
         let pool = pool(of.inputs)?.to_owned();
         let clones_of = pool.clone();
@@ -134,9 +134,9 @@ fn delete_snapshot(host: &Host, name: &str) -> Result<()> {
 const DATASET: &str = "dataset";
 
 /// The pool among a layer's inputs.
-pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
+pub(super) fn pool(inputs: &[LayerInput]) -> Result<&str> {
     match inputs {
-        [GivenGround { ground: Ground::Pool(name), .. }] => Ok(name),
+        [LayerInput { base: Ground::Pool(name), .. }] => Ok(name),
         _ => Err(Error::bug("a layer of ZFS without a pool")),
     }
 }

@@ -8,7 +8,7 @@ use super::ledger::Thing;
 use super::size::Size;
 use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs};
+use super::{Built, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, knobs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -81,7 +81,7 @@ impl Layer for Zvol {
         size(options).map(|size| Bytes(size.bytes(all)))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let pool = pool(inputs)?;
         let (volume, mark) = (name_in(pool, site), new_uuid(site.host)?);
         let free = number(&zfs_tools::get(site.host, "zfs", pool)?, "available")?;
@@ -96,7 +96,7 @@ impl Layer for Zvol {
         open(site.host, &volume, &asked)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         open(site.host, &name_in(pool(inputs)?, site), &zfs_tools::asked(options))
     }
 

@@ -175,7 +175,7 @@ impl Options {
     }
 
     /// Those of the keys that have a value, with that value as in the plan.
-    pub(crate) fn told<'k>(&'k self, keys: &'k [&str]) -> impl Iterator<Item = (String, String)> + 'k {
+    pub(crate) fn given<'k>(&'k self, keys: &'k [&str]) -> impl Iterator<Item = (String, String)> + 'k {
         keys.iter().filter_map(|key| Some(((*key).to_owned(), self.get(key)?.plain())))
     }
 

@@ -187,7 +187,7 @@ pub struct Place<'a> {
 
 /// Events that a measurement reports while it runs.
 #[derive(Debug)]
-pub enum Told {
+pub enum LoadEvent {
     /// Wall clock of the first operation's start, microseconds since 1970. Reported once, possibly well after the fact;
     /// seconds count from this moment.
     Began(u64),
@@ -200,7 +200,7 @@ pub enum Told {
 }
 
 /// Receives the events of a measurement, on the workload's own threads.
-pub type Listener<'a> = dyn Fn(Told) + Sync + 'a;
+pub type Listener<'a> = dyn Fn(LoadEvent) + Sync + 'a;
 
 impl ClientSecond {
     /// A second without operations so far, with every operation logged.

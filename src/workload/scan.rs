@@ -5,7 +5,7 @@
 use super::pgbench::Pgbench;
 use super::timed::{Spread, Timed};
 use super::wal_segments::Segments;
-use super::{Measuring, Told, Window, Workload, WorkloadInfo};
+use super::{LoadEvent, Measuring, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now, wall_us};
@@ -82,7 +82,7 @@ impl Workload for Scan {
         Ok(Operation {
             cache: Some(CacheState::Cold),
             scale: options.get("scale").map(OptionValue::plain),
-            settings: options.told(&["duration"]).collect(),
+            settings: options.given(&["duration"]).collect(),
             ..Operation::new("MiB", "MiB/s", Writes::Never)
         })
     }
@@ -104,7 +104,7 @@ impl Workload for Scan {
         let (mut scans, mut seconds) = (Timed::new("scan"), Spread::new(listener));
         let begun = now();
         let mut elapsed_us = 0;
-        listener(Told::Began(wall_us()));
+        listener(LoadEvent::Began(wall_us()));
         while scans.slices.len() < LEAST_SCANS
             || (micros(begun.elapsed()) < until.longest.0 && !(until.progress)()?.is_over)
         {

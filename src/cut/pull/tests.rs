@@ -24,14 +24,14 @@ fn refused_on_another_device(pulls: &Pulls, places: &Places) {
 
 /// The witness's own disk lost its record.
 fn refused_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
-    let told = std::fs::read_to_string(witness).unwrap();
-    let first: String = told.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let acknowledged = std::fs::read_to_string(witness).unwrap();
+    let first: String = acknowledged.lines().take(2).map(|line| format!("{line}\n")).collect();
     std::fs::write(witness, first).unwrap();
     let mut forgetful = Pulls { at: at.to_path_buf(), record: pulls.record.clone() };
     let refused = forgetful.judge(&Host::this(), places, true, &Interrupt::never()).unwrap_err();
     assert!(refused.to_string().contains("the witness lost what it was told"), "{refused}");
     assert_eq!(forgetful.record.rounds.last().unwrap().end, None, "it can be judged once the witness is back");
-    std::fs::write(witness, told).unwrap();
+    std::fs::write(witness, acknowledged).unwrap();
 }
 
 /// The sequence and the witness's record at the cut: the record is the same before and after, so nothing later is on

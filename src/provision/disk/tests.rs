@@ -28,7 +28,7 @@ impl Bench {
         // It reads as zeros, like a blank disk.
         image.set("sparse", OptionValue::Boolean(true));
         let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), &[], &image).unwrap();
-        let Ground::Device(path) = built.grounds[0].clone() else { panic!() };
+        let Ground::Device(path) = built.bases[0].clone() else { panic!() };
         let device = BlockDevice::find(&path).unwrap();
         let root = tempfile::tempdir().unwrap();
         let sys = root.path().join(format!("sys/dev/block/{}:{}", device.node.major, device.node.minor));

@@ -39,7 +39,7 @@ pub(super) struct Volume {
     /// Its name in the group.
     pub name: String,
     /// Its name among the node's grounds; empty for the only one.
-    pub ground: String,
+    pub base: String,
     /// `None` if it cannot be parsed.
     pub size: Option<Amount>,
 }
@@ -75,10 +75,10 @@ pub(super) fn volumes(options: &Options) -> Vec<Volume> {
     let named = options.table("volumes").0;
     if named.is_empty() {
         let size = size(options.text("size").unwrap_or("100%"));
-        return vec![Volume { name: ONLY.to_owned(), ground: String::new(), size }];
+        return vec![Volume { name: ONLY.to_owned(), base: String::new(), size }];
     }
     let volume = |(name, value): (String, crate::record::options::OptionValue)| Volume {
-        ground: name.clone(),
+        base: name.clone(),
         name,
         size: size(&value.plain()),
     };

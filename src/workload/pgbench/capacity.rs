@@ -162,7 +162,8 @@ impl Workload for Capacity {
             let longest = if in_cycles { longest } else { lengthened(longest, rate) };
             let until = Until { longest, progress: &mut progress };
             let at_rate = Settings { rate: Some(rate), ..settings.clone() };
-            let (tally, failed) = drive::measure(place, &at_rate, &step.tag, units, until, &|told| shifted.tell(told))?;
+            let (tally, failed) =
+                drive::measure(place, &at_rate, &step.tag, units, until, &|event| shifted.report(event))?;
             failed.map_or(Ok(()), Err)?;
             let start_us = shifted.start_us.into_inner();
             search.steps.push(counted(step, &tally, start_us));

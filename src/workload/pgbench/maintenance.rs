@@ -16,7 +16,7 @@ use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use crate::workload::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
+use crate::workload::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
 use std::path::Path;
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl Workload for Maintenance {
             scripts: Vec::new(),
             query_mode: None,
             log_sample: None,
-            settings: options.told(&["cache", "tablespace", "index_tablespace"]).collect(),
+            settings: options.given(&["cache", "tablespace", "index_tablespace"]).collect(),
             ..pgbench
         })
     }
@@ -96,7 +96,7 @@ impl Workload for Maintenance {
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, listener, .. } = run;
-        listener(Told::Began(wall_us()));
+        listener(LoadEvent::Began(wall_us()));
         let begun = now();
         let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
         pass.index()?;

@@ -130,7 +130,7 @@ impl Workload for Pgbench {
             query_mode: Some(settings.mode),
             log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             script_settings: script_settings(&settings.scripts),
-            settings: options.told(&SETTINGS).collect(),
+            settings: options.given(&SETTINGS).collect(),
         })
     }
 

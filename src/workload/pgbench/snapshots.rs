@@ -17,7 +17,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::{Measuring, Memory, Place, SnapshotActions, Told, Until, Workload, WorkloadInfo};
+use crate::workload::{LoadEvent, Measuring, Memory, Place, SnapshotActions, Until, Workload, WorkloadInfo};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,7 +83,7 @@ impl Workload for Snapshots {
 
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
-        operation.settings.extend(options.told(&["every", "keep"]));
+        operation.settings.extend(options.given(&["every", "keep"]));
         Ok(operation)
     }
 
@@ -97,12 +97,12 @@ impl Workload for Snapshots {
         let units = settings.units(memory);
         let actions = place.snapshots.as_ref().ok_or_else(|| Error::bug("the workload may make no snapshots"))?;
         let began = OnceLock::new();
-        let heard = |told| {
-            if let Told::Began(wall_us) = told {
+        let heard = |event| {
+            if let LoadEvent::Began(wall_us) = event {
                 // Reported once.
                 began.set(wall_us).ok();
             }
-            listener(told);
+            listener(event);
         };
         let every = every(options);
         let server = drive::server_of(place)?;

@@ -21,7 +21,7 @@ use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    Crash, Listener, Measuring, Memory, Place, Progress, Told, Until, Window, Workload, WorkloadInfo,
+    Crash, Listener, LoadEvent, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -128,7 +128,7 @@ impl Workload for Recovery {
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.settings.remove("duration");
-        operation.settings.extend(options.told(&["crash", "wal", "limit", "after"]));
+        operation.settings.extend(options.given(&["crash", "wal", "limit", "after"]));
         Ok(operation)
     }
 
@@ -220,11 +220,11 @@ impl Load<'_> {
         let units = settings.units(self.memory);
         let shifted = Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1);
         let seconds = Mutex::new(Vec::new());
-        let (tally, failed) = drive::measure(self.place, &settings, name, units, until, &|told| {
-            if let Told::Second(second) = &told {
+        let (tally, failed) = drive::measure(self.place, &settings, name, units, until, &|event| {
+            if let LoadEvent::Second(second) = &event {
                 seconds.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
             }
-            shifted.tell(told);
+            shifted.report(event);
         })?;
         failed.map_or(Ok(()), Err)?;
         Ok((tally, seconds.into_inner().unwrap_or_else(PoisonError::into_inner)))
