@@ -280,21 +280,14 @@ impl Server {
     /// When it cannot be stopped, or its last checkpoint failed, with the last lines of its log.
     pub fn stop(self, host: &Host) -> Result<()> {
         signal(self.lock().child.as_ref(), Signal::INT);
-        let ended = self.wait_until_gone(STOP_LIMIT)?;
-        if ended.is_none() {
-            self.end_at_once(host)?;
-            return Err(Error::tool(format!(
-                "the server did not stop within {} s and was killed; its log ends with:\n{}",
-                STOP_LIMIT.as_secs(),
-                self.log_tail()
-            )));
-        }
-        match ended {
-            Some(status) if !status.success() => Err(Error::tool(format!(
-                "the server exited with {status} when it was stopped; its log ends with:\n{}",
-                self.log_tail()
-            ))),
-            _ => Ok(()),
+        let with_log = |what| Err(Error::tool(format!("{what}; its log ends with:\n{}", self.log_tail())));
+        match self.wait_until_gone(STOP_LIMIT)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => with_log(format!("the server exited with {status} when it was stopped")),
+            None => {
+                self.end_at_once(host)?;
+                with_log(format!("the server did not stop within {} s and was killed", STOP_LIMIT.as_secs()))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::filesystem::{self, CopyOptions, MKFS, MOUNT, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{SNAPSHOT, SnapshotWay, used_of};
 use super::{Details, LayerInfo, folder};
 use crate::error::{Error, Result};
@@ -127,15 +127,8 @@ const USUAL: &str = "autodefrag noautodefrag barrier nobarrier commit compress c
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
 const RULES: &[KeepRule] = &[
-    ("datacow", Unless(&["nodatacow"])),
-    ("datasum", Unless(&["nodatasum"])),
-    ("barrier", Unless(&["nobarrier"])),
-    ("treelog", Unless(&["notreelog"])),
-    ("acl", Unless(&["noacl"])),
-    ("noautodefrag", Unless(&["autodefrag"])),
-    ("noflushoncommit", Unless(&["flushoncommit"])),
-    ("noenospc_debug", Unless(&["enospc_debug"])),
-    ("nossd_spread", Unless(&["ssd_spread"])),
+    ("datacow datasum barrier treelog acl", UnlessOpposite),
+    ("noautodefrag noflushoncommit noenospc_debug nossd_spread", UnlessOpposite),
     ("nodiscard", Unless(&["discard", "discard="])),
     ("discard=sync", Shown(&["discard"])),
     ("discard", Shown(&["discard=sync"])),
@@ -145,8 +138,7 @@ const RULES: &[KeepRule] = &[
     ("compress", Shown(&["compress="])),
     ("compress=zlib", Shown(&["compress=zlib:"])),
     ("compress=zstd", Shown(&["compress=zstd:"])),
-    ("compress=no", Unless(&["compress=", "compress-force="])),
-    ("compress=none", Unless(&["compress=", "compress-force="])),
+    ("compress=no compress=none", Unless(&["compress=", "compress-force="])),
     ("compress-force", Shown(&["compress-force="])),
     ("compress-force=zlib", Shown(&["compress-force=zlib:"])),
     ("compress-force=zstd", Shown(&["compress-force=zstd:"])),

@@ -3,7 +3,7 @@
 use super::Details;
 use super::filesystem::{Recipe, on_one_device};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
 use std::path::Path;
@@ -29,15 +29,11 @@ const USUAL: &str = "active_logs alloc_mode background_gc barrier checkpoint che
 
 /// fs/f2fs/super.c, `f2fs_show_options`: it prints nearly every active option, defaults included.
 const RULES: &[KeepRule] = &[
-    ("checkpoint=disable", Shown(&["checkpoint=disable:"])),
-    ("checkpoint=disable:", Shown(&["checkpoint=disable:"])),
+    ("checkpoint=disable checkpoint=disable:", Shown(&["checkpoint=disable:"])),
     ("checkpoint=enable", Unless(&["checkpoint=disable:"])),
-    ("norecovery", Shown(&["norecovery", "disable_roll_forward"])),
-    ("disable_roll_forward", Shown(&["norecovery", "disable_roll_forward"])),
-    ("noheap", Unless(&["heap"])),
+    ("norecovery disable_roll_forward", Shown(&["norecovery", "disable_roll_forward"])),
+    ("noheap nogc_merge nocheckpoint_merge", UnlessOpposite),
     ("no_heap", Unless(&["heap"])),
-    ("nogc_merge", Unless(&["gc_merge"])),
-    ("nocheckpoint_merge", Unless(&["checkpoint_merge"])),
 ];
 
 /// Files of `/sys/fs/f2fs/<device>` about the superblock and the driver's writes

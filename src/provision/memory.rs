@@ -39,8 +39,7 @@ pub static TMPFS: Memory = Memory {
         // Its value is compared separately, since the kernel rounds it.
         ("size=", Shown(&["size="])),
         ("huge=never", Unless(&["huge="])),
-        ("mode=1777", Unless(&["mode="])),
-        ("mode=01777", Unless(&["mode="])),
+        ("mode=1777 mode=01777", Unless(&["mode="])),
         ("uid=0", Unless(&["uid="])),
         ("gid=0", Unless(&["gid="])),
         ("inode32", Unless(&["inode64"])),
@@ -62,7 +61,7 @@ pub static RAMFS: Memory = Memory {
     usual_mount_options: "",
     own: &[],
     // fs/ramfs/inode.c, `ramfs_show_options`: it knows only the mode.
-    rules: &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))],
+    rules: &[("mode=755 mode=0755", Unless(&["mode="]))],
     facts: |_, _, _| Ok(Details::new()),
 };
 

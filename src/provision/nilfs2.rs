@@ -3,7 +3,7 @@
 use super::Details;
 use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::Unless;
+use super::options_kept::Kept::{Unless, UnlessOpposite};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
@@ -29,9 +29,8 @@ pub static NILFS2: Recipe = Recipe {
 
 /// fs/nilfs2/super.c, `nilfs_show_options`: it prints no default.
 const RULES: &[KeepRule] = &[
-    ("barrier", Unless(&["nobarrier"])),
+    ("barrier nodiscard", UnlessOpposite),
     ("order=relaxed", Unless(&["order=strict"])),
-    ("nodiscard", Unless(&["discard"])),
     ("errors=remount-ro", Unless(&["errors="])),
 ];
 

@@ -4,7 +4,7 @@ use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_on
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{delete_reflinks, reflinks};
 use super::{Details, Site, guard};
 use crate::error::{Error, Result};
@@ -94,22 +94,15 @@ const USUAL: &str = "allocsize discard nodiscard inode32 inode64 largeio nolarge
 
 /// fs/xfs/xfs_super.c, `xfs_fs_parameters` and `xfs_fs_show_options`.
 const RULES: &[KeepRule] = &[
-    ("nodiscard", Unless(&["discard"])),
-    ("nolargeio", Unless(&["largeio"])),
-    ("noikeep", Unless(&["ikeep"])),
-    ("attr2", Unless(&["noattr2"])),
+    ("nodiscard nolargeio noikeep attr2 nogrpid lifetime", UnlessOpposite),
     ("bsdgroups", Shown(&["grpid"])),
-    ("nogrpid", Unless(&["grpid"])),
     ("sysvgroups", Unless(&["grpid"])),
     ("dax=inode", Unless(&["dax="])),
     ("dax", Shown(&["dax=always"])),
-    ("lifetime", Unless(&["nolifetime"])),
-    ("quota", Shown(&["usrquota"])),
-    ("uquota", Shown(&["usrquota"])),
+    ("quota uquota", Shown(&["usrquota"])),
     ("gquota", Shown(&["grpquota"])),
     ("pquota", Shown(&["prjquota"])),
-    ("uqnoenforce", Shown(&["uqnoenforce"])),
-    ("qnoenforce", Shown(&["uqnoenforce"])),
+    ("uqnoenforce qnoenforce", Shown(&["uqnoenforce"])),
 ];
 
 const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-data crc, meta-data finobt, \
