@@ -10,7 +10,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -203,7 +203,7 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
     }
     let bucket = host.read_optional(format!("{SETS}/{uuid}/bucket_size"));
     details.extend(bucket.map(|size| ("bucket size".to_owned(), size)));
-    Ok(Built::one(Ground::Device(device), details))
+    Ok(Built::one(Base::Device(device), details))
 }
 
 /// The bcache device on a backing device.

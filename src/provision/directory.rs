@@ -2,7 +2,7 @@
 //! it.
 
 use super::ledger::Thing;
-use super::{Built, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, folder};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -56,7 +56,7 @@ impl Layer for Directory {
         let path = paths::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let details = [("folder", path.display().to_string())];
-        Ok(Built::one(Ground::Folder(path), details))
+        Ok(Built::one(Base::Folder(path), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -11,7 +11,7 @@ pub use found::{FoundDisk, found};
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
-use super::{Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, needs, precondition};
+use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -130,7 +130,7 @@ impl Layer for Disk {
             wipe(site.host, &device)?;
         }
         let details = facts(site.host, &device);
-        Ok(Built::one(Ground::Device(device.path), details))
+        Ok(Built::one(Base::Device(device.path), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

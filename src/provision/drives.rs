@@ -8,7 +8,7 @@ use super::identity::{BlockDevice, Identity};
 use super::precondition::{KEY, ROUND, asked};
 use super::stack::{self, stand_alone};
 use super::sysfs::DeviceNumber;
-use super::{Ground, Site, disk, images, layer};
+use super::{Base, Site, disk, images, layer};
 use crate::error::{Error, Result};
 use crate::host::files::File;
 use crate::host::{Host, paths};
@@ -152,7 +152,7 @@ impl WantedDrive {
     /// The layers' own: another disk than the plan means, one in use, one that holds data.
     pub fn stand(&self, site: &Site<'_>) -> Result<StandingDrive> {
         let (bases, details) = stand_alone(site, &self.alone)?;
-        let Some(Ground::Device(path)) = bases.get(&self.alone.data) else {
+        let Some(Base::Device(path)) = bases.get(&self.alone.data) else {
             return Err(Error::bug(format!("`{}` is to be preconditioned and is not a device", self.node)));
         };
         let standing = StandingDrive::of(site.host, path)?;

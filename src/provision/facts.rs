@@ -2,7 +2,7 @@
 
 use super::devices::{DeviceWalk, DevicesBelow, Tops};
 use super::identity::BlockDevice;
-use super::{Built, Ground, mount};
+use super::{Base, Built, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
@@ -20,16 +20,16 @@ pub(super) fn read_back(
     host: &Host,
     spec: &StackSpec,
     nodes: &[(&NodeSpec, Built)],
-    bases: &Grounds,
+    bases: &Bases,
     folders: &BTreeMap<End, PathBuf>,
 ) -> Result<StackFacts> {
     let mut walk = DeviceWalk::new(host)?;
     let mut sights = BTreeMap::new();
     for (name, base) in bases {
         let tops = match base {
-            Ground::Device(path) => Tops { devices: vec![walk.node(BlockDevice::find(path)?.node)], ends: Vec::new() },
-            Ground::Folder(path) => walk.folder(path)?,
-            Ground::Pool(_) => Tops::default(),
+            Base::Device(path) => Tops { devices: vec![walk.node(BlockDevice::find(path)?.node)], ends: Vec::new() },
+            Base::Folder(path) => walk.folder(path)?,
+            Base::Pool(_) => Tops::default(),
         };
         sights.insert(name, tops);
     }
@@ -87,11 +87,11 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn new(
         spec: &StackSpec,
-        bases: &Grounds,
+        bases: &Bases,
         sights: &'a BTreeMap<&'a GroundName, Tops>,
         below: &'a DevicesBelow,
     ) -> Found<'a> {
-        let is_device = |name: &GroundName| matches!(bases.get(name), Some(Ground::Device(_)));
+        let is_device = |name: &GroundName| matches!(bases.get(name), Some(Base::Device(_)));
         let owner = |place: usize| {
             let seen = sights.iter().find(|(name, tops)| is_device(name) && tops.devices.contains(&place));
             seen.map(|(name, _)| (*name).clone())
@@ -144,21 +144,21 @@ impl<'a> Found<'a> {
     }
 }
 
-fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Grounds, found: &Found<'_>) -> Result<NodeFacts> {
+fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &Found<'_>) -> Result<NodeFacts> {
     let mut inputs = node.inputs.clone();
     let mut promises = built.promises.clone();
     let mut offered = Vec::new();
     let own = bases.iter().filter(|(name, _)| name.node() == node.name);
     for (name, base) in own {
         let mut facts = GroundFacts { name: name.ground().to_owned(), ..GroundFacts::default() };
-        let is_device = matches!(base, Ground::Device(_));
+        let is_device = matches!(base, Base::Device(_));
         // A node on nodes of the plan is seen through these; the kernel then shows the same devices below a folder, or,
         // for a pool, none.
         if node.inputs.is_empty() || is_device {
             inputs.extend(found.inputs_of(name, is_device, &inputs));
         }
         match base {
-            Ground::Device(_) => {
+            Base::Device(_) => {
                 if let Some(place) = found.device(name) {
                     let device = found.below.devices[place].clone();
                     promises.extend(promise::of_device_among(&device, &found.below.devices));
@@ -166,7 +166,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Grounds, found: 
                     facts.device = Some(device);
                 }
             }
-            Ground::Folder(path) => {
+            Base::Folder(path) => {
                 let mount = mount::mount_of(host, path)?;
                 promises.extend(promise::of_mount(&mount));
                 if node.inputs.is_empty() {
@@ -175,7 +175,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Grounds, found: 
                 }
                 facts.mount = Some(mount);
             }
-            Ground::Pool(_) => {}
+            Base::Pool(_) => {}
         }
         offered.push(facts);
     }
@@ -190,4 +190,4 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Grounds, found: 
 }
 
 /// Grounds that the nodes of a stack offer, by name.
-pub type Grounds = BTreeMap<GroundName, Ground>;
+pub type Bases = BTreeMap<GroundName, Base>;

@@ -10,7 +10,7 @@ use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, Details, Ground, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, guard, images, mount_table,
+    Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, guard, images, mount_table,
     needs, recorded,
 };
 use crate::error::{Error, Result};
@@ -78,8 +78,8 @@ impl Layer for Recipe {
 
     fn snapshots(&self, _host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
         match of.base {
-            Ground::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
-            Ground::Device(_) | Ground::Pool(_) => Ok(None),
+            Base::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
+            Base::Device(_) | Base::Pool(_) => Ok(None),
         }
     }
 
@@ -319,7 +319,7 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     if let Some(units) = atomic_writes(&target)? {
         details.insert("atomic writes".to_owned(), units);
     }
-    Ok(Built::one(Ground::Folder(target), details))
+    Ok(Built::one(Base::Folder(target), details))
 }
 
 /// Sizes that the filesystem writes atomically, if this kernel reports them (Linux 6.11). It reports them only for a

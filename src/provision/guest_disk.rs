@@ -8,7 +8,7 @@
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Built, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -239,7 +239,7 @@ fn built(host: &Host, device: BlockDevice, disk: &GuestDisk) -> Built {
         ("largest atomic write", read("queue/atomic_write_unit_max_bytes")),
         ("largest discard", read("queue/discard_max_bytes")),
     ];
-    Built::one(Ground::Device(device.path), details)
+    Built::one(Base::Device(device.path), details)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::loop_image::{LoopWish, attach};
 use super::stack::{BuiltStack, build_stack};
 use super::test_site::{TestPlace, at_every_entry, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, LayerInput, Site, guard, image_file};
+use super::{Base, LayerInput, Site, guard, image_file};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::extents::FileRange;
@@ -103,7 +103,7 @@ fn ranges_punched_by_mkfs_are_rewritten_before_the_mount() {
         // A device whose discards this kernel cannot disable.
         let wish = LoopWish { direct_io: true, discards: true, sector: None };
         let device = attach(&place.site("x"), &image, &wish).unwrap();
-        let given = LayerInput { role: Role::Data, group: None, base: Ground::Device(device) };
+        let given = LayerInput { role: Role::Data, group: None, base: Base::Device(device) };
         let built = super::layer(name).unwrap().build(&place.site(name), &[given], &Options::default()).unwrap();
         // ext4 writes its tables itself and may leave none.
         let left = built.details.get("holes that mkfs left below").map_or("none left; written again", String::as_str);

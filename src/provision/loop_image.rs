@@ -12,8 +12,8 @@ use super::image_file::{self, DEFAULT_FOLDER, known, known_by};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, devices, guard, knobs, mount,
-    mount_table, needs, precondition, recorded,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, devices, guard, knobs, mount, mount_table,
+    needs, precondition, recorded,
 };
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
@@ -374,7 +374,7 @@ fn read_back(host: &Host, device: PathBuf, sparse: bool) -> Result<Built> {
     ];
     let moves = COPY_ON_WRITE.contains(&below.fstype.as_str());
     let moved = moves.then(|| ("overwrites", format!("not overwritten in place: {} is copy-on-write", below.fstype)));
-    Ok(Built::one(Ground::Device(device), details.into_iter().chain(moved)))
+    Ok(Built::one(Base::Device(device), details.into_iter().chain(moved)))
 }
 
 fn in_use(host: &Host, device: &BlockDevice) -> Result<Option<String>> {

@@ -10,7 +10,7 @@ mod tests;
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     knobs, mapper, needs,
 };
 use crate::error::{Error, Result};
@@ -141,7 +141,7 @@ fn open(site: &Site<'_>, device: &Path, uuid: &str, options: &Options) -> Result
     site.host.run(&command.arg(device).arg(&name).stdin(passphrase(uuid)))?;
     let mapping = mapper::find(site.host, &name)?;
     let details = read_back(site.host, &name, options)?;
-    Ok(Built::one(Ground::Device(mapping.path()), details))
+    Ok(Built::one(Base::Device(mapping.path()), details))
 }
 
 /// Reads the mapping back from the kernel's table and compares it with the options.

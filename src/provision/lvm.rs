@@ -14,7 +14,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, Details, Ground, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard,
+    Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard,
     kernel_module, mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -244,7 +244,7 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
         let row = rows.iter().find(|row| row["lv_name"] == volume.name).ok_or_else(missing)?;
         options::verify(options, volume, row)?;
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
-        bases.push(Ground::Device(mapping.path()));
+        bases.push(Base::Device(mapping.path()));
         let prefix = if volume.base.is_empty() { String::new() } else { format!("{}: ", volume.name) };
         for (column, name) in
             [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")]

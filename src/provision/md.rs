@@ -14,7 +14,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -114,7 +114,7 @@ impl Layer for Md {
         options::set(site.host, array, options)?;
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
-        Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
+        Ok(Built::one(Base::Device(path_of(site.host, array)?), details))
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -131,7 +131,7 @@ impl Layer for Md {
         options::set(site.host, array, options)?;
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
-        Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
+        Ok(Built::one(Base::Device(path_of(site.host, array)?), details))
     }
 
     /// Checks that no member is missing.

@@ -5,7 +5,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, needs};
+use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -123,7 +123,7 @@ impl Layer for Memory {
         };
         let target = mount::mount(site, &wanted)?;
         let facts = (self.facts)(site.host, &target, options)?;
-        Ok(Built::one(Ground::Folder(target), facts))
+        Ok(Built::one(Base::Folder(target), facts))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

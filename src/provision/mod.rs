@@ -143,7 +143,7 @@ pub fn layer(name: &str) -> Option<&'static dyn Layer> {
 
 /// Storage that a node offers to the nodes above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
+pub enum Base {
     /// A block device, by path.
     Device(PathBuf),
     /// A folder for data.
@@ -152,12 +152,12 @@ pub enum Ground {
     Pool(String),
 }
 
-impl Ground {
+impl Base {
     pub fn kind(&self) -> GroundKind {
         match self {
-            Ground::Device(_) => GroundKind::Device,
-            Ground::Folder(_) => GroundKind::Folder,
-            Ground::Pool(_) => GroundKind::Pool,
+            Base::Device(_) => GroundKind::Device,
+            Base::Folder(_) => GroundKind::Folder,
+            Base::Pool(_) => GroundKind::Pool,
         }
     }
 }
@@ -168,13 +168,13 @@ pub struct LayerInput {
     pub role: Role,
     /// Its group: `mirror-0`.
     pub group: Option<String>,
-    pub base: Ground,
+    pub base: Base,
 }
 
 /// A ground of a built layer, with the layer's inputs and options.
 pub struct InUse<'a> {
     pub inputs: &'a [LayerInput],
-    pub base: &'a Ground,
+    pub base: &'a Base,
     pub options: &'a Options,
 }
 
@@ -184,8 +184,8 @@ pub(crate) fn devices_for(inputs: &[LayerInput], role: Role) -> Vec<&Path> {
         .iter()
         .filter(|given| given.role == role)
         .filter_map(|given| match &given.base {
-            Ground::Device(path) => Some(path.as_path()),
-            Ground::Folder(_) | Ground::Pool(_) => None,
+            Base::Device(path) => Some(path.as_path()),
+            Base::Folder(_) | Base::Pool(_) => None,
         })
         .collect()
 }
@@ -234,7 +234,7 @@ pub(crate) type Details = BTreeMap<String, String>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     /// Grounds for the nodes above, in the order of [`Layer::grounds`].
-    pub bases: Vec<Ground>,
+    pub bases: Vec<Base>,
     /// Facts by name, as read back.
     pub details: Details,
     /// Promises of the layer about flushes and caches, in addition to those of its mount and its device.
@@ -243,7 +243,7 @@ pub struct Built {
 
 impl Built {
     /// One ground with its facts and no promises of its own.
-    pub fn one(base: Ground, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
+    pub fn one(base: Base, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
         let details = details.into_iter().map(|(name, value)| (name.into(), value)).collect();
         Built { bases: vec![base], details, promises: Vec::new() }
     }

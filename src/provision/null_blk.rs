@@ -5,7 +5,7 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, folder, guard, kernel_module, knobs,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, folder, guard, kernel_module, knobs,
     mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
@@ -105,7 +105,7 @@ impl Layer for NullBlk {
         let device = device_of(site.host, &name)?;
         BlockDevice::find(&device)?;
         let promise = Promise::new(Claim::Volatile, "block device null_blk");
-        Ok(Built { bases: vec![Ground::Device(device)], details, promises: vec![promise] })
+        Ok(Built { bases: vec![Base::Device(device)], details, promises: vec![promise] })
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

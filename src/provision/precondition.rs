@@ -1,6 +1,6 @@
 //! Options of a disk that is brought to its steady state before the trials.
 
-use super::{Ground, Site, knobs};
+use super::{Base, Site, knobs};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::drive::SNIA_ROUND_US;
@@ -48,7 +48,7 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn keep_full(site: &Site<'_>, bases: &[Ground], options: &Options) -> Result<Option<&'static str>> {
+pub(crate) fn keep_full(site: &Site<'_>, bases: &[Base], options: &Options) -> Result<Option<&'static str>> {
     if !is_asked(options) {
         return Ok(None);
     }
@@ -60,6 +60,6 @@ pub(crate) fn keep_full(site: &Site<'_>, bases: &[Ground], options: &Options) ->
 ///
 /// # Errors
 /// With what the kernel shows instead.
-pub(crate) fn still_full(host: &Host, bases: &[Ground], options: &Options) -> Result<()> {
+pub(crate) fn still_full(host: &Host, bases: &[Base], options: &Options) -> Result<()> {
     if is_asked(options) { knobs::still_without_discards(host, bases) } else { Ok(()) }
 }

@@ -8,7 +8,7 @@
 use super::identity::BlockDevice;
 use super::ledger::{Ledger, Thing};
 use super::sysfs::DeviceNumber;
-use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount, mount_table};
+use super::{Base, Built, Unmet, folder, guard, kernel_module, mount, mount_table};
 use crate::error::{Context, Error, Result};
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, nbd, paths};
@@ -91,7 +91,7 @@ pub(super) fn built(host: &Host, device: &Path) -> Result<Built> {
         ("write cache", attribute("queue/write_cache")),
         ("FUA", attribute("queue/fua")),
     ];
-    Ok(Built::one(Ground::Device(device.to_owned()), details))
+    Ok(Built::one(Base::Device(device.to_owned()), details))
 }
 
 /// The number of the device with this backend.

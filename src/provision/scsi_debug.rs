@@ -6,7 +6,7 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+    Base, Built, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -120,7 +120,7 @@ impl Layer for ScsiDebug {
         let shown = wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact, shown));
         let largest = if unit.is_empty() { "unknown".to_owned() } else { unit };
         let details = shown.chain([("size", size.to_string()), ("largest atomic write", largest)]);
-        Ok(Built::one(Ground::Device(device), details))
+        Ok(Built::one(Base::Device(device), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -4,10 +4,10 @@
 //! Data, WAL and tablespaces are in one snapshot, or there is none: parts from different moments are not a copy of a
 //! database.
 
-use super::facts::Grounds;
+use super::facts::Bases;
 use super::ledger::{Ledger, Thing};
 use super::stack::{BuiltStack, inputs, known};
-use super::{Ground, InUse, Layer, LayerInput, folder};
+use super::{Base, InUse, Layer, LayerInput, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
@@ -192,7 +192,7 @@ fn only_data(node: &NodeSpec) -> Option<&GroundName> {
 }
 
 /// The uppermost layer with snapshots below a ground; true if it is the one that provides the ground.
-fn way_of(host: &Host, spec: &StackSpec, bases: &Grounds, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
+fn way_of(host: &Host, spec: &StackSpec, bases: &Bases, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
     let (Some(node), Some(base)) = (spec.node(name.node()), bases.get(name)) else { return Ok(None) };
     let below: Vec<LayerInput> = inputs(node, bases)?;
     let of = InUse { inputs: &below, base, options: &node.options };
@@ -239,10 +239,10 @@ pub(super) fn used_of(folder: &Path) -> Result<u64> {
 }
 
 /// The device or pool that a layer provides, as text.
-pub(super) fn text_of(base: &Ground) -> String {
+pub(super) fn text_of(base: &Base) -> String {
     match base {
-        Ground::Device(path) | Ground::Folder(path) => path.display().to_string(),
-        Ground::Pool(name) => name.clone(),
+        Base::Device(path) | Base::Folder(path) => path.display().to_string(),
+        Base::Pool(name) => name.clone(),
     }
 }
 

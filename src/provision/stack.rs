@@ -3,10 +3,10 @@
 //! Teardown is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::facts::{self, Grounds};
+use super::facts::{self, Bases};
 use super::images::Images;
 use super::{
-    Built, Details, Ground, Layer, LayerInput, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places,
+    Base, Built, Details, Layer, LayerInput, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places,
     zfs_tools,
 };
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub struct BuiltStack {
     /// traverse them; their owner is root, or us.
     pub folders: BTreeMap<End, PathBuf>,
     /// Grounds provided by each node.
-    pub bases: Grounds,
+    pub bases: Bases,
     /// Facts as read back.
     pub facts: StackFacts,
     /// All its ledger entries have this number or a higher one.
@@ -113,10 +113,10 @@ impl BuiltStack {
     }
 }
 
-fn pool_name(base: &Ground) -> Option<&str> {
+fn pool_name(base: &Base) -> Option<&str> {
     match base {
-        Ground::Pool(name) => Some(name),
-        Ground::Device(_) | Ground::Folder(_) => None,
+        Base::Pool(name) => Some(name),
+        Base::Device(_) | Base::Folder(_) => None,
     }
 }
 
@@ -125,7 +125,7 @@ fn pool_name(base: &Ground) -> Option<&str> {
 /// The layer's own, prefixed by the stack and node. Everything made so far is in the ledger: the caller takes
 /// [`super::ledger::Ledger::mark`] before and undoes down to it.
 pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
-    stand_up(site, spec, Grounds::new(), "build", <dyn Layer>::build)
+    stand_up(site, spec, Bases::new(), "build", <dyn Layer>::build)
 }
 
 /// Reopens a stack: the grounds in `there` are used as they are (devices that survived a crash, or copies of them), and
@@ -133,7 +133,7 @@ pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
 ///
 /// # Errors
 /// As [`build_stack`].
-pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result<BuiltStack> {
+pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Bases) -> Result<BuiltStack> {
     stand_up(site, spec, there, "reopen", <dyn Layer>::reopen)
 }
 
@@ -141,15 +141,15 @@ pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result
 ///
 /// # Errors
 /// As [`build_stack`].
-pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Grounds, Vec<Details>)> {
-    let (bases, nodes) = raise(site, spec, Grounds::new(), "build", <dyn Layer>::build)?;
+pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Bases, Vec<Details>)> {
+    let (bases, nodes) = raise(site, spec, Bases::new(), "build", <dyn Layer>::build)?;
     Ok((bases, nodes.into_iter().map(|(_, built)| built.details).collect()))
 }
 
 /// [`Layer::build`] or [`Layer::reopen`].
 type Act = fn(&'static dyn Layer, &Site<'_>, &[LayerInput], &Options) -> Result<Built>;
 
-fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Grounds, verb: &str, act: Act) -> Result<BuiltStack> {
+fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Bases, verb: &str, act: Act) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
     let (bases, mut nodes) = raise(site, spec, there, verb, act)?;
     for (node, built) in &mut nodes {
@@ -164,10 +164,10 @@ fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Grounds, verb: &str, act: 
 }
 
 /// The grounds and the nodes of a stack.
-type Raised<'n> = (Grounds, Vec<(&'n NodeSpec, Built)>);
+type Raised<'n> = (Bases, Vec<(&'n NodeSpec, Built)>);
 
 /// Builds or opens the nodes of a stack, each on its inputs.
-fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Grounds, verb: &str, act: Act) -> Result<Raised<'n>> {
+fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act: Act) -> Result<Raised<'n>> {
     let given = !there.is_empty();
     let mut bases = there;
     let mut nodes = Vec::new();
@@ -179,7 +179,7 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Grounds, verb: &str, a
         let names = layer.grounds(&node.options).into_iter().map(|base| GroundName::of(&node.name, &base));
         let names: Vec<GroundName> = names.collect();
         if given && names.iter().all(|name| bases.contains_key(name)) {
-            let there: Vec<Ground> = names.iter().map(|name| bases[name].clone()).collect();
+            let there: Vec<Base> = names.iter().map(|name| bases[name].clone()).collect();
             let promises = knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
             nodes.push((node, Built { bases: Vec::new(), details: Details::new(), promises }));
             continue;
@@ -207,7 +207,7 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Grounds, verb: &str, a
     Ok((bases, nodes))
 }
 
-pub(super) fn inputs(node: &NodeSpec, bases: &Grounds) -> Result<Vec<LayerInput>> {
+pub(super) fn inputs(node: &NodeSpec, bases: &Bases) -> Result<Vec<LayerInput>> {
     let given = node.inputs.iter().map(|input| {
         let missing = || Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from));
         let base = bases.get(&input.from).ok_or_else(missing)?.clone();
@@ -225,9 +225,9 @@ pub(super) fn inputs(node: &NodeSpec, bases: &Grounds) -> Result<Vec<LayerInput>
     Ok(given)
 }
 
-fn folders(spec: &StackSpec, bases: &Grounds) -> Result<BTreeMap<End, PathBuf>> {
+fn folders(spec: &StackSpec, bases: &Bases) -> Result<BTreeMap<End, PathBuf>> {
     let folder = |(end, name): (End, &GroundName)| match bases.get(name) {
-        Some(Ground::Folder(path)) => Ok((end, path.clone())),
+        Some(Base::Folder(path)) => Ok((end, path.clone())),
         _ => Err(Error::user(format!("the stack {} puts the {end} on `{name}`, which is not a folder", spec.name))),
     };
     spec.ends().into_iter().map(folder).collect()
@@ -333,7 +333,7 @@ mod tests {
         let nodes = vec![node("pool", &[]), volume, on_volume, node("image", &[]), on_image, own];
         BuiltStack {
             folders: [(End::Data, PathBuf::from("/run/stack/fs"))].into(),
-            bases: [(named("pool"), Ground::Pool("tank".to_owned()))].into(),
+            bases: [(named("pool"), Base::Pool("tank".to_owned()))].into(),
             facts: StackFacts { nodes, data: Some(named(name)), ..StackFacts::default() },
             mark: 0,
         }

@@ -2,7 +2,7 @@
 //! datasets.
 
 use super::ledger::Thing;
-use super::{Built, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, folder, layer};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder, layer};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionSpec, Options};
@@ -53,10 +53,10 @@ impl Layer for Pool {
         let data: Vec<LayerInput> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
         let ext4 = layer("ext4").ok_or_else(|| Error::bug("no ext4"))?;
         let built = ext4.build(site, &data, &Options::default())?;
-        let [Ground::Folder(path)] = built.bases.as_slice() else { return Err(Error::bug("ext4 offers no folder")) };
+        let [Base::Folder(path)] = built.bases.as_slice() else { return Err(Error::bug("ext4 offers no folder")) };
         let groups: Vec<&str> = inputs.iter().filter_map(|given| given.group.as_deref()).collect();
         let details = BTreeMap::from([("groups".to_owned(), groups.join(" "))]);
-        Ok(Built::one(Ground::Pool(path.display().to_string()), details))
+        Ok(Built::one(Base::Pool(path.display().to_string()), details))
     }
 
     fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
@@ -82,11 +82,11 @@ impl Layer for Dataset {
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
-        let [LayerInput { base: Ground::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
+        let [LayerInput { base: Base::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
         let path = Path::new(pool).join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let pairs = options.table("properties").0.into_iter();
-        Ok(Built::one(Ground::Folder(path), pairs.map(|(key, value)| (key, value.plain()))))
+        Ok(Built::one(Base::Folder(path), pairs.map(|(key, value)| (key, value.plain()))))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

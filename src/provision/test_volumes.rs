@@ -3,7 +3,7 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -96,7 +96,7 @@ impl Layer for Volume {
             let (offset, size) = ((number * slice).to_string(), slice.to_string());
             let arguments = ["--show", "-f", "--direct-io=on", "-o", &offset, "--sizelimit", &size];
             let made = site.host.run(&Command::new("losetup").args(arguments).arg(first))?;
-            bases.push(Ground::Device(PathBuf::from(made.stdout.trim())));
+            bases.push(Base::Device(PathBuf::from(made.stdout.trim())));
         }
         let details = BTreeMap::from([("members".to_owned(), inputs.len().to_string())]);
         let promises = vec![Promise::new(Claim::FlushesUncounted, format!("{}: for tests", self.name()))];

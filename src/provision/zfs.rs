@@ -7,7 +7,7 @@ use super::filesystem::new_uuid;
 use super::ledger::Thing;
 use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
-use super::{Built, Ground, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, folder, mount};
+use super::{Base, Built, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionProblem, Options};
@@ -82,7 +82,7 @@ impl Layer for Zfs {
     }
 
     fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
-        let Ground::Folder(target) = of.base else { return Ok(None) };
+        let Base::Folder(target) = of.base else { return Ok(None) };
         let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
         let pool = pool(of.inputs)?.to_owned();
         let clones_of = pool.clone();
@@ -136,7 +136,7 @@ const DATASET: &str = "dataset";
 /// The pool among a layer's inputs.
 pub(super) fn pool(inputs: &[LayerInput]) -> Result<&str> {
     match inputs {
-        [LayerInput { base: Ground::Pool(name), .. }] => Ok(name),
+        [LayerInput { base: Base::Pool(name), .. }] => Ok(name),
         _ => Err(Error::bug("a layer of ZFS without a pool")),
     }
 }
@@ -158,5 +158,5 @@ fn open(site: &Site<'_>, dataset: &str, target: &Path, asked: &[(String, String)
     }
     let found = zfs_tools::get(site.host, "zfs", dataset)?;
     zfs_tools::compare("the dataset", asked, &found)?;
-    Ok(Built::one(Ground::Folder(target.to_owned()), zfs_tools::facts(&found)))
+    Ok(Built::one(Base::Folder(target.to_owned()), zfs_tools::facts(&found)))
 }

@@ -13,7 +13,7 @@ use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, Details, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, folder, guard, needs};
+use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, folder, guard, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -152,11 +152,11 @@ fn partitioned(host: &Host, inputs: &[LayerInput]) -> Result<Vec<LayerInput>> {
         return Ok(all);
     }
     for given in &mut all {
-        let Ground::Device(path) = &given.base else { continue };
+        let Base::Device(path) = &given.base else { continue };
         let node = BlockDevice::find(path)?.node;
         // Loop devices, volumes and partitions are used as they are.
         if !node.is_partition(host) && node.exists(host) && host.exists(node.path_of("device")) {
-            given.base = Ground::Device(partition(host, path, node)?);
+            given.base = Base::Device(partition(host, path, node)?);
         }
     }
     Ok(all)
@@ -207,7 +207,7 @@ fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
         for given in
             of_role.iter().filter(|given| given.group.is_none()).chain(of_role.iter().filter(|g| g.group.is_some()))
         {
-            let Ground::Device(path) = &given.base else { continue };
+            let Base::Device(path) = &given.base else { continue };
             let path = path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))?;
             match groups.iter_mut().find(|(group, _)| group.is_some() && *group == given.group.as_deref()) {
                 Some((_, members)) => members.push(path),
@@ -251,7 +251,7 @@ fn read_back(host: &Host, name: &str, asked: &[(String, String)], parameters: &D
     let mut details = zfs_tools::facts(&found);
     details.extend(parameters.iter().map(|(name, value)| (format!("module parameter {name}"), value.clone())));
     details.extend(host.read_optional("/sys/module/zfs/version").map(|text| ("ZFS version".to_owned(), text)));
-    Ok(Built::one(Ground::Pool(name.to_owned()), details))
+    Ok(Built::one(Base::Pool(name.to_owned()), details))
 }
 
 /// Location of a pool's label: the device, or the partition that `zpool` makes on a whole disk.

@@ -8,7 +8,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, Ground, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+    Base, Built, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -69,7 +69,7 @@ impl Layer for Zram {
         }
         site.host.write(node.path_of("disksize"), &size.0.to_string())?;
         let details = read_back(site.host, node, size, options)?;
-        Ok(Built::one(Ground::Device(PathBuf::from(format!("/dev/zram{number}"))), details))
+        Ok(Built::one(Base::Device(PathBuf::from(format!("/dev/zram{number}"))), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

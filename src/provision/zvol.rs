@@ -8,7 +8,7 @@ use super::ledger::Thing;
 use super::size::Size;
 use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
 use super::zfs_tools::{self, MARK};
-use super::{Built, Ground, Layer, LayerInfo, LayerInput, Site, Unmet, knobs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, knobs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -121,7 +121,7 @@ fn open(host: &Host, volume: &str, asked: &[(String, String)]) -> Result<Built> 
     let device = device_of(host, volume)?;
     let found = zfs_tools::get(host, "zfs", volume)?;
     zfs_tools::compare("the volume", asked, &found)?;
-    let mut built = Built::one(Ground::Device(device), zfs_tools::facts(&found));
+    let mut built = Built::one(Base::Device(device), zfs_tools::facts(&found));
     built.details.extend([("volsize".to_owned(), Bytes(number(&found, "volsize")?).to_string())]);
     let promises = found.iter().filter_map(|property| durability::zfs_property(&property.name, &property.value));
     built.promises = promises.chain(durability::zfs_parameters(|name| knobs::modules::shown(host, name))).collect();

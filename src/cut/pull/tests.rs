@@ -4,7 +4,7 @@ use super::*;
 use crate::cluster::testing::some_installation;
 use crate::cut::session;
 use crate::cut::tests::{can_record, case, places};
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::recorded;
 use crate::provision::stack::{build_stack, reopen_stack};
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
@@ -99,7 +99,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let left = Recorder::over(recording.images(&durable, &floor), &session.work.join("overlay"), 4 << 30).unwrap();
     let left = Arc::new(left);
     let images = shown(&left);
-    reopen_stack(&session::site(&session, name, &images), &case.stack, Grounds::new()).unwrap();
+    reopen_stack(&session::site(&session, name, &images), &case.stack, Bases::new()).unwrap();
     assert!(pulls.judge(&host, &places, false, &never).unwrap_err().to_string().contains("not restarted"));
     refused_on_another_device(&pulls, &places);
     if mount.is_empty() {

@@ -192,20 +192,20 @@ fn a_knob_that_the_kernel_lacks_is_unmet() {
     assert_eq!(unmet(&fake.host, &options_of(&[("vm.dirty_bytes", text("default"))])), []);
 }
 
-fn device_of(place: &TestPlace) -> Ground {
+fn device_of(place: &TestPlace) -> Base {
     let image = options_of(&[("loop", text("8MiB")), ("in", text(place.path().to_str().unwrap()))]);
     super::super::layer("loop").unwrap().build(&place.site("q"), &[], &image).unwrap().bases[0].clone()
 }
 
-fn path_of(device: &Ground) -> &std::path::Path {
+fn path_of(device: &Base) -> &std::path::Path {
     match device {
-        Ground::Device(path) => path,
+        Base::Device(path) => path,
         _ => panic!("no device"),
     }
 }
 
 /// Values of its four knobs.
-fn queue_of(host: &Host, device: &Ground) -> Vec<String> {
+fn queue_of(host: &Host, device: &Base) -> Vec<String> {
     let of = KnobOwner::device(host, BlockDevice::find(path_of(device)).unwrap().node);
     OF_DEVICE.iter().map(|knob| shown(host, &of.path_of(knob)).unwrap()).collect()
 }
@@ -236,7 +236,7 @@ fn knobs_of_a_stack_device_are_set_and_restored_afterwards() {
     assert_eq!(facts.write_cache, Some(WriteCache::WriteThrough));
     let held_back = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap().1;
     assert_eq!(held_back.source, "queue.write_cache = write through", "it is the plan's word and not the device's");
-    let device = built.bases.values().find(|base| matches!(base, Ground::Device(_))).unwrap();
+    let device = built.bases.values().find(|base| matches!(base, Base::Device(_))).unwrap();
     let knobs: Vec<Thing> =
         place.ledger().open_things().into_iter().map(|(_, thing)| thing).filter(|thing| thing.owner == OWNER).collect();
     let old = |kind: &str| knobs.iter().find(|thing| thing.kind == kind).unwrap().mark("old").unwrap().to_owned();
@@ -384,7 +384,7 @@ fn discards_of_a_real_device_are_off_during_a_stack() {
     let limit = || shown(host, &owner.path_of(&DISCARDS)).unwrap().parse::<u64>().unwrap();
     let old = limit();
     let mark = place.ledger().mark();
-    without_discards(host, place.ledger(), &[Ground::Device(path.clone())]).unwrap();
+    without_discards(host, place.ledger(), &[Base::Device(path.clone())]).unwrap();
     let (off, entries) = (limit(), place.ledger().open_things().len());
     let granularity = shown(host, &owner.path_of(&DISCARDS).replace("max_bytes", "granularity")).unwrap();
     let failures = undo_from(place.ledger(), mark, &Undoers::new(), host);

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::ledger::Thing;
 use crate::provision::snapshots::{IsLost, SNAPSHOT, SnapshotWay, text_of};
-use crate::provision::{Ground, folder, mapper};
+use crate::provision::{Base, folder, mapper};
 use crate::record::options::Options;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const THICK_SHARE: &str = "20%FREE";
 
 /// How to take snapshots of the volume behind a ground.
-pub(super) fn way(host: &Host, devices: &[&Path], base: &Ground, asked: &Options) -> Result<SnapshotWay> {
+pub(super) fn way(host: &Host, devices: &[&Path], base: &Base, asked: &Options) -> Result<SnapshotWay> {
     let rows = report(host, "pv", "vg_name", devices, None)?;
     let group = rows.into_iter().find_map(|mut row| row.remove("vg_name"));
     let group = group.ok_or_else(|| Error::tool("LVM does not list the volume group of the stack"))?;

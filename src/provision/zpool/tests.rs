@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::parse::kstat;
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::{self, BuiltStack};
 use crate::provision::test_site::{TestPlace, at_every_entry, options_of, text};
@@ -16,7 +16,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 fn given(role: Role, group: Option<&str>, path: &str) -> LayerInput {
-    LayerInput { role, group: group.map(str::to_owned), base: Ground::Device(PathBuf::from(path)) }
+    LayerInput { role, group: group.map(str::to_owned), base: Base::Device(PathBuf::from(path)) }
 }
 
 fn words(inputs: &[LayerInput], options: &Options) -> (String, bool) {
@@ -139,7 +139,7 @@ fn clean(place: TestPlace, built: &BuiltStack) {
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
     for base in built.bases.values() {
-        let Ground::Device(path) = base else { continue };
+        let Base::Device(path) = base else { continue };
         let Ok(device) = BlockDevice::find(path) else { continue };
         assert_eq!(guard::signatures(&place.host, &device).unwrap(), [], "on {}", path.display());
     }
@@ -297,16 +297,16 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     let spec = pool_of(&place, inputs, Options::default(), properties(&[("recordsize", text("16k"))]));
     let built = place.build(&spec).unwrap();
     fs::write(built.folder().join("kept"), "x").unwrap();
-    let Ground::Pool(name) = &built.bases[&GroundName("zpool".to_owned())] else { panic!() };
+    let Base::Pool(name) = &built.bases[&GroundName("zpool".to_owned())] else { panic!() };
     let things = place.ledger().open_things();
     let (number, thing) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
     mount::undo(&place.host, thing).unwrap();
     place.ledger().undone(*number).unwrap();
     place.host.run(&zfs_tools::call("zpool", &["export", name])).unwrap();
-    let devices: Grounds = built
+    let devices: Bases = built
         .bases
         .iter()
-        .filter(|(_, base)| matches!(base, Ground::Device(_)))
+        .filter(|(_, base)| matches!(base, Base::Device(_)))
         .map(|(n, g)| (n.clone(), g.clone()))
         .collect();
     let again = stack::reopen_stack(&place.site("again"), &spec, devices).unwrap();
@@ -317,7 +317,7 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
     for base in built.bases.values() {
-        let Ground::Device(path) = base else { continue };
+        let Base::Device(path) = base else { continue };
         let thing = Thing::new("zpool", LABEL).with_path("device", path).unwrap().with("pool", "some-other");
         wipe_label(&place.host, &thing).unwrap();
         assert!(carrier(&place.host, path).is_ok(), "another pool's label stays");
@@ -409,7 +409,7 @@ fn pool_devices_are_found_below_a_folder_on_a_dataset() {
     let reached: Vec<PathBuf> =
         found.reached_by_a_sync().iter().map(|device| Path::new("/dev").join(&device.name)).collect();
     let is_reached = |node: &str| match &built.bases[&GroundName(node.to_owned())] {
-        Ground::Device(path) => reached.contains(path),
+        Base::Device(path) => reached.contains(path),
         _ => panic!("{node} is a device"),
     };
     assert!(is_reached("slog") && !is_reached("a"), "a sync goes to the log alone: {reached:?}");

@@ -10,7 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::command::CommandLog;
 use crate::host::processes;
 use crate::host::time::{self, Instant, micros, now, sleep};
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::images::Images;
 use crate::provision::stack::reopen_stack;
 use crate::provision::{guest_disk, knobs};
@@ -201,7 +201,7 @@ fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64
     let name = super::site::name_of(session, spec, &trial.key.trial.to_string());
     let site = super::site::site(session, name, &hand_over.images_of_stack);
     let before = session.host.command_log().len();
-    let built = reopen_stack(&site, spec, Grounds::new())
+    let built = reopen_stack(&site, spec, Bases::new())
         .map_err(|e| e.while_doing(format!("open the stack {} after the crash", spec.name)))?;
     let opened = now();
     let mounts_us = session.host.command_log().iter().skip(before).filter_map(mount_us).sum();
