@@ -35,7 +35,7 @@ pub const DEPTH: u32 = 32;
 /// Interval at which an interrupt is checked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Interval between progress reports.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+const REPORT_EVERY: Duration = Duration::from_millis(500);
 /// Bytes at each end of the device that are zeroed at the end: random bytes could be mistaken for a signature.
 const BLANK: u64 = 1 << 20;
 /// Bytes per discard; an interrupt is checked for between two.
@@ -53,7 +53,7 @@ pub struct Drive<'a> {
     pub most_rounds: u32,
     pub seed: u64,
     pub interrupt: &'a Interrupt,
-    pub tell: &'a dyn Fn(Doing) -> Result<()>,
+    pub report: &'a dyn Fn(Doing) -> Result<()>,
     /// True if the rounds so far are enough.
     pub is_steady: &'a dyn Fn(&[DriveRound]) -> bool,
 }
@@ -146,17 +146,17 @@ fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
     let writers = Writers { drive, file, block: FILL_BLOCK, depth: FILL_DEPTH, salt: 0 };
     let places = in_sequence(chunks);
     let place = |_: &mut ChaCha8Rng| places();
-    let mut told = now();
+    let mut reported = now();
     let written_bytes = writers.write(&place, |counts| {
-        if told.elapsed() >= TELL_EVERY {
-            told = now();
-            (drive.tell)(Doing::Filling { done: counts.bytes.load(Ordering::Relaxed), of })?;
+        if reported.elapsed() >= REPORT_EVERY {
+            reported = now();
+            (drive.report)(Doing::Filling { done: counts.bytes.load(Ordering::Relaxed), of })?;
         }
         Ok(Next::Wait(LOOK_EVERY))
     })?;
     drive.interrupt.check()?;
     file.sync_all().or_host(|| format!("flush {}", drive.path.display()))?;
-    (drive.tell)(Doing::Filling { done: of, of })?;
+    (drive.report)(Doing::Filling { done: of, of })?;
     Ok(Fill { times: FILLS, block_bytes: FILL_BLOCK, written_bytes, elapsed_us: micros(begun.elapsed()) })
 }
 
@@ -187,7 +187,7 @@ fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
         (begun, began_us, before) = (begun + elapsed, wall_us(), bytes);
         rounds.push(round);
         let number = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-        (drive.tell)(Doing::Round { number, round })?;
+        (drive.report)(Doing::Round { number, round })?;
         let is_last = number >= drive.most_rounds || (drive.is_steady)(&rounds);
         Ok(if is_last { Next::Stop } else { Next::Wait(Duration::ZERO) })
     })?;

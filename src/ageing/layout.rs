@@ -90,14 +90,14 @@ fn pieces(
         let of_filesystem = extents::pieces(&files::open(path)?);
         let of_filesystem = of_filesystem.or_host(|| format!("read the extents of {}", path.display()))?;
         // A relation is reported completely or not at all.
-        let told = match of_filesystem {
+        let answer = match of_filesystem {
             // Skip the alternative for relations too small to count, and after one that was incomplete: a file may take
             // minutes.
             None if found.bytes < LEAST_RELATION || not_told.is_some() => return Ok(without_extents(found)),
             None => other_way(path),
-            told => Ok(told),
+            answer => Ok(answer),
         };
-        let pieces = match told {
+        let pieces = match answer {
             Ok(Some(pieces)) => pieces,
             other => {
                 let why = other.err().map(|e| e.to_string());

@@ -5,7 +5,7 @@ use super::Subject;
 use crate::cluster::client::Client;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::time::{micros, now};
 use crate::record::age::Bloat;
@@ -27,8 +27,7 @@ pub(super) fn run(
 ) -> Result<Bloat> {
     let begun = now();
     let server = Server::start(subject.host, spec.clone(), subject.interrupt)?;
-    let mut client = server.connect(server::DATABASE)?;
-    client.set_limit(CHECKPOINT_LIMIT)?;
+    let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
     client.query("CHECKPOINT")?;
     let version = server.spec.install.major;
     let before = written_bytes(&mut client, version)?;
@@ -70,7 +69,5 @@ fn written_bytes(client: &mut Client, version: u32) -> Result<u64> {
              from pg_stat_bgwriter"
         }
     };
-    let rows = client.query(sql)?;
-    let value = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-    value.ok_or_else(|| Error::tool("the server did not tell how much it has written"))
+    client.number(sql)
 }

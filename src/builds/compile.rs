@@ -68,27 +68,27 @@ impl Compile<'_> {
         Ok(())
     }
 
-    pub(super) fn configure(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
+    pub(super) fn configure(&self, report: &mut dyn FnMut(&str)) -> Result<()> {
         let prefix = format!("--prefix={}", self.recipe.place.display());
         let mut words = vec!["./configure".to_owned(), prefix];
         words.extend(self.recipe.configure.iter().cloned());
-        self.follow(&words, told)
+        self.follow(&words, report)
     }
 
-    pub(super) fn make(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
+    pub(super) fn make(&self, report: &mut dyn FnMut(&str)) -> Result<()> {
         let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut compiled = 0u32;
         self.follow(&["make".to_owned(), format!("-j{jobs}"), "-C".to_owned(), "src".to_owned()], &mut |line| {
             if line.contains(" -c -o ") {
                 compiled += 1;
-                told(&format!("{compiled} files compiled"));
+                report(&format!("{compiled} files compiled"));
             }
         })
     }
 
-    pub(super) fn install(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
+    pub(super) fn install(&self, report: &mut dyn FnMut(&str)) -> Result<()> {
         let into = format!("DESTDIR={}", self.task.work.join("out").display());
-        self.follow(&["make", "-C", "src", "install", &into].map(str::to_owned), told)?;
+        self.follow(&["make", "-C", "src", "install", &into].map(str::to_owned), report)?;
         // With a umask such as 077 another server user could not run it.
         let open = Command::new("chmod").args(["-R", "a+rX"]).arg(self.task.work.join("out")).user(&self.user);
         self.task.host.run(&open).map(drop)
@@ -112,12 +112,12 @@ impl Compile<'_> {
         if differing.is_empty() { Ok(version) } else { Err(Error::tool(differing.join("; "))) }
     }
 
-    fn follow(&self, words: &[String], told: &mut dyn FnMut(&str)) -> Result<()> {
+    fn follow(&self, words: &[String], report: &mut dyn FnMut(&str)) -> Result<()> {
         let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
         // `env` resolves `./configure` in its working directory.
         let command = Command::new("env").args(words).cwd(self.tree()).user(&self.user);
         let followed = Followed { host, log, limit: LIMIT, interrupt };
-        if followed.run(&command, told)? {
+        if followed.run(&command, report)? {
             return Ok(());
         }
         let text = files::read(log)?;

@@ -23,18 +23,18 @@ const LIMIT: Duration = Duration::from_secs(1800);
 ///
 /// # Errors
 /// If the mirror has none or cannot be reached.
-pub(super) fn fetch(task: &Task<'_>, mirror: &Mirror, told: &mut dyn FnMut(&str)) -> Result<Source> {
+pub(super) fn fetch(task: &Task<'_>, mirror: &Mirror, report: &mut dyn FnMut(&str)) -> Result<Source> {
     let asked = task.spec.version.as_deref().unwrap_or_default();
     let major = asked.split('.').next().unwrap_or_default();
     let suite = suite(task.spec, major)?;
     let apt = Apt::new(task, mirror, &suite)?;
-    apt.run(&["apt-get", "update"], told)?;
+    apt.run(&["apt-get", "update"], report)?;
     let name = format!("postgresql-{major}");
     let listed = versions(&task.host.run(&apt.command(&["apt-cache", "madison", &name]))?.stdout, asked);
     let mut refused = Vec::new();
     for version in &listed {
-        told(&format!("{name} {version}"));
-        match apt.run(&["apt-get", "source", "--download-only", &format!("{name}={version}")], told) {
+        report(&format!("{name} {version}"));
+        match apt.run(&["apt-get", "source", "--download-only", &format!("{name}={version}")], report) {
             Ok(()) => return keep(task, &format!("{name} {version}")),
             Err(e) if e.kind() == crate::error::Kind::Interrupted => return Err(e),
             // A mirror may have only the binaries of security updates.
@@ -116,7 +116,7 @@ impl<'a> Apt<'a> {
             folders::make_all(&folder, 0o755)?;
         }
         folders::make_all(&downloads(task.work), 0o755)?;
-        let lines = mirror.source_lines(suite).join("\n") + "\n";
+        let lines = mirror.lines("deb-src", suite, "main").join("\n") + "\n";
         files::write_whole(&folder.join("sources.list"), lines.as_bytes())?;
         Ok(Apt { task, folder })
     }
@@ -142,12 +142,12 @@ impl<'a> Apt<'a> {
             .limit(LIMIT)
     }
 
-    fn run(&self, words: &[&str], told: &mut dyn FnMut(&str)) -> Result<()> {
+    fn run(&self, words: &[&str], report: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.task.shelf.log();
         let Task { host, interrupt, .. } = *self.task;
         let followed = Followed { host, log: &log, limit: LIMIT, interrupt };
         let short = |line: &str| line.starts_with("Get:").then(|| line.to_owned());
-        if followed.run(&self.command(words), &mut |line| short(line).iter().for_each(|line| told(line)))? {
+        if followed.run(&self.command(words), &mut |line| short(line).iter().for_each(|line| report(line)))? {
             return Ok(());
         }
         Err(diagnosis(words, &String::from_utf8_lossy(&files::read(&log)?)))

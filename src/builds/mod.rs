@@ -116,9 +116,9 @@ fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built>
     let Task { host, shelf, spec, .. } = *task;
     let source = match Source::known(host, shelf, spec)? {
         Some(source) => source,
-        None => step("fetch the source package", progress, |told| {
+        None => step("fetch the source package", progress, |report| {
             let mirror = Mirror::of(host, None)?;
-            debian::fetch(task, &mirror, told)
+            debian::fetch(task, &mirror, report)
         })?,
     };
     if let Some(note) = source.note(host, spec) {
@@ -132,9 +132,9 @@ fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built>
     let log = shelf.log();
     let compile = Compile { task, log: &log, recipe: &recipe, user: users::server_user(host)? };
     step("unpack", progress, |_| compile.unpack(&source, spec))?;
-    step("configure", progress, |told| compile.configure(told))?;
-    step("compile", progress, |told| compile.make(told))?;
-    step("install", progress, |told| compile.install(told))?;
+    step("configure", progress, |report| compile.configure(report))?;
+    step("compile", progress, |report| compile.make(report))?;
+    step("install", progress, |report| compile.install(report))?;
     let version = step("ask the server for its sizes", progress, |_| compile.check(spec))?;
     let kept = Kept {
         spec: BuildSpec { made_from: None, ..spec.clone() },

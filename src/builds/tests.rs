@@ -81,14 +81,14 @@ impl Workshop {
     }
 
     fn build(&self, spec: &BuildSpec, interrupt: &Interrupt) -> (Result<Built>, Vec<String>) {
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         let built = build(&Host::this(), &self.shelf(), spec, interrupt, &mut |progress| match progress {
-            Progress::Begins(step) => told.push(step.to_owned()),
-            Progress::At(line) => told.push(format!("  {line}")),
-            Progress::Note(note) => told.push(format!("note: {note}")),
+            Progress::Begins(step) => lines.push(step.to_owned()),
+            Progress::At(line) => lines.push(format!("  {line}")),
+            Progress::Note(note) => lines.push(format!("note: {note}")),
             Progress::Done { .. } => {}
         });
-        (built, told)
+        (built, lines)
     }
 
     /// Everything on the shelf except its lock and log.
@@ -120,16 +120,16 @@ fn a_build_is_made_once_as_an_unprivileged_user() {
     if !can_build(&spec) {
         return;
     }
-    let (built, told) = shop.build(&spec, &Interrupt::never());
+    let (built, lines) = shop.build(&spec, &Interrupt::never());
     let built = built.unwrap();
-    assert!(told.contains(&"  1 files compiled".to_owned()), "{told:?}");
+    assert!(lines.contains(&"  1 files compiled".to_owned()), "{lines:?}");
     let program = std::fs::read_to_string(built.bin.join("postgres")).unwrap();
     let builder = users::server_user(&Host::this()).unwrap().uid;
     assert!(builder != 0 && program.contains(&format!("# built by {builder}\n")), "{program}");
     assert!(built.made_from.contains("pg.tar.gz, SHA-256 "), "{built:?}");
     assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Built(built.clone()));
-    let (again, told) = shop.build(&spec, &Interrupt::never());
-    assert_eq!((again.unwrap(), told), (built.clone(), Vec::new()));
+    let (again, lines) = shop.build(&spec, &Interrupt::never());
+    assert_eq!((again.unwrap(), lines), (built.clone(), Vec::new()));
     // Another option gives another build; both stay.
     let other = BuildSpec { wal_blocksize: Some(64), ..spec.clone() };
     assert_eq!(look(&Host::this(), &shop.shelf(), &other).unwrap(), State::Lacking(Vec::new()));
@@ -227,9 +227,9 @@ fn a_checkout_is_built_at_its_commit() {
     git(&["add", "."]);
     git(&["commit", "-q", "-m", "first"]);
     std::fs::write(tree.join("src/Makefile"), "nonsense").unwrap();
-    let (built, told) = shop.build(&spec, &Interrupt::never());
+    let (built, lines) = shop.build(&spec, &Interrupt::never());
     let built = built.unwrap();
-    assert!(told.iter().any(|line| line.starts_with("note: ") && line.contains("uncommitted changes")), "{told:?}");
+    assert!(lines.iter().any(|line| line.starts_with("note: ") && line.contains("uncommitted changes")), "{lines:?}");
     assert!(built.made_from.starts_with("commit "), "{built:?}");
     git(&["commit", "-q", "-a", "-m", "second"]);
     assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Lacking(Vec::new()));

@@ -88,7 +88,6 @@ impl Client {
     }
 
     /// Makes waiting for an answer stop on an interrupt.
-    #[must_use]
     pub(super) fn heeding(mut self, interrupt: &Interrupt) -> Client {
         self.interrupt = interrupt.clone();
         self

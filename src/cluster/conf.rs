@@ -8,23 +8,16 @@ use std::path::Path;
 const FILE: &str = "pgstrata.conf";
 
 /// Settings that pgstrata needs itself, each with the reason shown to users who ask for another value.
-const OURS: [(&str, &str); 16] = [
+const OURS: [(&str, &str); 9] = [
     ("listen_addresses", "servers listen on a private socket only"),
     ("port", "the socket name depends on it"),
-    ("unix_socket_directories", "servers listen in a private folder"),
-    ("unix_socket_permissions", "servers listen in a private folder"),
-    ("unix_socket_group", "servers listen in a private folder"),
+    ("unix_socket_directories unix_socket_permissions unix_socket_group", "servers listen in a private folder"),
     ("data_directory", "the data are stored on the stack under test"),
     ("config_file", "pgstrata writes the settings itself"),
-    ("hba_file", "clients on the private socket are trusted"),
-    ("ident_file", "clients on the private socket are trusted"),
+    ("hba_file ident_file", "clients on the private socket are trusted"),
     ("external_pid_file", "pgstrata manages the server process itself"),
-    ("logging_collector", "the log goes to the run folder, not onto the stack"),
-    ("log_destination", "the log goes to the run folder, not onto the stack"),
-    ("log_line_prefix", "pgstrata reads checkpoints from the log"),
-    ("log_timezone", "pgstrata reads checkpoints from the log"),
-    ("log_checkpoints", "pgstrata reads checkpoints from the log"),
-    ("lc_messages", "pgstrata reads checkpoints from the log"),
+    ("logging_collector log_destination", "the log goes to the run folder, not onto the stack"),
+    ("log_line_prefix log_timezone log_checkpoints lc_messages", "pgstrata reads checkpoints from the log"),
 ];
 
 /// Why a plan may not set `name`; `None` if it may.
@@ -35,25 +28,17 @@ pub fn reserved(name: &str) -> Option<&'static str> {
             "an included file could change settings without the report showing it; put the settings in the plan",
         );
     }
-    OURS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name)).map(|(_, reason)| *reason)
+    let is = |ours: &str| ours.eq_ignore_ascii_case(name);
+    OURS.iter().find(|(ours, _)| ours.split(' ').any(is)).map(|(_, reason)| *reason)
 }
 
 /// Arguments of initdb reserved for pgstrata: location of the cluster, and authentication.
-const OUR_ARGUMENTS: [(&str, &str); 14] = [
-    ("-D", "the stack determines the data directory"),
-    ("--pgdata", "the stack determines the data directory"),
-    ("-X", "the stack's `wal` determines the location of pg_wal"),
-    ("--waldir", "the stack's `wal` determines the location of pg_wal"),
-    ("--xlogdir", "the stack's `wal` determines the location of pg_wal"),
-    ("-U", "pgstrata connects as the role postgres"),
-    ("--username", "pgstrata connects as the role postgres"),
-    ("-A", "pgstrata connects without a password, through a private socket"),
-    ("--auth", "pgstrata connects without a password, through a private socket"),
-    ("-W", "pgstrata connects without a password, through a private socket"),
-    ("--pwprompt", "pgstrata connects without a password, through a private socket"),
-    ("--pwfile", "pgstrata connects without a password, through a private socket"),
-    ("-S", "it does not create a cluster"),
-    ("--sync-only", "it does not create a cluster"),
+const OUR_ARGUMENTS: [(&str, &str); 5] = [
+    ("-D --pgdata", "the stack determines the data directory"),
+    ("-X --waldir --xlogdir", "the stack's `wal` determines the location of pg_wal"),
+    ("-U --username", "pgstrata connects as the role postgres"),
+    ("-A --auth -W --pwprompt --pwfile", "pgstrata connects without a password, through a private socket"),
+    ("-S --sync-only", "it does not create a cluster"),
 ];
 
 /// Why a plan may not pass `argument` to initdb; `None` if it may.
@@ -72,7 +57,7 @@ pub fn reserved_argument(argument: &str) -> Option<&'static str> {
         }
         false => short_options(argument).any(|option| ours.ends_with(option)),
     };
-    OUR_ARGUMENTS.iter().find(|(ours, _)| is(ours)).map(|(_, reason)| *reason)
+    OUR_ARGUMENTS.iter().find(|(ours, _)| ours.split(' ').any(is)).map(|(_, reason)| *reason)
 }
 
 /// The short options in an argument: several without a value may be combined, the last with its value (`-kD/x`).

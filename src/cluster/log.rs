@@ -8,7 +8,7 @@ use crate::record::window::{CheckpointRecord, VacuumRecord};
 use std::path::PathBuf;
 
 /// The log of one server since it was started.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ServerLog {
     path: PathBuf,
     offset: u64,
@@ -24,14 +24,7 @@ pub struct ServerLog {
 impl ServerLog {
     /// The log of a server; nothing is read yet.
     pub fn of(server: &Server) -> ServerLog {
-        ServerLog {
-            path: server.spec.log.clone(),
-            offset: server.log_start(),
-            begun: Vec::new(),
-            reader: LogReader::default(),
-            checkpoints: Vec::new(),
-            vacuums: Vec::new(),
-        }
+        ServerLog { path: server.spec.log.clone(), offset: server.log_start(), ..ServerLog::default() }
     }
 
     /// Reads new lines since the last call.

@@ -178,6 +178,16 @@ impl Server {
         Ok(Client::connect(&self.address(database), ANSWER_LIMIT)?.heeding(&self.interrupt))
     }
 
+    /// A new connection to [`DATABASE`] with this limit for each piece of an answer.
+    ///
+    /// # Errors
+    /// As [`Server::connect`].
+    pub(crate) fn connect_with_limit(&self, limit: Duration) -> Result<Client> {
+        let mut client = self.connect(DATABASE)?;
+        client.set_limit(limit)?;
+        Ok(client)
+    }
+
     /// The address for a connection to `database`.
     pub(crate) fn address(&self, database: &str) -> ServerAddress {
         let [database, user] = [database, ROLE].map(str::to_owned);
@@ -270,21 +280,14 @@ impl Server {
     /// When it cannot be stopped, or its last checkpoint failed, with the last lines of its log.
     pub fn stop(self, host: &Host) -> Result<()> {
         signal(self.lock().child.as_ref(), Signal::INT);
-        let ended = self.wait_until_gone(STOP_LIMIT)?;
-        if ended.is_none() {
-            self.end_at_once(host)?;
-            return Err(Error::tool(format!(
-                "the server did not stop within {} s and was killed; its log ends with:\n{}",
-                STOP_LIMIT.as_secs(),
-                self.log_tail()
-            )));
-        }
-        match ended {
-            Some(status) if !status.success() => Err(Error::tool(format!(
-                "the server exited with {status} when it was stopped; its log ends with:\n{}",
-                self.log_tail()
-            ))),
-            _ => Ok(()),
+        let with_log = |what| Err(Error::tool(format!("{what}; its log ends with:\n{}", self.log_tail())));
+        match self.wait_until_gone(STOP_LIMIT)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => with_log(format!("the server exited with {status} when it was stopped")),
+            None => {
+                self.end_at_once(host)?;
+                with_log(format!("the server did not stop within {} s and was killed", STOP_LIMIT.as_secs()))
+            }
         }
     }
 
@@ -435,8 +438,8 @@ mod tests {
         client.query(function).unwrap();
         client.query(&format!("alter role {ROLE} set synchronous_commit = 'local'")).unwrap();
         let found = server.settings_elsewhere(&facts).unwrap();
-        let told: Vec<_> = found.iter().map(|it| (it.value.as_deref().unwrap(), it.place.as_str())).collect();
-        assert_eq!(told, [("local", "a new session"), ("off", "function lazy()")]);
+        let reported: Vec<_> = found.iter().map(|it| (it.value.as_deref().unwrap(), it.place.as_str())).collect();
+        assert_eq!(reported, [("local", "a new session"), ("off", "function lazy()")]);
         let (spec, pid) = (server.spec.clone(), server.pid().unwrap());
         server.stop(&host).unwrap();
         assert!(!Path::new(&format!("/proc/{pid}")).exists());

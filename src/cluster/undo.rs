@@ -54,13 +54,10 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
     let memory = memory_of(host, &data, socket_folder);
     for (signal, limit) in [(Signal::Quit, QUIT_LIMIT), (Signal::Kill, KILL_LIMIT)] {
         let begun = now();
-        loop {
+        while begun.elapsed() <= limit {
             let left = processes_in(host, &data);
             if left.is_empty() {
                 return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
-            }
-            if begun.elapsed() > limit {
-                break;
             }
             for process in &left {
                 // It may have ended since it was listed; its folder was checked a moment ago.

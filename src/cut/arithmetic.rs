@@ -33,9 +33,9 @@ const COPYING: [&str; 4] = ["bcachefs", "btrfs", "nilfs2", "zfs"];
 /// True if a filesystem of a stack may overwrite a page of data in place.
 pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
     let in_place = |node: &NodeSpec| {
-        let told = |value: &OptionValue| value.plain().contains("nodatacow");
+        let is_nodatacow = |value: &OptionValue| value.plain().contains("nodatacow");
         !COPYING.contains(&node.layer.as_str())
-            || node.options.0.values().any(told)
+            || node.options.0.values().any(is_nodatacow)
             || node.options.boolean("nocow") == Some(true)
     };
     let ends = stack.ends();

@@ -50,7 +50,7 @@ pub fn cut(
     places: &Places,
     cutting: Cutting,
     interrupt: &Interrupt,
-    tell: &dyn Fn(Told<'_>),
+    report: &dyn Fn(Told<'_>),
 ) -> Result<Cuts> {
     let session = Session::open(host, places, cutting, interrupt)?;
     let mut results = Vec::new();
@@ -58,7 +58,7 @@ pub fn cut(
     let ended = differing.iter().try_for_each(|case| {
         interrupt.check()?;
         let mark = session.ledger.mark();
-        let result = cut_case(&session, case, places, tell);
+        let result = cut_case(&session, case, places, report);
         // What cannot be undone now is retried below.
         let undone = undo::undo(&session.ledger, mark, &session.host);
         results.push(result?);
@@ -72,13 +72,13 @@ pub(crate) fn cut_case(
     session: &Session<'_>,
     case: &CaseSpec,
     places: &Places,
-    tell: &dyn Fn(Told<'_>),
+    report: &dyn Fn(Told<'_>),
 ) -> Result<CaseResult> {
     if let Some(verdict) = without_recording(session, case) {
         return Ok(CaseResult::of(case, verdict));
     }
     let workload = session.cutting.workload.then_some(case.workload.name.as_str());
-    tell(Told::Recording { case: &case.id, workload });
+    report(Told::Recording { case: &case.id, workload });
     let work = session.work.join(&case.id);
     files::make_folder(&work, 0o711)?;
     let exports = disks::serve(session)?;
@@ -92,7 +92,7 @@ pub(crate) fn cut_case(
         Err(Failed::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
     };
     let mut result =
-        Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(tell)?;
+        Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(report)?;
     if result.0.verdict.convicts() && session.cutting.keeps_evidence {
         let folder = places.results.join(format!("cut-{}", session.id)).join(&case.id);
         evidence::keep(&folder, case, &result.0.verdict, result.1, &recorded)?;

@@ -8,8 +8,8 @@
 use super::beside::Failed;
 use super::history::{Acknowledgement, Flushed, History, PREPARED, Prepared, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
-use crate::cluster::client::{Client, TextRow};
-use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::client::Client;
+use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::threads;
@@ -124,9 +124,7 @@ pub fn prepare(server: &Server) -> Result<()> {
 }
 
 pub(super) fn connect(server: &Server) -> Result<Client> {
-    let mut client = server.connect(DATABASE)?;
-    client.set_limit(ANSWER)?;
-    Ok(client)
+    server.connect_with_limit(ANSWER)
 }
 
 /// Lets all clients commit for a while.
@@ -204,8 +202,8 @@ fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Ackno
             Asynchronous::Some if is_asynchronous(&chain) => (true, "; SET LOCAL synchronous_commit = off"),
             kind => (kind == Asynchronous::All, ""),
         };
-        let answer = connection.query(&format!("{begun}{set}; SELECT txid_current()"))?;
-        let xid = xid_of(&answer)?;
+        // The id as WAL has it, without its epoch.
+        let xid = connection.number::<u64>(&format!("{begun}{set}; SELECT txid_current()"))? as u32;
         let started = load.recorder.mark();
         connection.query("COMMIT")?;
         let mark = load.recorder.mark();
@@ -232,13 +230,6 @@ pub fn transaction(client: u16, number: u64, chain: &str) -> String {
     )
 }
 
-/// Transaction id as WAL has it, without its epoch.
-fn xid_of(answer: &[TextRow]) -> Result<u32> {
-    let text = answer.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default();
-    let number: u64 = text.parse().map_err(|_| Error::tool("the server did not tell a transaction's number"))?;
-    Ok(number as u32)
-}
-
 /// Ends of commit records, read while WAL is being written, because a checkpoint removes it.
 struct Followed {
     reader: WalReader,
@@ -248,11 +239,10 @@ struct Followed {
 impl Followed {
     /// Starts at the current position.
     fn begin(server: &Server, shape: WalShape) -> Result<Followed> {
-        let rows = connect(server)?.query("SELECT pg_current_wal_insert_lsn()")?;
-        let at = rows.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default();
+        let at = connect(server)?.value("SELECT pg_current_wal_insert_lsn()")?;
         let data = &server.spec.data;
         let timeline = wal::checkpoint(data)?.map_or(1, |checkpoint| checkpoint.timeline);
-        let reader = WalReader::new(&data.join("pg_wal"), shape, timeline, wal::parse_lsn(at)?);
+        let reader = WalReader::new(&data.join("pg_wal"), shape, timeline, wal::parse_lsn(&at)?);
         Ok(Followed { reader, ends: BTreeMap::new() })
     }
 
@@ -318,9 +308,8 @@ fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) 
     let mut connection = connect(load.server)?;
     let began = now();
     while !progress.is_over(load, began) {
-        let rows = connection.query("SELECT pg_current_wal_flush_lsn()")?;
+        let up_to = wal::parse_lsn(&connection.value("SELECT pg_current_wal_flush_lsn()")?)?;
         let (mark, at_us) = (load.recorder.mark(), load.recorder.elapsed_us());
-        let up_to = wal::parse_lsn(rows.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default())?;
         if noted.last().is_none_or(|last| last.up_to < up_to) {
             noted.push(Flushed { mark, at_us, up_to });
         }

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
-use crate::provision::Ground;
-use crate::provision::facts::Grounds;
+use crate::provision::Base;
+use crate::provision::facts::Bases;
 use crate::record::stack::{NodeSpec, Role, StackSpec};
 use std::path::Path;
 
@@ -34,12 +34,12 @@ pub struct FilesystemCheck {
 }
 
 /// Checks for all filesystems of a stack on these devices; the reason, for one without a check.
-pub fn all_of(host: &Host, stack: &StackSpec, devices: &Grounds) -> Vec<Result<FilesystemCheck, String>> {
+pub fn all_of(host: &Host, stack: &StackSpec, devices: &Bases) -> Vec<Result<FilesystemCheck, String>> {
     let filesystems = stack.nodes.iter().filter(|node| stack.ends().iter().any(|(_, on)| on.node() == node.name));
     filesystems.map(|node| of_node(host, node, devices)).collect()
 }
 
-fn of_node(host: &Host, node: &NodeSpec, devices: &Grounds) -> Result<FilesystemCheck, String> {
+fn of_node(host: &Host, node: &NodeSpec, devices: &Bases) -> Result<FilesystemCheck, String> {
     let why = |what: &str| Err(format!("check of {}: {what}", node.layer));
     let Some(program) = PROGRAMS.iter().find(|program| program.layers.contains(&node.layer.as_str())) else {
         return why("no read-only checker is known");
@@ -51,7 +51,7 @@ fn of_node(host: &Host, node: &NodeSpec, devices: &Grounds) -> Result<Filesystem
         return why("its journal lies on another device");
     }
     let on = node.inputs.iter().map(|input| match devices.get(&input.from) {
-        Some(Ground::Device(path)) => Some(path.as_path()),
+        Some(Base::Device(path)) => Some(path.as_path()),
         _ => None,
     });
     let Some(on) = on.collect::<Option<Vec<&Path>>>() else { return why("it does not lie on recorded disks directly") };

@@ -122,12 +122,12 @@ impl History {
     pub fn loss_of(&self, lost: &[&Acknowledgement], at: Seq, cut_us: u64) -> Option<Loss> {
         let forbidden = lost.iter().filter(|one| self.promised(one).is_some_and(|(from, _)| from <= at));
         let is_expected = forbidden.clone().next().is_none();
-        let told: Vec<u64> = match is_expected {
+        let counted: Vec<u64> = match is_expected {
             true => lost.iter().map(|one| one.at_us).collect(),
             false => forbidden.map(|one| one.at_us).collect(),
         };
-        let us = cut_us.saturating_sub(told.iter().copied().min()?);
-        Some(Loss { commits: told.len(), us, is_expected })
+        let us = cut_us.saturating_sub(counted.iter().copied().min()?);
+        Some(Loss { commits: counted.len(), us, is_expected })
     }
 
     /// From when on a commit must not be missing, also in microseconds: from its acknowledgement; for an asynchronous

@@ -5,7 +5,7 @@ use super::cutting::Finding;
 use super::history::{History, PREPARED, link};
 use super::server_check::is_of_the_machine;
 use crate::cluster::client::Client;
-use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::recorder::Seq;
 use std::collections::BTreeMap;
@@ -56,8 +56,7 @@ pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Finding> 
 }
 
 fn asked(server: &Server, ask: impl FnOnce(&mut Client) -> Result<Finding>) -> Result<Finding> {
-    let mut client = server.connect(DATABASE)?;
-    client.set_limit(ANSWER)?;
+    let mut client = server.connect_with_limit(ANSWER)?;
     ask(&mut client).or_else(|e| if is_of_the_machine(&e) { Err(e) } else { Ok(Finding::Torn(e.to_string())) })
 }
 

@@ -16,7 +16,7 @@ const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on 
 
 impl Judged<'_> {
     /// The verdict, with the state it rests on if it convicts.
-    pub fn judge(&self, tell: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<Kept>)> {
+    pub fn judge(&self, report: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<Kept>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
@@ -53,7 +53,7 @@ impl Judged<'_> {
         result.verdict = result.devices[0].verdict.clone();
         let kept = match self.session.cutting.states {
             0 => None,
-            _ => tried::try_states(self, &written, &devices, &mut result, tell)?,
+            _ => tried::try_states(self, &written, &devices, &mut result, report)?,
         };
         Ok((result, kept))
     }

@@ -17,8 +17,8 @@ use super::{filesystem_check, invariants, links};
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::{files, loops, paths};
-use crate::provision::facts::Grounds;
-use crate::provision::{Ground, Site, layer};
+use crate::provision::facts::Bases;
+use crate::provision::{Base, Site, layer};
 use crate::record::case::CaseSpec;
 use crate::record::stack::GroundName;
 use crate::recorder::{Image, Recorder, Recording, Seq, name_of};
@@ -162,8 +162,8 @@ impl<'a> Checker<'a> {
         for (node, disk) in self.of.nodes.iter().zip(0..) {
             self.of.exports.put_behind(&name_of(node), recorder, disk);
         }
-        for ground in self.opener.loops.values() {
-            let Ground::Device(device) = ground else { continue };
+        for base in self.opener.loops.values() {
+            let Base::Device(device) = base else { continue };
             loops::forget_buffers(device).or_host(|| format!("drop the buffers of {}", device.display()))?;
         }
         Ok(())
@@ -310,15 +310,15 @@ impl<'a> Checker<'a> {
 }
 
 /// The loop device of each disk, attached to the file that exposes it.
-fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf>) -> Result<Grounds> {
+fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf>) -> Result<Bases> {
     let recorded = layer(RECORDED).ok_or_else(|| Error::bug("there is no layer for recorded disks"))?;
-    let mut loops = Grounds::new();
+    let mut loops = Bases::new();
     for (node, file) in files {
         let Some(spec) = of.case.stack.node(node) else { continue };
         let own = Site { image: Some(file), ..site(of.session, format!("{name}.{node}"), files) };
-        let grounds = recorded.reopen(&own, &[], &spec.options)?.grounds;
-        let names = recorded.grounds(&spec.options).into_iter().map(|ground| GroundName::of(node, &ground));
-        loops.extend(names.zip(grounds));
+        let bases = recorded.reopen(&own, &[], &spec.options)?.bases;
+        let names = recorded.grounds(&spec.options).into_iter().map(|base| GroundName::of(node, &base));
+        loops.extend(names.zip(bases));
     }
     Ok(loops)
 }

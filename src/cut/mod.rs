@@ -54,7 +54,6 @@ mod tester_tests;
 mod tests;
 
 pub(crate) use crate::record::verdict::Verdict;
-pub(crate) use cutting::Attachment;
-pub(crate) use cutting::{CaseResult, Cutting, Told};
+pub(crate) use cutting::{Attachment, CaseResult, Cutting, Told};
 pub(crate) use evidence::{FILE as EVIDENCE_FILE, replay};
 pub(crate) use stored::quick;

@@ -7,7 +7,7 @@
 use super::session::{Session, site};
 use crate::error::{Error, Kind, Result};
 use crate::provision::Site;
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::remount::Remounts;
 use crate::provision::stack::reopen_stack;
 use crate::provision::undo::{Undoers, undo_from};
@@ -40,7 +40,7 @@ pub struct Opener<'a> {
     /// File of each disk, by node.
     files: BTreeMap<String, PathBuf>,
     /// Loop device of each disk.
-    pub loops: Grounds,
+    pub loops: Bases,
     /// Learned from the first state.
     remounts: RefCell<Option<Remounts>>,
     /// Ledger position of its entries, while it is ready: they lie at or above it.
@@ -54,7 +54,7 @@ impl<'a> Opener<'a> {
         session: &'a Session<'a>,
         case: &'a CaseSpec,
         name: String,
-        (files, loops): (BTreeMap<String, PathBuf>, Grounds),
+        (files, loops): (BTreeMap<String, PathBuf>, Bases),
     ) -> Opener<'a> {
         let (ready, by_tools) = (Cell::new(None), Cell::new(false));
         Opener { session, case, name, files, loops, remounts: RefCell::default(), ready, by_tools }

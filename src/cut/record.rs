@@ -62,9 +62,9 @@ pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
 }
 
 /// Nodes below a target.
-fn below<'s>(stack: &'s StackSpec, ground: &'s GroundName) -> BTreeSet<&'s str> {
-    let mut found = BTreeSet::from([ground.node()]);
-    for node in stack.nodes.iter().rev().filter(|node| node.name == ground.node()) {
+fn below<'s>(stack: &'s StackSpec, base: &'s GroundName) -> BTreeSet<&'s str> {
+    let mut found = BTreeSet::from([base.node()]);
+    for node in stack.nodes.iter().rev().filter(|node| node.name == base.node()) {
         found.extend(node.inputs.iter().flat_map(|input| below(stack, &input.from)));
     }
     found
@@ -259,8 +259,7 @@ fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
 }
 
 fn is_off(server: &Server, name: &str) -> Result<bool> {
-    let rows = server.connect(server::DATABASE)?.query(&format!("SHOW {name}"))?;
-    Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("off"))
+    Ok(server.connect(server::DATABASE)?.value(&format!("SHOW {name}"))? == "off")
 }
 
 /// Log of the server that clients were committing to.

@@ -43,7 +43,7 @@ pub fn on_server(
         Ok(checked) => return Ok(checked),
         Err(e) => return damage(spec, e),
     };
-    let checksums = has_checksums(&server)?;
+    let checksums = server.connect(DATABASE)?.value("SHOW data_checksums")? == "on";
     if let Err(e) = server.stop(host) {
         return damage(spec, e);
     }
@@ -160,7 +160,7 @@ fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U
 
 /// Checks indexes against their tables, and tables by themselves, with the extension that pg_amcheck uses.
 fn amcheck(server: &Server) -> Result<ServerFinding> {
-    let mut client = patient(server)?;
+    let mut client = server.connect_with_limit(ANSWER)?;
     let has = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck'), \
                EXISTS (SELECT FROM pg_proc WHERE proname = 'verify_heapam')";
     let has = client.query(has)?;
@@ -168,7 +168,7 @@ fn amcheck(server: &Server) -> Result<ServerFinding> {
     if !is_true(0) {
         return Ok((Finding::Whole, vec!["amcheck: the extension is not installed".to_owned()]));
     }
-    let tables = || if is_true(1) { damaged_table(&mut patient(server)?) } else { Ok(None) };
+    let tables = || if is_true(1) { damaged_table(&mut server.connect_with_limit(ANSWER)?) } else { Ok(None) };
     let (indexes, tables) = at_once(|| check_indexes(&mut client), tables);
     match indexes.and(tables) {
         Ok(None) => Ok((Finding::Whole, Vec::new())),
@@ -176,12 +176,6 @@ fn amcheck(server: &Server) -> Result<ServerFinding> {
         Err(e) if !is_of_the_machine(&e) => Ok(torn(e.to_string())),
         Err(e) => Err(e),
     }
-}
-
-fn patient(server: &Server) -> Result<Client> {
-    let mut client = server.connect(DATABASE)?;
-    client.set_limit(ANSWER)?;
-    Ok(client)
 }
 
 /// Damage of an index is an error of the query.
@@ -208,11 +202,6 @@ fn damaged_table(client: &mut Client) -> Result<Option<String>> {
     Ok(damage.first().map(text))
 }
 
-fn has_checksums(server: &Server) -> Result<bool> {
-    let rows = server.connect(DATABASE)?.query("SHOW data_checksums")?;
-    Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("on"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +214,7 @@ mod tests {
         let spec = testing::spec_in(install, folder.path());
         server::init(&host, &spec).unwrap();
         let look = |server: &Server| {
-            let mut client = patient(server)?;
+            let mut client = server.connect_with_limit(ANSWER)?;
             let take = |mb: u64| format!("select length(repeat('x', {mb}000000) || repeat('y', {mb}000000))");
             assert!(client.query(&take(10)).is_ok());
             let refused = client.query(&take(530)).unwrap_err();

@@ -48,7 +48,7 @@ pub fn try_states(
     written: &[Written],
     devices: &[Device],
     result: &mut CaseResult,
-    tell: &dyn Fn(Told<'_>),
+    report: &dyn Fn(Told<'_>),
 ) -> Result<Option<Kept>> {
     let Judged { session, case, exports, recorded, work } = *judged;
     let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
@@ -57,7 +57,7 @@ pub fn try_states(
     let end = State::everything(recording.log().entries(), &honest.durable, recorded.stopped);
     let of = Checked { session, case, exports, nodes, history, work };
     let checker = Checker::attach(of, recording.images(&honest.durable, &end))?;
-    let trying = Trying { judged, checker, tell, written };
+    let trying = Trying { judged, checker, report, written };
     let kept = trying.all(devices, &end, result);
     let left_out = trying.checker.detach();
     let kept = kept?;
@@ -72,12 +72,7 @@ impl Trying<'_> {
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
         // Data that is never synced fails right after a checkpoint, until the kernel writes it back by itself.
         let checkpoints = self.judged.recorded.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
-        let after = checkpoints.map(|one| State {
-            class: Class::Floor,
-            at: one.checkpoint,
-            extra: Vec::new(),
-            torn: Vec::new(),
-        });
+        let after = checkpoints.map(|one| untorn(Class::Floor, one.checkpoint, Vec::new()));
         let late: Vec<State> = self.extremes(&honest.durable).into_iter().chain(after).collect();
         let tried = |class: &Class| {
             let (tried, of) = coverage.classes.get(class).copied().unwrap_or_default();
@@ -85,7 +80,7 @@ impl Trying<'_> {
             Tried { class: class.word().to_owned(), tried, of: of.max(tried), may_fail: *class == Class::TornSector }
         };
         result.classes = Class::ALL.iter().map(tried).collect();
-        (self.tell)(Told::Checking { case: &self.judged.case.id, states: states.len() });
+        (self.report)(Told::Checking { case: &self.judged.case.id, states: states.len() });
         if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok(None);
@@ -236,7 +231,7 @@ impl Trying<'_> {
         let mut weighed = Vec::new();
         for (done, state) in states.iter().enumerate() {
             self.judged.session.interrupt.check()?;
-            (self.tell)(Told::State { case: &self.judged.case.id, step, done, of: states.len() });
+            (self.report)(Told::State { case: &self.judged.case.id, step, done, of: states.len() });
             weighed.push((state.clone(), self.verdict(state, check(state))?));
         }
         Ok(weighed)
@@ -251,12 +246,8 @@ impl Trying<'_> {
             Err(e) if e.kind() == Kind::Bug => return Ok(Verdict::HarnessBroken { why: e.chain() }),
             Err(e) => return Ok(Verdict::NotMeasured { why: format!("a state could not be checked: {}", e.chain()) }),
         };
-        let unit = match state.class {
-            Class::TornPage => TORN_PAGE,
-            _ => return Ok(verdict),
-        };
-        Ok(match verdict.convicts() {
-            true => Verdict::Torn { what: verdict.to_string(), unit: Some(unit) },
+        Ok(match state.class == Class::TornPage && verdict.convicts() {
+            true => Verdict::Torn { what: verdict.to_string(), unit: Some(TORN_PAGE) },
             false => verdict,
         })
     }
@@ -388,8 +379,9 @@ impl Trying<'_> {
         };
         let in_play = durable.in_play(recorded.recording.log().entries(), at);
         let without_data = in_play.iter().copied().filter(|number| !is_data(number)).collect();
-        let state = |class, extra| State { class, at, extra, torn: Vec::new() };
-        vec![state(Class::Floor, Vec::new()), state(Class::Ceiling, in_play), state(Class::Sample, without_data)]
+        [(Class::Floor, Vec::new()), (Class::Ceiling, in_play), (Class::Sample, without_data)]
+            .map(|(class, extra)| untorn(class, at, extra))
+            .into()
     }
 
     /// Reduces a state to as few in-flight requests as possible.
@@ -415,7 +407,7 @@ impl Trying<'_> {
         &self,
         durable: &Durable,
         end: &State,
-        moments_with_play: usize,
+        with_play: usize,
         verdict: &Verdict,
     ) -> Result<Option<String>> {
         let recorded = self.judged.recorded;
@@ -423,7 +415,7 @@ impl Trying<'_> {
         if !found.is_whole() {
             return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
         }
-        let nothing = moments_with_play == 0 && !verdict.convicts();
+        let nothing = with_play == 0 && !verdict.convicts();
         Ok(nothing.then(|| "no write was ever in flight: no state differs from what was acknowledged".to_owned()))
     }
 }
@@ -460,6 +452,10 @@ fn worst_confirmed(
     let why = || format!("{flukes} of the states failed, and did not fail when they were checked again");
     let broken = flukes > 0 && !by_arithmetic.convicts();
     Ok((if broken { Verdict::NotMeasured { why: why() } } else { by_arithmetic }, None))
+}
+
+fn untorn(class: Class, at: Seq, extra: Vec<usize>) -> State {
+    State { class, at, extra, torn: Vec::new() }
 }
 
 /// The worst states by the end of WAL.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Trying<'a> {
     pub judged: &'a Judged<'a>,
     pub checker: Checker<'a>,
-    pub(super) tell: &'a dyn Fn(Told<'_>),
+    pub(super) report: &'a dyn Fn(Told<'_>),
     pub(super) written: &'a [Written],
 }
 

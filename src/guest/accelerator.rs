@@ -81,10 +81,7 @@ fn boots(
     let user = users::server_user(host)?;
     files::give_to(folder, &user)?;
     let command = qemu(host, accelerator, &user, folder)
-        .arg("-kernel")
-        .arg(&image.vmlinux)
-        .arg("-initrd")
-        .arg(&image.probe)
+        .args([Path::new("-kernel"), &image.vmlinux, Path::new("-initrd"), &image.probe])
         .args(["-m", "256", "-append", "console=ttyS0 quiet panic=-1 no_timer_check"]);
     let log = files::create(&folder.join("qemu.log"))?;
     let again = log.try_clone().map_err(|e| Error::host(e.to_string()))?;
@@ -119,6 +116,6 @@ fn boots(
     }))
 }
 
-fn said(folder: &Path, file: &str) -> String {
+pub(super) fn said(folder: &Path, file: &str) -> String {
     files::read(&folder.join(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

@@ -25,7 +25,7 @@ pub(super) struct Bootstrap<'a> {
 }
 
 impl Bootstrap<'_> {
-    /// Installs `packages`, then runs `hooks`; passes mmdebstrap's progress to `told`, line by line. Hooks get the root
+    /// Installs `packages`, then runs `hooks`; reports mmdebstrap's progress, line by line. Hooks get the root
     /// as `$1`, and may write to `work`.
     pub(super) fn run(
         &self,
@@ -33,7 +33,7 @@ impl Bootstrap<'_> {
         packages: &[&str],
         work: &Path,
         hooks: &[String],
-        told: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<()> {
         if !self.host.has_program("mmdebstrap") {
             return Err(Error::host("the program mmdebstrap is missing").hint(super::image::INSTALL));
@@ -66,24 +66,26 @@ impl Bootstrap<'_> {
         for hook in hooks {
             command = command.arg(format!("--customize-hook={hook}"));
         }
-        let command =
-            command.args([self.suite.base(), "/dev/null"]).args(self.mirror.lines(self.suite)).env("TMPDIR", work);
+        let command = command
+            .args([self.suite.base(), "/dev/null"])
+            .args(self.mirror.lines("deb", self.suite, "main contrib"))
+            .env("TMPDIR", work);
         // mmdebstrap makes its chroot there, which another user owns if namespaces are used.
         files::set_mode(work, 0o1777)?;
-        self.follow(&command, told)
+        self.follow(&command, report)
     }
 
     fn log(&self) -> PathBuf {
         self.folder.join("mmdebstrap.log")
     }
 
-    fn follow(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<()> {
+    fn follow(&self, command: &Command, report: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.log();
         // It removes its chroot on SIGTERM.
         let followed = Followed { host: self.host, log: &log, limit: LIMIT, interrupt: self.interrupt };
         let mut step = |line: &str| {
             let step = line.strip_prefix("I: ").filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail)));
-            step.into_iter().for_each(&mut *told);
+            step.into_iter().for_each(&mut *report);
         };
         if followed.run(command, &mut step)? { Ok(()) } else { Err(self.diagnosis(&files::read(&log)?)) }
     }

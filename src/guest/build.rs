@@ -86,8 +86,8 @@ pub fn build(
     let steps = Steps::of(suite, &folder);
     let _lock = cache.lock(suite)?;
     let bootstrap = || Ok(Bootstrap { host, suite, mirror: Mirror::of(host, mirror)?, folder: &folder, interrupt });
-    let modules = step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| {
-        bootstrap()?.modules(work, told)
+    let modules = step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, report| {
+        bootstrap()?.modules(work, report)
     });
     if modules.as_ref().is_err_and(|e| e.kind() == Kind::User) {
         // The suite does not exist.
@@ -97,8 +97,8 @@ pub fn build(
     step(&steps.boot, "unpack the kernel, pack what it boots", progress, |work, _| {
         boot_files::make(&steps.modules.place(), work)
     })?;
-    step(&steps.root, "install the root image", progress, |work, told| {
-        bootstrap()?.root(&steps.modules.place(), work, told)
+    step(&steps.root, "install the root image", progress, |work, report| {
+        bootstrap()?.root(&steps.modules.place(), work, report)
     })?;
     let packages = folder.join("packages");
     if paths::exists(&packages) {
@@ -131,17 +131,17 @@ fn step(
 }
 
 impl Bootstrap<'_> {
-    fn modules(&self, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
+    fn modules(&self, work: &Path, report: &mut dyn FnMut(&str)) -> Result<()> {
         let hooks = [
             self.script("modules.sh", recipe::MODULES_SCRIPT)?,
             "chroot \"$1\" sh /modules.sh".to_owned(),
             format!("sync-out /out {}", quoted(work.as_os_str())),
         ];
-        self.run("apt", recipe::COMPILING, work, &hooks, told)?;
+        self.run("apt", recipe::COMPILING, work, &hooks, report)?;
         files::set_mode(work, 0o755)
     }
 
-    fn root(&self, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
+    fn root(&self, modules: &Path, work: &Path, report: &mut dyn FnMut(&str)) -> Result<()> {
         let modules = modules.join("modules");
         // A bind mount leaves out what is mounted below it, such as /proc, which is mounted while hooks run.
         let (plain, image) = (work.join("plain"), work.join("root.ext4"));
@@ -161,7 +161,7 @@ impl Bootstrap<'_> {
             format!("download /etc/pgstrata-postgresql {}", quoted(work.join("postgresql").as_os_str())),
             image,
         ];
-        self.run("essential", recipe::ROOT, work, &hooks, told)?;
+        self.run("essential", recipe::ROOT, work, &hooks, report)?;
         files::set_mode(work, 0o755)
     }
 

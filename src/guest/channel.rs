@@ -89,12 +89,12 @@ impl Channel {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
         left: &dyn Fn() -> bool,
     ) -> Result<Option<Ended>, Broken> {
         send(&self.stream, &Frame::Start(order.clone()))?;
         let feeding = Feeding::start(Arc::clone(&self.stream), input)?;
-        let outcome = self.until_end(order, &feeding, interrupt, told, left);
+        let outcome = self.until_end(order, &feeding, interrupt, output, left);
         feeding.over.store(true, Ordering::SeqCst);
         outcome
     }
@@ -104,7 +104,7 @@ impl Channel {
         order: &Order,
         feeding: &Feeding,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
         left: &dyn Fn() -> bool,
     ) -> Result<Option<Ended>, Broken> {
         let begun = now();
@@ -131,7 +131,7 @@ impl Channel {
                         _ => continue,
                     };
                     if unread.is_none() {
-                        unread = told(stream, &bytes).err();
+                        unread = output(stream, &bytes).err();
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -148,8 +148,8 @@ impl Channel {
                 send(&self.stream, &Frame::Signal(KILL))?;
             }
             let late = limit.is_some_and(|limit| begun.elapsed() > limit);
-            let stuck = interrupted.is_some_and(|at| at.elapsed() > INTERRUPTED + GRACE);
-            if late || stuck || heard.elapsed() > SILENCE {
+            let hangs = interrupted.is_some_and(|at| at.elapsed() > INTERRUPTED + GRACE);
+            if late || hangs || heard.elapsed() > SILENCE {
                 return Err(Broken::Silent(heard.elapsed()));
             }
         }

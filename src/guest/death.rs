@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 const LINES: usize = 12;
 
 /// The error for a guest that ended by itself.
-pub(super) fn told(status: Option<ExitStatus>, console: &str, qemu: &str, memory: Bytes) -> Error {
+pub(super) fn ended(status: Option<ExitStatus>, console: &str, qemu: &str, memory: Bytes) -> Error {
     let console = readable(console);
     let cause = if console.contains("Out of memory") || console.contains("panic_on_oom") {
         format!("the guest ran out of its {memory} of memory")
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn error(raw_status: i32, console: &str) -> Error {
-        told(Some(ExitStatus::from_raw(raw_status)), console, "", Bytes(1 << 30))
+        ended(Some(ExitStatus::from_raw(raw_status)), console, "", Bytes(1 << 30))
     }
 
     #[test]

@@ -45,17 +45,8 @@ impl Mirror {
         Some(Mirror { main: plain(&updates.uri), security: named("-security").map(|source| plain(&source.uri)) })
     }
 
-    /// Lines of sources.list for a suite.
-    pub(crate) fn lines(&self, suite: &Suite) -> Vec<String> {
-        self.all_lines("deb", suite, "main contrib")
-    }
-
-    /// Lines of sources.list for its source packages.
-    pub(crate) fn source_lines(&self, suite: &Suite) -> Vec<String> {
-        self.all_lines("deb-src", suite, "main")
-    }
-
-    fn all_lines(&self, kind: &str, suite: &Suite, components: &str) -> Vec<String> {
+    /// Lines of sources.list for a suite: `deb` for its packages, `deb-src` for their sources.
+    pub(crate) fn lines(&self, kind: &str, suite: &Suite, components: &str) -> Vec<String> {
         let base = suite.base();
         let line = |uri: &str, ending: &str| format!("{kind} {uri} {base}{ending} {components}");
         let mut lines = vec![line(&self.main, "")];
@@ -108,25 +99,31 @@ mod tests {
         let (_root, host) = machine(&[("sources.list.d/a.list", other), ("sources.list.d/d.sources", DEBIAN)]);
         let mirror = Mirror::of(&host, None).unwrap();
         assert_eq!(
-            mirror.lines(&"trixie".parse().unwrap()),
+            mirror.lines("deb", &"trixie".parse().unwrap(), "main contrib"),
             [
                 "deb http://a/debian trixie main contrib",
                 "deb http://a/debian trixie-updates main contrib",
                 "deb http://a/sec trixie-security main contrib"
             ]
         );
-        let of_backports = mirror.lines(&"trixie-backports".parse().unwrap());
+        let of_backports = mirror.lines("deb", &"trixie-backports".parse().unwrap(), "main contrib");
         assert_eq!(of_backports.len(), 4);
-        assert_eq!(of_backports[..3], mirror.lines(&"trixie".parse().unwrap())[..]);
+        assert_eq!(of_backports[..3], mirror.lines("deb", &"trixie".parse().unwrap(), "main contrib")[..]);
         assert_eq!(of_backports[3], "deb http://a/debian trixie-backports main contrib");
-        assert_eq!(mirror.lines(&"forky".parse().unwrap()), ["deb http://a/debian forky main contrib"]);
+        assert_eq!(
+            mirror.lines("deb", &"forky".parse().unwrap(), "main contrib"),
+            ["deb http://a/debian forky main contrib"]
+        );
     }
 
     #[test]
     fn a_machine_without_debian_is_told_of_the_flag() {
         let (_root, host) = machine(&[("sources.list", "deb http://o stable main\n")]);
         assert!(Mirror::of(&host, None).unwrap_err().hint_text().unwrap().contains("--mirror"));
-        assert_eq!(Mirror::of(&host, Some("http://m/")).unwrap().lines(&"x".parse().unwrap()).len(), 1);
+        assert_eq!(
+            Mirror::of(&host, Some("http://m/")).unwrap().lines("deb", &"x".parse().unwrap(), "main contrib").len(),
+            1
+        );
         assert!(Mirror::of(&host, Some("m; rm -rf /")).is_err());
     }
 }

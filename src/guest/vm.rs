@@ -1,13 +1,14 @@
 //! A running guest: QEMU, the console, the channel to its agent. It ends when the value is dropped.
 
+use super::accelerator::{self, said};
 use super::cache::{Cache, Running};
 use super::channel::{Broken, Channel, Input, Stream};
+use super::death;
 use super::disks::{self, PlanDisks};
 use super::image::Image;
 use super::qemu::{Accelerator, qemu};
 use super::share::{self, Shared};
 use super::wire::{Ended, Hello, Order};
-use super::{accelerator, death};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
@@ -92,6 +93,45 @@ impl Shape {
             program: share::this_program()?,
         })
     }
+
+    fn command(
+        &self,
+        qemu: Command,
+        accelerator: Accelerator,
+        image: &Image,
+        scratch: Option<&LeftDisk>,
+    ) -> Result<Command> {
+        // On a busy host the emulated timer is late, and the kernel's check at boot would report it as broken.
+        let emulated = if accelerator == Accelerator::Tcg { " mitigations=off no_timer_check" } else { "" };
+        let kernel = format!("console=ttyS0 loglevel=4 panic=-1 sysctl.vm.panic_on_oom=1{emulated}");
+        let mut command = qemu
+            .args(["-m", &format!("{}M", self.memory.0 >> 20), "-smp", &self.cpus.to_string()])
+            .args([Path::new("-kernel"), &image.vmlinux, Path::new("-initrd"), &image.initramfs])
+            .args(["-append", &kernel])
+            .args(["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"])
+            .args(["-chardev", "socket,id=agent,path=agent"])
+            .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
+        let root = Disk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
+        let scratch = scratch.map(|disk| Disk { file: disk.file.clone(), serial: "pgstrata-scratch".to_owned() });
+        for (number, disk) in std::iter::once(&root).chain(&scratch).chain(&self.disks).enumerate() {
+            let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
+            let file = comma_safe(&disk.file)?;
+            // If the host runs out of space, the guest gets an error; by default QEMU would pause it.
+            let drive = format!("file={file},if=none,id=disk{number},format=raw,werror=report,rerror=report,{kind}");
+            let device = format!("virtio-blk-pci,drive=disk{number},serial={}", disk.serial);
+            command = command.args(["-drive", &drive, "-device", &device]);
+        }
+        command = self.plan_disks.attached(command);
+        let host = Shared { tag: "host".into(), folder: "host".into(), inside: share::INSIDE.into(), writable: false };
+        for share in std::iter::once(&host).chain(&self.shares) {
+            let access = if share.writable { "" } else { ",readonly=on" };
+            let (folder, tag) = (comma_safe(&share.folder)?, &share.tag);
+            let files = format!("local,id={tag},path={folder},security_model=none,multidevs=remap{access}");
+            command = command.args(["-fsdev", &files]);
+            command = command.args(["-device", &format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}")]);
+        }
+        Ok(command)
+    }
 }
 
 /// Mount point of the scratch disk: pgstrata's state, including the images of loop devices.
@@ -162,7 +202,7 @@ impl Vm {
         }
     }
 
-    /// Runs a command in the guest to its end, and passes its output to `told` as it arrives. An interrupt is sent to
+    /// Runs a command in the guest to its end, and passes its output to `output` as it arrives. An interrupt is sent to
     /// it as SIGINT.
     ///
     /// # Errors
@@ -172,9 +212,9 @@ impl Vm {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
     ) -> Result<Ended> {
-        let ended = self.run_until(order, input, interrupt, told, &|| false)?;
+        let ended = self.run_until(order, input, interrupt, output, &|| false)?;
         ended.ok_or_else(|| Error::bug("a command was left that nobody wanted to leave"))
     }
 
@@ -188,10 +228,10 @@ impl Vm {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
         left: &dyn Fn() -> bool,
     ) -> Result<Option<Ended>> {
-        self.channel.run(order, input, interrupt, told, left).map_err(|broken| match broken {
+        self.channel.run(order, input, interrupt, output, left).map_err(|broken| match broken {
             Broken::Refused(error) => error,
             Broken::Gone => self.death(),
             Broken::Silent(span) => {
@@ -224,7 +264,7 @@ impl Vm {
 
     fn death(&mut self) -> Error {
         let status = wait(&mut self.child, LAST_BREATH);
-        death::told(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
+        death::ended(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
     }
 }
 
@@ -249,56 +289,6 @@ impl Scratch {
     }
 }
 
-impl Shape {
-    fn command(
-        &self,
-        qemu: Command,
-        accelerator: Accelerator,
-        image: &Image,
-        scratch: Option<&LeftDisk>,
-    ) -> Result<Command> {
-        // On a busy host the emulated timer is late, and the kernel's check at boot would report it as broken.
-        let emulated = if accelerator == Accelerator::Tcg { " mitigations=off no_timer_check" } else { "" };
-        let kernel = format!("console=ttyS0 loglevel=4 panic=-1 sysctl.vm.panic_on_oom=1{emulated}");
-        let mut command = qemu
-            .args(["-m", &format!("{}M", self.memory.0 >> 20), "-smp", &self.cpus.to_string()])
-            .arg("-kernel")
-            .arg(&image.vmlinux)
-            .arg("-initrd")
-            .arg(&image.initramfs)
-            .args(["-append", &kernel])
-            .args([
-                "-device",
-                "virtio-rng-pci",
-                "-device",
-                "virtio-serial-pci",
-                "-chardev",
-                "socket,id=agent,path=agent",
-            ])
-            .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
-        let root = Disk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
-        let scratch = scratch.map(|disk| Disk { file: disk.file.clone(), serial: "pgstrata-scratch".to_owned() });
-        for (number, disk) in std::iter::once(&root).chain(&scratch).chain(&self.disks).enumerate() {
-            let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
-            let file = comma_safe(&disk.file)?;
-            // If the host runs out of space, the guest gets an error; by default QEMU would pause it.
-            let drive = format!("file={file},if=none,id=disk{number},format=raw,werror=report,rerror=report,{kind}");
-            let device = format!("virtio-blk-pci,drive=disk{number},serial={}", disk.serial);
-            command = command.args(["-drive", &drive, "-device", &device]);
-        }
-        command = self.plan_disks.attached(command);
-        let host = Shared { tag: "host".into(), folder: "host".into(), inside: share::INSIDE.into(), writable: false };
-        for share in std::iter::once(&host).chain(&self.shares) {
-            let access = if share.writable { "" } else { ",readonly=on" };
-            let (folder, tag) = (comma_safe(&share.folder)?, &share.tag);
-            let files = format!("local,id={tag},path={folder},security_model=none,multidevs=remap{access}");
-            command = command.args(["-fsdev", &files]);
-            command = command.args(["-device", &format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}")]);
-        }
-        Ok(command)
-    }
-}
-
 /// A QEMU process that is starting; killed unless it is handed on.
 struct Starting {
     child: Option<Child>,
@@ -311,7 +301,7 @@ impl Starting {
 
     fn ended(&mut self, folder: &Path, memory: Bytes, within: Duration) -> Error {
         let status = self.child.as_mut().and_then(|child| wait(child, within));
-        death::told(status, &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
+        death::ended(status, &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
     }
 }
 
@@ -370,8 +360,4 @@ fn may_pass(folder: &Path, user: &User) -> Result<()> {
 fn comma_safe(path: &Path) -> Result<String> {
     let text = path.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))?;
     Ok(text.replace(',', ",,"))
-}
-
-fn said(folder: &Path, file: &str) -> String {
-    files::read(&folder.join(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

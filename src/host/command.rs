@@ -106,7 +106,6 @@ impl Command {
 
     /// Passes on the caller's environment: for programs that act for the user outside of stacks and servers and are
     /// configured by it (proxies, KUBECONFIG, SLURM_CONF, SSH_AUTH_SOCK).
-    #[must_use]
     pub(crate) fn with_callers_environment(mut self) -> Command {
         self.as_caller = true;
         self
@@ -141,14 +140,12 @@ impl Command {
     }
 
     /// Has the kernel kill it when the thread that started it ends, for whatever reason.
-    #[must_use]
     pub(crate) fn dying_with_us(mut self) -> Command {
         self.dies_with_us = true;
         self
     }
 
     /// Lets it inherit an open file under the same descriptor number.
-    #[must_use]
     pub(crate) fn inheriting(mut self, file: Arc<File>) -> Command {
         self.inherited.push(file);
         self

@@ -78,11 +78,11 @@ pub(crate) mod linux {
         pub(in crate::host) fn adopt_orphans() -> ();
         pub(in crate::host) fn sync_filesystem(_of: &File) -> ();
         pub(in crate::host) fn share_blocks(_target: &File, _source: &File) -> ();
-        pub(in crate::host) fn open_nameless(_folder: &Path) -> File;
-        pub(in crate::host) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> ();
-        pub(in crate::host) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> ();
-        pub(in crate::host) fn reserve(_file: &File, _bytes: u64) -> ();
-        pub(in crate::host) fn drop_cache(_file: &File) -> ();
+        pub(crate) fn open_nameless(_folder: &Path) -> File;
+        pub(crate) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> ();
+        pub(crate) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> ();
+        pub(crate) fn reserve(_file: &File, _bytes: u64) -> ();
+        pub(crate) fn drop_cache(_file: &File) -> ();
         pub(in crate::host) fn make_writable(_start: *mut c_void, _length: usize) -> ();
         pub(crate) fn write_synced(_file: &File, _bytes: &[u8]) -> usize;
         pub(in crate::host) fn limit_memory(_bytes: u64) -> ();

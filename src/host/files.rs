@@ -1,5 +1,6 @@
 //! Files and folders: written atomically, and private where they must be.
 
+pub(crate) use super::linux::{discard, drop_cache, open_nameless as nameless, punch_hole, reserve};
 use super::users::User;
 use super::{linux, paths, syncs};
 use crate::error::{Context, Error, Result};
@@ -319,16 +320,6 @@ pub(crate) fn hold_direct(path: &Path) -> io::Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).custom_flags(flags).open(path))
 }
 
-/// Discards whole logical blocks of a device. Fails with EOPNOTSUPP if it does not support this kind of discard.
-pub(crate) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) -> io::Result<()> {
-    linux::discard(device, offset, bytes, securely)
-}
-
-/// An unnamed file in a folder, written past the page cache and gone when closed.
-pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
-    linux::open_nameless(folder)
-}
-
 /// Opens an existing file for overwriting; `None` if there is none.
 pub(super) fn open_to_overwrite(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().write(true).truncate(true).open(path)).or_host(|| format!("open {}", path.display()))
@@ -478,27 +469,12 @@ pub(crate) fn unlock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::Unlock)?)
 }
 
-/// Makes a range of a file read as zeros and frees its blocks; the file keeps its size.
-pub(crate) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
-    linux::punch_hole(file, offset, bytes)
-}
-
-/// Preallocates the first `bytes` of a file (fallocate(2)).
-pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    linux::reserve(file, bytes)
-}
-
 /// Creates a sparse file owned by a user; it must not exist yet.
 pub(crate) fn make_sparse(path: &Path, bytes: u64, user: &User) -> Result<File> {
     let made = create_new(path, 0o600).and_then(|file| file.set_len(bytes).map(|()| file));
     let file = made.or_host(|| format!("create {}", path.display()))?;
     give_to(path, user)?;
     Ok(file)
-}
-
-/// Drops a file's pages from the page cache, as far as its filesystem allows.
-pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
-    linux::drop_cache(file)
 }
 
 /// Succeeds if we can create files in a folder; else returns the kernel's reason.

@@ -23,22 +23,22 @@ pub(crate) struct Followed<'a> {
 }
 
 impl Followed<'_> {
-    /// Runs the program to completion, passing each whole line of its output to `told`. True if it exited with 0.
+    /// Runs the program to completion, passing each whole line of its output to `report`. True if it exited with 0.
     ///
     /// # Errors
     /// If it cannot be started, exceeds the limit, or is interrupted; it has ended by then.
-    pub(crate) fn run(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<bool> {
+    pub(crate) fn run(&self, command: &Command, report: &mut dyn FnMut(&str)) -> Result<bool> {
         let file = files::create(self.log)?;
         let doing = || format!("open {}", self.log.display());
         let both = || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing(doing()));
         let mut child = self.host.spawn(command, Stdio::from(both()?), Stdio::from(both()?))?;
         let (begun, mut seen, mut stopped) = (now(), 0, None);
         loop {
-            seen += tell(self.log, seen, told)?;
+            seen += report_lines(self.log, seen, report)?;
             let wrong =
                 |e: std::io::Error| Error::host(e.to_string()).while_doing(format!("wait for {}", command.shown()));
             if let Some(status) = child.try_wait().map_err(wrong)? {
-                tell(self.log, seen, told)?;
+                report_lines(self.log, seen, report)?;
                 return stopped.map_or_else(|| Ok(status.success()), Err);
             }
             let over = begun.elapsed() > self.limit;
@@ -54,10 +54,10 @@ impl Followed<'_> {
 }
 
 /// Reports the whole lines added to a file since byte `from`; returns their length in bytes.
-fn tell(log: &Path, from: u64, told: &mut dyn FnMut(&str)) -> Result<u64> {
+fn report_lines(log: &Path, from: u64, report: &mut dyn FnMut(&str)) -> Result<u64> {
     let added = files::read_from(log, from)?;
     let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    String::from_utf8_lossy(&added[..whole]).lines().for_each(told);
+    String::from_utf8_lossy(&added[..whole]).lines().for_each(report);
     Ok(u64::try_from(whole).unwrap_or(0))
 }
 

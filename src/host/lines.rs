@@ -138,13 +138,13 @@ mod tests {
 
     #[test]
     fn clients_that_send_no_line_are_dropped_and_block_nobody() {
-        let (interrupt, (tell, told)) = (Interrupt::default(), std::sync::mpsc::channel());
+        let (interrupt, (sender, receiver)) = (Interrupt::default(), std::sync::mpsc::channel());
         std::thread::scope(|scope| {
-            let ready = move |address: SocketAddr| tell.send(address).unwrap();
+            let ready = move |address: SocketAddr| sender.send(address).unwrap();
             let (interrupt, limits) = (&interrupt, (4, Duration::from_millis(300)));
             let serving = scope
                 .spawn(move || serve_within("127.0.0.1:0", interrupt, &ready, &|line| format!("<{line}>"), limits));
-            let address = told.recv().unwrap();
+            let address = receiver.recv().unwrap();
             let silent = besiege(address, 8);
             for n in 0..5 {
                 let mut lines = Lines::connect(&address.to_string()).unwrap();
@@ -158,12 +158,12 @@ mod tests {
 
     #[test]
     fn a_client_that_stops_within_a_line_is_dropped() {
-        let (interrupt, (tell, told)) = (Interrupt::default(), std::sync::mpsc::channel());
+        let (interrupt, (sender, receiver)) = (Interrupt::default(), std::sync::mpsc::channel());
         std::thread::scope(|scope| {
-            let ready = move |address: SocketAddr| tell.send(address).unwrap();
+            let ready = move |address: SocketAddr| sender.send(address).unwrap();
             let (interrupt, limits) = (&interrupt, (4, Duration::from_millis(300)));
             scope.spawn(move || serve_within("127.0.0.1:0", interrupt, &ready, &str::to_owned, limits));
-            let address = told.recv().unwrap().to_string();
+            let address = receiver.recv().unwrap().to_string();
             let mut lines = [Lines::connect(&address).unwrap(), Lines::connect(&address).unwrap()];
             for one in &mut lines {
                 assert_eq!(one.ask("a").unwrap(), "a");

@@ -77,24 +77,25 @@ pub(super) fn share_blocks(target: &File, source: &File) -> io::Result<()> {
 pub(super) fn atomic_write_units(path: &Path) -> io::Result<Option<(u32, u32)>> {
     const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
     let found = statx(CWD, path, AtFlags::empty(), STATX_WRITE_ATOMIC)?;
-    let told = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
-    Ok(told.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
+    let is_reported = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
+    Ok(is_reported.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
 }
 
-/// Creates an unnamed file in a folder, written past the page cache.
-pub(super) fn open_nameless(folder: &Path) -> io::Result<File> {
+/// Creates an unnamed file in a folder, written past the page cache and gone when closed.
+pub(crate) fn open_nameless(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
     Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
 /// Makes a range of a file read as zeros and frees its blocks; the file keeps its size.
-pub(super) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+pub(crate) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)
 }
 
-/// Discards a range of a block device (BLKDISCARD, BLKSECDISCARD; include/uapi/linux/fs.h).
+/// Discards whole logical blocks of a device (BLKDISCARD, BLKSECDISCARD; include/uapi/linux/fs.h). Fails with EOPNOTSUPP
+/// if it does not support this kind of discard.
 #[expect(unsafe_code, reason = "no safe binding of these requests")]
-pub(super) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) -> io::Result<()> {
+pub(crate) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) -> io::Result<()> {
     const DISCARD: Opcode = 0x1277;
     const SECURELY: Opcode = 0x127D;
     let range = [offset, bytes];
@@ -109,13 +110,13 @@ pub(super) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) ->
     Ok(discarded?)
 }
 
-/// Preallocates the first `bytes` of a file.
-pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+/// Preallocates the first `bytes` of a file (fallocate(2)).
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
 /// Drops a file's pages from the page cache, as far as its filesystem allows.
-pub(super) fn drop_cache(file: &File) -> io::Result<()> {
+pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, FileAdvice::DontNeed)?)
 }
 

@@ -46,8 +46,8 @@ fn usable_cpus(host: &Host) -> u32 {
 
 /// Name and release of a kernel other than Linux (uname(2)).
 fn other_kernel() -> Option<String> {
-    let told = rustix::system::uname();
-    let shown = || format!("{} {}", told.sysname().to_string_lossy(), told.release().to_string_lossy());
+    let names = rustix::system::uname();
+    let shown = || format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy());
     (!cfg!(target_os = "linux")).then(shown)
 }
 

@@ -16,7 +16,8 @@ use super::command::RUN_VARIABLE;
 use super::time::{now, sleep};
 use super::{Host, linux, paths};
 use crate::error::{Context, Error, Result};
-use crate::parse::{proc_pid_stat, proc_pid_status};
+use crate::parse::proc_pid_stat::{self, ProcessStat};
+use crate::parse::proc_pid_status;
 use rustix::io::Errno;
 use rustix::process::{Pid, kill_process};
 use std::path::{Path, PathBuf};
@@ -208,14 +209,10 @@ fn pids_with_ours(host: &Host) -> Result<Vec<u32>> {
 
 /// Reads one process; `None` if there is none with this pid.
 fn read(host: &Host, pid: u32) -> Option<Process> {
-    let mut text = Vec::new();
-    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let stat = proc_pid_stat::parse("/proc/PID/stat", &text).ok()?;
     let mut status = Vec::new();
     let uid = host.read_into(format!("/proc/{pid}/status"), &mut status).ok();
     let uid = uid.and_then(|()| proc_pid_status::effective_uid("status", &String::from_utf8_lossy(&status)).ok());
-    Some(Process {
+    with_stat(host, pid, |stat| Process {
         pid,
         started_ticks: stat.started_ticks,
         comm: stat.comm.to_owned(),
@@ -223,6 +220,13 @@ fn read(host: &Host, pid: u32) -> Option<Process> {
         kernel_thread: stat.kernel_thread,
         ended: matches!(stat.state, 'Z' | 'X'),
     })
+}
+
+/// What `of` takes from `/proc/PID/stat`; `None` if there is no process with this pid.
+fn with_stat<T>(host: &Host, pid: u32, of: impl FnOnce(&ProcessStat<'_>) -> T) -> Option<T> {
+    let mut text = Vec::new();
+    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
+    proc_pid_stat::parse("/proc/PID/stat", &String::from_utf8_lossy(&text)).ok().map(|stat| of(&stat))
 }
 
 /// How long this process has been running, microseconds, to a hundredth of a second.
@@ -234,11 +238,7 @@ pub fn own_age_us(host: &Host) -> Option<u64> {
 
 /// Parent of a process, and true if it has ended.
 fn stat_of(host: &Host, pid: u32) -> Option<(u32, bool)> {
-    let mut text = Vec::new();
-    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let stat = proc_pid_stat::parse("/proc/PID/stat", &text).ok()?;
-    Some((stat.parent, matches!(stat.state, 'Z' | 'X')))
+    with_stat(host, pid, |stat| (stat.parent, matches!(stat.state, 'Z' | 'X')))
 }
 
 /// Describes a process: `process 4711 (sleep 60)`, with the kernel's name if it has no command line.

@@ -4,7 +4,7 @@ use super::paths::{self, Kind};
 use super::{files, folders, linux};
 use crate::error::{Error, Result};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 
@@ -19,12 +19,11 @@ pub(crate) fn copy(from: &Path, to: &Path, leaves_out: &dyn Fn(&Path) -> bool) -
     chown(to, Some(facts.uid()), Some(facts.gid())).map_err(|e| failed(&e, to))?;
     for path in folders::list(from)?.into_iter().filter(|path| !leaves_out(path)) {
         let target = to.join(path.file_name().unwrap_or_default());
+        let copied = |done| files::if_there(done).map(drop).map_err(|e| failed(&e, &path));
         match paths::look_for(&path)?.map(|found| found.kind) {
             Some(Kind::Directory) => copy(&path, &target, leaves_out)?,
-            Some(Kind::RegularFile) => if_there(copy_file(&path, &target)).map_err(|e| failed(&e, &path))?,
-            Some(Kind::Symlink) => {
-                if_there(fs::read_link(&path).and_then(|aim| symlink(aim, &target))).map_err(|e| failed(&e, &path))?;
-            }
+            Some(Kind::RegularFile) => copied(copy_file(&path, &target))?,
+            Some(Kind::Symlink) => copied(fs::read_link(&path).and_then(|aim| symlink(aim, &target)))?,
             _ => {}
         }
     }
@@ -37,10 +36,6 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let target = files::create_new(to, facts.mode() & 0o7777)?;
     linux::share_blocks(&target, &source)?;
     std::os::unix::fs::fchown(&target, Some(facts.uid()), Some(facts.gid()))
-}
-
-fn if_there(done: io::Result<()>) -> io::Result<()> {
-    done.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })
 }
 
 fn failed(e: &io::Error, path: &Path) -> Error {

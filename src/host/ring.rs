@@ -13,7 +13,7 @@ const SYNC: u64 = 2;
 pub struct Ring {
     ring: IoUring,
     /// True if it holds requests that were never submitted: no more may be added.
-    stuck: bool,
+    is_broken: bool,
 }
 
 impl Ring {
@@ -22,7 +22,7 @@ impl Ring {
     /// # Errors
     /// The kernel's error: ENOSYS before Linux 5.1, EPERM if it is switched off (`kernel.io_uring_disabled`, seccomp).
     pub fn new() -> io::Result<Ring> {
-        IoUring::new(4).map(|ring| Ring { ring, stuck: false })
+        IoUring::new(4).map(|ring| Ring { ring, is_broken: false })
     }
 
     /// Writes `bytes` at `offset` and then syncs the file's data (like fdatasync). Returns the results of both when
@@ -32,7 +32,7 @@ impl Ring {
     /// If the requests cannot be submitted or awaited.
     #[expect(unsafe_code, reason = "the kernel reads the buffer until both requests have completed")]
     pub fn write_then_sync(&mut self, file: &File, bytes: &[u8], offset: u64) -> io::Result<WriteThenSync> {
-        if self.stuck {
+        if self.is_broken {
             return Err(io::Error::other("an earlier request could not be submitted"));
         }
         let fd = types::Fd(file.as_raw_fd());
@@ -52,7 +52,7 @@ impl Ring {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 // Nothing was submitted yet: the requests are still in our own memory.
                 Err(e) if completed == 0 && self.ring.submission().len() == 2 => {
-                    self.stuck = true;
+                    self.is_broken = true;
                     return Err(e);
                 }
                 Err(_) => std::process::abort(),

@@ -55,7 +55,7 @@ pub(crate) fn behind_sudo() -> Option<User> {
 fn look_up(host: &Host, name_or_uid: &str) -> Result<Option<User>> {
     match host.run(&Command::new("getent").args(["passwd", name_or_uid])) {
         Err(e) if e.kind() != Kind::Tool => Err(e),
-        told => Ok(told.ok().and_then(|output| user_of(&output.stdout))),
+        found => Ok(found.ok().and_then(|output| user_of(&output.stdout))),
     }
 }
 

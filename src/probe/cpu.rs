@@ -45,14 +45,14 @@ mod tests {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         let host = Host::rooted(root.path());
-        let tell = |own_ns: u64, some_us: u64| {
+        let show = |own_ns: u64, some_us: u64| {
             std::fs::write(root.path().join("proc/thread-self/schedstat"), format!("9 {own_ns} 3\n")).unwrap();
             let text = format!("some avg10=1.00 avg60=1.00 avg300=1.00 total={some_us}\n");
             std::fs::write(root.path().join("proc/pressure/cpu"), text).unwrap();
         };
-        tell(1_000_000, 70);
+        show(1_000_000, 70);
         let before = look(&host);
-        tell(4_000_000, 170);
+        show(4_000_000, 170);
         let wait = since(&before, &host).unwrap();
         assert_eq!((wait.own_us, wait.some_us), (Some(3000), Some(100)));
     }

@@ -80,7 +80,7 @@ impl<'a> WriterGroup<'a> {
     /// # Errors
     /// The call that failed.
     pub fn open(spec: &RowSpec, site: &ProbeSite, bytes: &'a [u8], ticker: &Ticker) -> Result<WriterGroup<'a>, Failed> {
-        let file = site.open(RECYCLED, flags(spec)).map_err(|error| Failed { call: "open", error })?;
+        let file = site.open(RECYCLED, flags(spec))?;
         Ok(WriterGroup {
             file,
             bytes,

@@ -50,8 +50,7 @@ pub(super) fn measure(
 }
 
 fn once(around: &Surroundings<'_>, counters: &mut Counters, bytes: u64) -> Result<Growth, Failed> {
-    let opened = around.site.open(FILE, OFlags::empty());
-    let file = opened.map_err(|error| Failed { call: "open", error })?;
+    let file = around.site.open(FILE, OFlags::empty())?;
     sync(&file, Way::Fdatasync)?;
     let before = counters.read();
     let begun = now();

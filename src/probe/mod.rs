@@ -82,27 +82,21 @@ pub enum Stage {
 
 /// Receives the events of a running probe.
 pub trait Observer {
-    fn stage(&self, stage: Stage) {
-        let _ = stage;
-    }
+    fn stage(&self, _stage: Stage) {}
     /// The first slice begins at this wall-clock time, microseconds since 1970.
-    fn began(&self, wall_us: u64) {
-        let _ = wall_us;
-    }
+    fn began(&self, _wall_us: u64) {}
     /// A slice of a row of this family is over; its operations are in the order of their ends.
     ///
     /// # Errors
     /// The observer's own, which end the probe.
-    fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
-        let _ = (family, done);
+    fn slice(&self, _family: Family, _done: &[Done]) -> Result<()> {
         Ok(())
     }
     /// An operation failed, nanoseconds after the start of the first slice.
     ///
     /// # Errors
     /// The observer's own, which end the probe.
-    fn failed(&self, at_ns: u64) -> Result<()> {
-        let _ = at_ns;
+    fn failed(&self, _at_ns: u64) -> Result<()> {
         Ok(())
     }
 }
@@ -149,13 +143,8 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let (place, folder) = place::facts(host, &request.folder)?;
     let files = if request.choice == RowChoice::Compat { 1 } else { place::FILES };
     let segment_bytes = place::segment_bytes(&place, files, request.free_over_files)?;
-    let mut notes = Vec::new();
-    let strays = site::strays(&folder);
-    notes.extend(
-        strays
-            .iter()
-            .map(|stray| format!("{} was left behind by a killed probe: remove it with rm -r", stray.display())),
-    );
+    let left = |stray: PathBuf| format!("{} was left behind by a killed probe: remove it with rm -r", stray.display());
+    let notes = site::strays(&folder).into_iter().map(left).collect();
     let mut counters = Counters::of(host, &place.devices);
     observer.stage(Stage::Idle);
     let idle = idle(&place, &mut counters, request.budget, interrupt)?;

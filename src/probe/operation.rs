@@ -74,7 +74,7 @@ impl<'a> RowOperation<'a> {
     ) -> Result<RowOperation<'a>, Failed> {
         let noise = bytes;
         let bytes = &noise[..spec.write_bytes as usize];
-        let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
+        let open = || site.open(FILE, flags(spec));
         if spec.writers > 1 {
             return WriterGroup::open(spec, site, noise, ticker).map(RowOperation::Group);
         }
@@ -85,17 +85,17 @@ impl<'a> RowOperation<'a> {
             (Family::Descriptor, _) => {
                 RowOperation::Descriptor { site, bytes, sync_first: spec.label == rows::WRITE_FSYNC_CLOSE }
             }
-            (_, Way::RwfDsync) => RowOperation::RwfDsync { file: open(flags(spec))?, bytes },
+            (_, Way::RwfDsync) => RowOperation::RwfDsync { file: open()?, bytes },
             (_, Way::IoUring) => {
-                let ring = Ring::new().map_err(|error| Failed { call: "io_uring_setup", error })?;
-                RowOperation::Uring { ring: Box::new(ring), file: open(flags(spec))?, bytes }
+                let ring = Ring::new().map_err(Failed::of("io_uring_setup"))?;
+                RowOperation::Uring { ring: Box::new(ring), file: open()?, bytes }
             }
             (_, Way::Msync) => {
-                let file = open(flags(spec))?;
-                let mapped = Mapped::file(&file, mapped_bytes).map_err(|error| Failed { call: "mmap", error })?;
+                let file = open()?;
+                let mapped = Mapped::file(&file, mapped_bytes).map_err(Failed::of("mmap"))?;
                 RowOperation::Msync { mapped, bytes }
             }
-            (_, way) => RowOperation::Overwrite(Overwrite::new(open(flags(spec))?, bytes, spec.writes, way)),
+            (_, way) => RowOperation::Overwrite(Overwrite::new(open()?, bytes, spec.writes, way)),
         })
     }
 
@@ -135,15 +135,15 @@ impl<'a> RowOperation<'a> {
                 tape.run(span, (1, most), interrupt, || walk.once())
             }
             RowOperation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
-                let written = linux::write_synced(file, bytes).map_err(|error| Failed { call: "pwritev2", error });
+                let written = linux::write_synced(file, bytes).map_err(Failed::of("pwritev2"));
                 whole("pwritev2", written?, bytes.len())
             }),
             RowOperation::Uring { ring, file, bytes } => {
                 tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
             }
             RowOperation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
-                mapped.write(bytes).map_err(|error| Failed { call: "madvise(MADV_POPULATE_WRITE)", error })?;
-                mapped.sync(bytes.len()).map_err(|error| Failed { call: "msync", error })
+                mapped.write(bytes).map_err(Failed::of("madvise(MADV_POPULATE_WRITE)"))?;
+                mapped.sync(bytes.len()).map_err(Failed::of("msync"))
             }),
         };
         ran.map(|()| None)
@@ -193,7 +193,7 @@ impl<'a> Overwrite<'a> {
 }
 
 fn reopened(site: &ProbeSite) -> Result<File, Failed> {
-    site.open(FILE, OFlags::empty()).map_err(|error| Failed { call: "open", error })
+    site.open(FILE, OFlags::empty())
 }
 
 /// As in pg_test_fsync: the second open and close make it as much work as the other order.
@@ -214,7 +214,7 @@ fn write_close_fsync(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
 
 fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), Failed> {
     let submitted = ring.write_then_sync(file, bytes, 0);
-    let outcome = submitted.map_err(|error| Failed { call: "io_uring_enter", error })?;
+    let outcome = submitted.map_err(Failed::of("io_uring_enter"))?;
     let of = |call, code: i32| match usize::try_from(code) {
         Ok(done) => Ok(done),
         Err(_) => Err(Failed { call, error: Errno::from_raw_os_error(-code).into() }),

@@ -46,11 +46,11 @@ pub struct Goal {
     pub seed: u64,
 }
 
-/// Runs rows 0 to `rows` - 1. After each round, `told` gets the number of finished rows and the total.
+/// Runs rows 0 to `rows` - 1. After each round, `report` gets the number of finished rows and the total.
 ///
 /// # Errors
 /// As for [`Bench::slice`].
-pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut(usize, usize)) -> Result<()> {
+pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut report: impl FnMut(usize, usize)) -> Result<()> {
     let mut order = ChaCha8Rng::seed_from_u64(goal.seed);
     let mut work: Vec<Vec<(u64, f64)>> = vec![Vec::new(); rows];
     let mut open: Vec<usize> = (0..rows).collect();
@@ -73,7 +73,7 @@ pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut
         }
         open = still_open;
         bench.pause();
-        told(rows - open.len(), rows);
+        report(rows - open.len(), rows);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The private folder, with its files, that a probe creates inside the probed folder; removed on every exit path.
 
+use super::tape::Failed;
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, open_folder};
 use crate::host::linux;
@@ -124,10 +125,10 @@ impl ProbeSite {
     /// Opens a file for reading and writing, with extra flags.
     ///
     /// # Errors
-    /// The kernel's error.
-    pub fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
-        Ok(openat(&self.folder_fd, name, flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?
-            .into())
+    /// The call that failed.
+    pub fn open(&self, name: &str, flags: OFlags) -> Result<File, Failed> {
+        let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat(&self.folder_fd, name, flags, Mode::empty()).map(File::from).map_err(Failed::of("open"))
     }
 
     /// Removes a file.

@@ -27,11 +27,9 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Fai
 #[inline]
 pub(crate) fn sync(file: &File, way: Way) -> Result<(), Failed> {
     match way {
-        Way::Fdatasync => syncs::fdatasync(file).map_err(|error| Failed { call: "fdatasync", error }),
+        Way::Fdatasync => syncs::fdatasync(file).map_err(Failed::of("fdatasync")),
         Way::Fsync => rustix::fs::fsync(file).map_err(Failed::of("fsync")),
-        Way::FsyncWritethrough => {
-            syncs::fsync_writethrough(file).map_err(|error| Failed { call: "fcntl(F_FULLFSYNC)", error })
-        }
+        Way::FsyncWritethrough => syncs::fsync_writethrough(file).map_err(Failed::of("fcntl(F_FULLFSYNC)")),
         _ => Ok(()),
     }
 }

@@ -27,8 +27,8 @@ impl Clone for Failed {
 
 impl Failed {
     /// For `map_err`.
-    pub fn of(call: &'static str) -> impl FnOnce(rustix::io::Errno) -> Failed {
-        move |errno| Failed { call, error: errno.into() }
+    pub fn of<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> Failed {
+        move |error| Failed { call, error: error.into() }
     }
 }
 

@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
     }
 
     fn reopened(&self) -> Result<File, Failed> {
-        self.site.open(&self.name, self.flags).map_err(|error| Failed { call: "open", error })
+        self.site.open(&self.name, self.flags)
     }
 
     /// Operations until the segment is used up; unlimited if the next one is at hand.
@@ -85,10 +85,10 @@ impl<'a> Walk<'a> {
         }
         let begun = now();
         if self.file.take().is_some() {
-            self.site.remove(&self.name).map_err(|error| Failed { call: "unlink", error })?;
+            self.site.remove(&self.name).map_err(Failed::of("unlink"))?;
         }
         let made = self.site.fill(&self.name, self.segment_bytes, fill);
-        made.map_err(|error| Failed { call: "create a segment", error })?;
+        made.map_err(Failed::of("create a segment"))?;
         self.file = Some(self.reopened()?);
         self.at = 0;
         self.made_us.push(micros(begun.elapsed()));

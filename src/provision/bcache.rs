@@ -10,8 +10,8 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, knobs,
-    mount_table, needs,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -20,7 +20,6 @@ use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct Bcache;
@@ -69,7 +68,7 @@ impl Layer for Bcache {
         needs::root().into_iter().chain(programs).chain(driver).collect()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
         let unknown = || Error::host(format!("the kernel does not tell the size of {}", cache.display()));
         let sectors = BlockDevice::find(cache)?.node.number::<u64>(site.host, "size").ok_or_else(unknown)?;
@@ -86,7 +85,7 @@ impl Layer for Bcache {
         open(site, &uuid, backing, cache, options)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
         kernel_module::load(site.host, "bcache", &[])?;
         let uuid = set_of(backing)?.ok_or_else(|| Error::host(format!("{} has no bcache", backing.display())))?;
@@ -136,7 +135,7 @@ const SET: &str = "set";
 
 const SETS: &str = "/sys/fs/bcache";
 
-fn pair(inputs: &[GivenGround]) -> Result<(&Path, &Path)> {
+fn pair(inputs: &[LayerInput]) -> Result<(&Path, &Path)> {
     let (data, cache) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Cache));
     let lacking = || Error::bug("bcache without its two devices");
     Ok((data.first().copied().ok_or_else(lacking)?, cache.first().copied().ok_or_else(lacking)?))
@@ -189,7 +188,7 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
     let device = device_on(host, node)?;
     let mode = options.text("mode").unwrap_or(MODES[0]);
     host.write(node.path_of("bcache/cache_mode"), mode)?;
-    let mut details = BTreeMap::from([("cache set".to_owned(), uuid.to_owned())]);
+    let mut details = Details::from([("cache set".to_owned(), uuid.to_owned())]);
     let shown = node.attribute(host, "bcache/cache_mode").unwrap_or_default();
     let shown = sysfs::chosen(&shown);
     if shown != mode {
@@ -204,7 +203,7 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
     }
     let bucket = host.read_optional(format!("{SETS}/{uuid}/bucket_size"));
     details.extend(bucket.map(|size| ("bucket size".to_owned(), size)));
-    Ok(Built::one(Ground::Device(device), details))
+    Ok(Built::one(Base::Device(device), details))
 }
 
 /// The bcache device on a backing device.

@@ -1,12 +1,7 @@
 //! `bcachefs`. Debian 13 has the driver but not the tools: there it is unmet, for that reason.
 
 use super::filesystem::{self, Recipe, on_one_device};
-use crate::error::Result;
-use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::superblock;
-use std::collections::BTreeMap;
-use std::path::Path;
 
 pub static BCACHEFS: Recipe = Recipe {
     info: on_one_device(
@@ -20,16 +15,14 @@ pub static BCACHEFS: Recipe = Recipe {
     label_bytes: 31,
     label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],
     usual: "compression discard journal_flush_delay journal_flush_disabled nocow",
-    facts,
+    facts: |host, device, _| {
+        let print = Command::new("bcachefs").arg("show-super").arg(device);
+        filesystem::superblock(host, "bcachefs show-super", &print, "External UUID", FACTS)
+    },
     ..Recipe::defaults()
 };
 
 const FACTS: &str = "Block size, Btree node size, Checksum, Device index, External UUID, Features, Version";
-
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
-    let printed = host.run(&Command::new("bcachefs").arg("show-super").arg(device))?;
-    Ok(filesystem::chosen(&superblock::parse("bcachefs show-super", "External UUID", &printed.stdout)?, FACTS))
-}
 
 #[cfg(test)]
 mod tests {

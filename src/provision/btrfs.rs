@@ -3,9 +3,9 @@
 use super::filesystem::{self, CopyOptions, MKFS, MOUNT, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{SNAPSHOT, SnapshotWay, used_of};
-use super::{LayerInfo, folder};
+use super::{Details, LayerInfo, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -13,7 +13,6 @@ use crate::parse::btrfs;
 use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stack::Take;
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static BTRFS: Recipe = Recipe {
@@ -88,7 +87,7 @@ const NOCOW: OptionSpec = OptionSpec::with_default("nocow", OptionKind::Boolean,
     .doc("Turn off copy on write, checksums and compression for new files (chattr +C on the folder).");
 
 /// Sets the attribute on the empty folder, so that its files inherit it, and reads it back.
-fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {
+fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<Details> {
     if options.boolean("nocow") == Some(true) {
         host.run(&Command::new("chattr").arg("+C").arg(target))?;
     }
@@ -128,15 +127,8 @@ const USUAL: &str = "autodefrag noautodefrag barrier nobarrier commit compress c
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
 const RULES: &[KeepRule] = &[
-    ("datacow", Unless(&["nodatacow"])),
-    ("datasum", Unless(&["nodatasum"])),
-    ("barrier", Unless(&["nobarrier"])),
-    ("treelog", Unless(&["notreelog"])),
-    ("acl", Unless(&["noacl"])),
-    ("noautodefrag", Unless(&["autodefrag"])),
-    ("noflushoncommit", Unless(&["flushoncommit"])),
-    ("noenospc_debug", Unless(&["enospc_debug"])),
-    ("nossd_spread", Unless(&["ssd_spread"])),
+    ("datacow datasum barrier treelog acl", UnlessOpposite),
+    ("noautodefrag noflushoncommit noenospc_debug nossd_spread", UnlessOpposite),
     ("nodiscard", Unless(&["discard", "discard="])),
     ("discard=sync", Shown(&["discard"])),
     ("discard", Shown(&["discard=sync"])),
@@ -146,8 +138,7 @@ const RULES: &[KeepRule] = &[
     ("compress", Shown(&["compress="])),
     ("compress=zlib", Shown(&["compress=zlib:"])),
     ("compress=zstd", Shown(&["compress=zstd:"])),
-    ("compress=no", Unless(&["compress=", "compress-force="])),
-    ("compress=none", Unless(&["compress=", "compress-force="])),
+    ("compress=no compress=none", Unless(&["compress=", "compress-force="])),
     ("compress-force", Shown(&["compress-force="])),
     ("compress-force=zlib", Shown(&["compress-force=zlib:"])),
     ("compress-force=zstd", Shown(&["compress-force=zstd:"])),
@@ -156,7 +147,7 @@ const RULES: &[KeepRule] = &[
 const FACTS: &str = "fsid, csum_type, sectorsize, nodesize, stripesize, num_devices, total_bytes, compat_flags, \
     compat_ro_flags, incompat_flags";
 
-fn facts(host: &Host, device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, device: &Path, target: &Path) -> Result<Details> {
     let printed = host.run(&Command::new("btrfs").args(["inspect-internal", "dump-super"]).arg(device))?;
     let mut facts = filesystem::chosen(&btrfs::parse_super(&printed.stdout)?, FACTS);
     let printed = host.run(&Command::new("btrfs").args(["filesystem", "df", "-b"]).arg(target))?;

@@ -5,14 +5,13 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, knobs, mapper};
+use super::{Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, kernel_module, knobs, mapper};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Micros;
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -59,10 +58,7 @@ pub static DELAY: SlippedIn = SlippedIn {
         Ok(())
     },
     arguments: |options, device| DELAYS[1..].iter().map(|key| format!("{device} {}", millis(options, key))).collect(),
-    facts: |options| {
-        let facts = DELAYS[1..].iter().map(|key| (*key, format!("{} ms", millis(options, key))));
-        facts.collect()
-    },
+    facts: |options| DELAYS[1..].iter().map(|key| (*key, format!("{} ms", millis(options, key)))).collect(),
     promises: |_| Vec::new(),
 };
 
@@ -156,20 +152,18 @@ impl Layer for SlippedIn {
         mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name(), self.module)).collect()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         kernel_module::load(site.host, self.module, &[])?;
         let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
         let below = format!("{}:{} 0", device.node.major, device.node.minor);
         let arguments = (self.arguments)(options, &below).join(" ");
         let sectors = mapper::sectors(site.host, device.node)?;
-        let (name, ground) = mapper::create(site, self.name(), sectors, &arguments, shows)?;
-        let mut details: BTreeMap<String, String> =
-            (self.facts)(options).into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect();
-        details.insert("mapping".to_owned(), name);
-        Ok(Built { grounds: vec![ground], details, promises: (self.promises)(options) })
+        let (name, base) = mapper::create(site, self.name(), sectors, &arguments, shows)?;
+        let details = (self.facts)(options).into_iter().chain([("mapping", name)]);
+        Ok(Built { promises: (self.promises)(options), ..Built::one(base, details) })
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         self.build(site, inputs, options)
     }
 

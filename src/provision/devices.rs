@@ -39,7 +39,6 @@ pub struct DevicesBelow {
 
 impl DevicesBelow {
     /// The devices that a sync reaches: for a pool with a separate intent log those of the log, and never a read cache.
-    #[must_use]
     pub fn reached_by_a_sync(self) -> Vec<DeviceFacts> {
         let has_log = self.roles.values().any(|role| *role == Role::Log);
         let is_passed = |role: Role| if has_log { role != Role::Log } else { role == Role::Cache };
@@ -214,9 +213,7 @@ impl<'a> DeviceWalk<'a> {
         self.below.devices[place].stands_on_nothing = Some(self.below.on[place].is_empty());
         place
     }
-}
 
-impl DeviceWalk<'_> {
     /// Adds the paths behind a multipath device.
     fn with_hidden_paths(&mut self, node: DeviceNumber, depth: u32, mut on: Vec<usize>) -> Vec<usize> {
         for name in node.hidden_paths(self.host) {

@@ -2,7 +2,7 @@
 //! it.
 
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -51,12 +51,12 @@ impl Layer for Directory {
         options.text("directory").and_then(|path| files::free_bytes(Path::new(path)).ok()).map(Bytes)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
         let path = paths::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
-        let details = [("folder".to_owned(), path.display().to_string())].into();
-        Ok(Built::one(Ground::Folder(path), details))
+        let details = [("folder", path.display().to_string())];
+        Ok(Built::one(Base::Folder(path), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -11,13 +11,12 @@ pub use found::{FoundDisk, found};
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, needs, precondition};
+use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub struct Disk;
@@ -115,12 +114,12 @@ impl Layer for Disk {
 
     /// The kernel's name may belong to another disk after a boot.
     fn lasting(&self, options: &Options, _below: &[String]) -> Option<String> {
-        let told: Vec<String> =
-            options.told(&["serial", "wwn"]).map(|(key, value)| format!(", {key} {value}")).collect();
-        options.text("disk").map(|path| format!("{path}{}", told.concat()))
+        let others: Vec<String> =
+            options.given(&["serial", "wwn"]).map(|(key, value)| format!(", {key} {value}")).collect();
+        options.text("disk").map(|path| format!("{path}{}", others.concat()))
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = find(options)?;
         admit(site.host, &device, options)?;
         let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;
@@ -131,7 +130,7 @@ impl Layer for Disk {
             wipe(site.host, &device)?;
         }
         let details = facts(site.host, &device);
-        Ok(Built::one(Ground::Device(device.path), details))
+        Ok(Built::one(Base::Device(device.path), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
@@ -243,7 +242,7 @@ fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
     }
 }
 
-fn facts(host: &Host, device: &BlockDevice) -> BTreeMap<String, String> {
+fn facts(host: &Host, device: &BlockDevice) -> Details {
     let Identity { model, serial, wwn, size_bytes } = Identity::of(host, device.node);
     let size = size_bytes.map(|bytes| Bytes(bytes).to_string());
     let details = [

@@ -8,7 +8,7 @@ use super::identity::{BlockDevice, Identity};
 use super::precondition::{KEY, ROUND, asked};
 use super::stack::{self, stand_alone};
 use super::sysfs::DeviceNumber;
-use super::{Ground, Site, disk, images, layer};
+use super::{Base, Site, disk, images, layer};
 use crate::error::{Error, Result};
 use crate::host::files::File;
 use crate::host::{Host, paths};
@@ -151,8 +151,8 @@ impl WantedDrive {
     /// # Errors
     /// The layers' own: another disk than the plan means, one in use, one that holds data.
     pub fn stand(&self, site: &Site<'_>) -> Result<StandingDrive> {
-        let (grounds, details) = stand_alone(site, &self.alone)?;
-        let Some(Ground::Device(path)) = grounds.get(&self.alone.data) else {
+        let (bases, details) = stand_alone(site, &self.alone)?;
+        let Some(Base::Device(path)) = bases.get(&self.alone.data) else {
             return Err(Error::bug(format!("`{}` is to be preconditioned and is not a device", self.node)));
         };
         let standing = StandingDrive::of(site.host, path)?;
@@ -173,6 +173,6 @@ impl WantedDrive {
 
     /// Size in bytes, if it is known before the drive stands.
     pub fn bytes(&self, host: &Host) -> Option<Bytes> {
-        stack::size(host, &self.alone, self.alone.node(&self.node)?)
+        stack::size(Some(host), &self.alone, self.alone.node(&self.node)?)
     }
 }

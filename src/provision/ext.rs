@@ -1,17 +1,16 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
-use super::Site;
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
+use super::{Details, Site};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
 use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static EXT2: Recipe =
@@ -126,7 +125,7 @@ const USUAL: &str = "barrier nobarrier commit data delalloc nodelalloc discard n
 /// From fs/ext4/super.c, `ext4_mount_opts` and `_ext4_show_options`. Most defaults need no line: the kernel prints them
 /// too, in `/proc/fs/ext4/<device>/options`.
 const RULES: &[KeepRule] = &[
-    ("barrier", Unless(&["nobarrier"])),
+    ("barrier nodiscard delalloc", UnlessOpposite),
     ("barrier=1", Unless(&["nobarrier"])),
     ("barrier=0", Shown(&["nobarrier"])),
     ("auto_da_alloc=1", Unless(&["noauto_da_alloc"])),
@@ -134,12 +133,10 @@ const RULES: &[KeepRule] = &[
     ("noload", Shown(&["norecovery"])),
     ("dioread_lock", Shown(&["nodioread_nolock"])),
     // Always on since Linux 6.1, and not shown if mount(8) uses the newer calls.
-    ("iversion", Unless(&["noiversion"])),
+    ("iversion", UnlessOpposite),
     ("journal_async_commit", Shown(&["journal_async_commit"])),
     ("bsdgroups", Shown(&["grpid"])),
     ("sysvgroups", Unless(&["grpid"])),
-    ("nodiscard", Unless(&["discard"])),
-    ("delalloc", Unless(&["nodelalloc"])),
 ];
 
 /// The driver lists all active options, defaults included, under the kernel's name of the device.
@@ -154,7 +151,7 @@ const FACTS: &str = "Filesystem UUID, Filesystem features, Default mount options
     Inode size, Inode count, Block count, Reserved block count, Flex block group size, RAID stride, RAID stripe \
     width, Journal features, Total journal size, Journal UUID, Journal device, Fast commit length, Checksum type";
 
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
     let printed = host.run(&Command::new("dumpe2fs").arg("-h").arg(device))?;
     Ok(filesystem::chosen(&dumpe2fs::parse(&printed.stdout)?, FACTS))
 }

@@ -1,11 +1,11 @@
 //! `f2fs`: a log-structured filesystem for flash.
 
+use super::Details;
 use super::filesystem::{Recipe, on_one_device};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static F2FS: Recipe = Recipe {
@@ -29,15 +29,11 @@ const USUAL: &str = "active_logs alloc_mode background_gc barrier checkpoint che
 
 /// fs/f2fs/super.c, `f2fs_show_options`: it prints nearly every active option, defaults included.
 const RULES: &[KeepRule] = &[
-    ("checkpoint=disable", Shown(&["checkpoint=disable:"])),
-    ("checkpoint=disable:", Shown(&["checkpoint=disable:"])),
+    ("checkpoint=disable checkpoint=disable:", Shown(&["checkpoint=disable:"])),
     ("checkpoint=enable", Unless(&["checkpoint=disable:"])),
-    ("norecovery", Shown(&["norecovery", "disable_roll_forward"])),
-    ("disable_roll_forward", Shown(&["norecovery", "disable_roll_forward"])),
-    ("noheap", Unless(&["heap"])),
+    ("norecovery disable_roll_forward", Shown(&["norecovery", "disable_roll_forward"])),
+    ("noheap nogc_merge nocheckpoint_merge", UnlessOpposite),
     ("no_heap", Unless(&["heap"])),
-    ("nogc_merge", Unless(&["gc_merge"])),
-    ("nocheckpoint_merge", Unless(&["checkpoint_merge"])),
 ];
 
 /// Files of `/sys/fs/f2fs/<device>` about the superblock and the driver's writes
@@ -45,11 +41,11 @@ const RULES: &[KeepRule] = &[
 const FACTS: &str = "features, main_blkaddr, reserved_segments, ovp_segments, cp_interval, discard_granularity, \
     gc_min_sleep_time, ipu_policy, min_fsync_blocks, min_ipu_util, max_small_discards, unusable";
 
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
     let real = paths::resolved(device);
     let folder = format!("/sys/fs/f2fs/{}", real.file_name().unwrap_or_default().to_string_lossy());
     let shown = |name: &str| Some((name.to_owned(), host.read_optional(format!("{folder}/{name}"))?));
-    let shown: BTreeMap<String, String> = FACTS.split(", ").filter_map(shown).collect();
+    let shown: Details = FACTS.split(", ").filter_map(shown).collect();
     match shown.contains_key("features") {
         true => Ok(shown),
         false => Err(Error::host(format!("{folder}/features cannot be read"))),

@@ -2,7 +2,7 @@
 
 use super::devices::{DeviceWalk, DevicesBelow, Tops};
 use super::identity::BlockDevice;
-use super::{Built, Ground, mount};
+use super::{Base, Built, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
@@ -20,24 +20,24 @@ pub(super) fn read_back(
     host: &Host,
     spec: &StackSpec,
     nodes: &[(&NodeSpec, Built)],
-    grounds: &Grounds,
+    bases: &Bases,
     folders: &BTreeMap<End, PathBuf>,
 ) -> Result<StackFacts> {
     let mut walk = DeviceWalk::new(host)?;
     let mut sights = BTreeMap::new();
-    for (name, ground) in grounds {
-        let tops = match ground {
-            Ground::Device(path) => Tops { devices: vec![walk.node(BlockDevice::find(path)?.node)], ends: Vec::new() },
-            Ground::Folder(path) => walk.folder(path)?,
-            Ground::Pool(_) => Tops::default(),
+    for (name, base) in bases {
+        let tops = match base {
+            Base::Device(path) => Tops { devices: vec![walk.node(BlockDevice::find(path)?.node)], ends: Vec::new() },
+            Base::Folder(path) => walk.folder(path)?,
+            Base::Pool(_) => Tops::default(),
         };
         sights.insert(name, tops);
     }
     let below = walk.below;
-    let found = Found::new(spec, grounds, &sights, &below);
+    let found = Found::new(spec, bases, &sights, &below);
     let mut facts = Vec::new();
     for (node, built) in nodes {
-        facts.push(of_node(host, node, built, grounds, &found)?);
+        facts.push(of_node(host, node, built, bases, &found)?);
     }
     facts.extend(found.nodes());
     let stack = StackFacts {
@@ -63,9 +63,9 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
         }
     }
     for node in &mut stack.nodes {
-        for ground in &mut node.grounds {
-            let depth = depths.get(&GroundName::of(&node.name, &ground.name));
-            if let (Some(device), Some(depth)) = (&mut ground.device, depth) {
+        for found in &mut node.grounds {
+            let depth = depths.get(&GroundName::of(&node.name, &found.name));
+            if let (Some(device), Some(depth)) = (&mut found.device, depth) {
                 device.depth = *depth;
             }
         }
@@ -87,11 +87,11 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn new(
         spec: &StackSpec,
-        grounds: &Grounds,
+        bases: &Bases,
         sights: &'a BTreeMap<&'a GroundName, Tops>,
         below: &'a DevicesBelow,
     ) -> Found<'a> {
-        let is_device = |name: &GroundName| matches!(grounds.get(name), Some(Ground::Device(_)));
+        let is_device = |name: &GroundName| matches!(bases.get(name), Some(Base::Device(_)));
         let owner = |place: usize| {
             let seen = sights.iter().find(|(name, tops)| is_device(name) && tops.devices.contains(&place));
             seen.map(|(name, _)| (*name).clone())
@@ -107,8 +107,8 @@ impl<'a> Found<'a> {
     }
 
     /// Inputs of a node: those of the plan, plus those found below its devices and folders.
-    fn inputs_of(&self, ground: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
-        let tops = self.sights.get(ground).map_or(&[][..], |tops| &tops.devices);
+    fn inputs_of(&self, base: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
+        let tops = self.sights.get(base).map_or(&[][..], |tops| &tops.devices);
         let below: Vec<usize> = match is_device {
             true => tops.iter().flat_map(|top| self.below.on[*top].iter().copied()).collect(),
             false => tops.to_vec(),
@@ -120,8 +120,8 @@ impl<'a> Found<'a> {
     }
 
     /// The device of a ground.
-    fn device(&self, ground: &GroundName) -> Option<usize> {
-        self.sights.get(ground)?.devices.first().copied()
+    fn device(&self, base: &GroundName) -> Option<usize> {
+        self.sights.get(base)?.devices.first().copied()
     }
 
     fn ends_under(&self, place: usize) -> impl Iterator<Item = Promise> {
@@ -137,28 +137,28 @@ impl<'a> Found<'a> {
             let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
             let mut promises = promise::of_device_among(&device, &self.below.devices);
             promises.extend(self.ends_under(place));
-            let grounds = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
-            NodeFacts { name: self.names[place].0.clone(), inputs, grounds, promises, ..NodeFacts::default() }
+            let offered = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
+            NodeFacts { name: self.names[place].0.clone(), inputs, grounds: offered, promises, ..NodeFacts::default() }
         };
         found.map(node).collect()
     }
 }
 
-fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found: &Found<'_>) -> Result<NodeFacts> {
+fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &Found<'_>) -> Result<NodeFacts> {
     let mut inputs = node.inputs.clone();
     let mut promises = built.promises.clone();
     let mut offered = Vec::new();
-    let own = grounds.iter().filter(|(name, _)| name.node() == node.name);
-    for (name, ground) in own {
+    let own = bases.iter().filter(|(name, _)| name.node() == node.name);
+    for (name, base) in own {
         let mut facts = GroundFacts { name: name.ground().to_owned(), ..GroundFacts::default() };
-        let is_device = matches!(ground, Ground::Device(_));
+        let is_device = matches!(base, Base::Device(_));
         // A node on nodes of the plan is seen through these; the kernel then shows the same devices below a folder, or,
         // for a pool, none.
         if node.inputs.is_empty() || is_device {
             inputs.extend(found.inputs_of(name, is_device, &inputs));
         }
-        match ground {
-            Ground::Device(_) => {
+        match base {
+            Base::Device(_) => {
                 if let Some(place) = found.device(name) {
                     let device = found.below.devices[place].clone();
                     promises.extend(promise::of_device_among(&device, &found.below.devices));
@@ -166,7 +166,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
                     facts.device = Some(device);
                 }
             }
-            Ground::Folder(path) => {
+            Base::Folder(path) => {
                 let mount = mount::mount_of(host, path)?;
                 promises.extend(promise::of_mount(&mount));
                 if node.inputs.is_empty() {
@@ -175,7 +175,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
                 }
                 facts.mount = Some(mount);
             }
-            Ground::Pool(_) => {}
+            Base::Pool(_) => {}
         }
         offered.push(facts);
     }
@@ -190,4 +190,4 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
 }
 
 /// Grounds that the nodes of a stack offer, by name.
-pub type Grounds = BTreeMap<GroundName, Ground>;
+pub type Bases = BTreeMap<GroundName, Base>;

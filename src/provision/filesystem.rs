@@ -10,16 +10,17 @@ use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, guard, images, mount_table, needs, recorded,
+    Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, guard, images, mount_table,
+    needs, recorded,
 };
 use crate::error::{Error, Result};
 use crate::host::command::{Command, Output, last_lines};
 use crate::host::{Host, files, paths};
+use crate::parse::superblock;
 use crate::parse::wipefs::Signature;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 impl Layer for Recipe {
@@ -48,7 +49,7 @@ impl Layer for Recipe {
         (!data.is_empty()).then(|| (self.capacity)(options, data))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = FilesystemDevices::of(inputs, self)?;
         make(site, &devices, options, self)?;
         site.interrupt.check()?;
@@ -62,7 +63,7 @@ impl Layer for Recipe {
         Ok(built)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         open(site, &FilesystemDevices::of(inputs, self)?, options, self)
     }
 
@@ -75,16 +76,10 @@ impl Layer for Recipe {
         self.snapshots.is_some()
     }
 
-    fn snapshots(
-        &self,
-        _host: &Host,
-        _inputs: &[GivenGround],
-        ground: &Ground,
-        _options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
-        match ground {
-            Ground::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
-            Ground::Device(_) | Ground::Pool(_) => Ok(None),
+    fn snapshots(&self, _host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
+        match of.base {
+            Base::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
+            Base::Device(_) | Base::Pool(_) => Ok(None),
         }
     }
 
@@ -113,7 +108,7 @@ pub(super) struct FilesystemDevices<'a> {
 }
 
 impl<'a> FilesystemDevices<'a> {
-    fn of(inputs: &'a [GivenGround], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
+    fn of(inputs: &'a [LayerInput], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
         let data = devices_for(inputs, Role::Data);
         if data.is_empty() {
             return Err(Error::bug(format!("{} has no block device", recipe.name())));
@@ -162,13 +157,13 @@ pub struct Recipe {
     pub(super) in_force: fn(&Host, &str) -> Vec<String>,
     /// Applies options of its own to the mounted filesystem and reads them back; given the host, the mount point and
     /// the options.
-    pub(super) after_mount: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
+    pub(super) after_mount: fn(&Host, &Path, &Options) -> Result<Details>,
     /// How snapshots are taken while it is mounted there.
     pub(super) snapshots: Option<fn(&Path) -> SnapshotWay>,
     /// Deletes a snapshot in the ledger.
     pub(super) delete_snapshot: fn(&Host, &Thing) -> Result<()>,
     /// Superblock facts; given the host, the first data device and the mount point.
-    pub(super) facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
+    pub(super) facts: fn(&Host, &Path, &Path) -> Result<Details>,
 }
 
 impl Recipe {
@@ -195,10 +190,10 @@ impl Recipe {
             usual: "",
             rules: &[],
             in_force: |_, _| Vec::new(),
-            after_mount: |_, _, _| Ok(BTreeMap::new()),
+            after_mount: |_, _, _| Ok(Details::new()),
             snapshots: None,
             delete_snapshot: |_, _| Ok(()),
-            facts: |_, _, _| Ok(BTreeMap::new()),
+            facts: |_, _, _| Ok(Details::new()),
         }
     }
 }
@@ -310,7 +305,6 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     let asked = mount::asked(options);
     let first = devices.data[0];
     let wanted = WantedMount {
-        owner: recipe.name(),
         fstype: recipe.name(),
         source: text(first)?,
         others: devices.data[1..].iter().map(|path| text(path)).collect::<Result<_>>()?,
@@ -325,7 +319,7 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     if let Some(units) = atomic_writes(&target)? {
         details.insert("atomic writes".to_owned(), units);
     }
-    Ok(Built::one(Ground::Folder(target), details))
+    Ok(Built::one(Base::Folder(target), details))
 }
 
 /// Sizes that the filesystem writes atomically, if this kernel reports them (Linux 6.11). It reports them only for a
@@ -353,10 +347,7 @@ pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
 
 /// As [`wipe`], but also accepts a filesystem with this label.
 fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Result<()> {
-    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
-        return Ok(());
-    }
+    let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let signatures = guard::signatures(host, &device)?;
     let is_ours = |signature: &&Signature| {
         signature.uuid.as_deref() == Some(uuid) || (label.is_some() && signature.label.as_deref() == label)
@@ -412,8 +403,13 @@ pub(super) fn shortened(name: &str, bytes: usize) -> &str {
     &name[..end]
 }
 
+/// Selects facts from a superblock that a tool prints; `begins` names the first field.
+pub(super) fn superblock(host: &Host, tool: &str, print: &Command, begins: &str, names: &str) -> Result<Details> {
+    Ok(chosen(&superblock::parse(tool, begins, &host.run(print)?.stdout)?, names))
+}
+
 /// Selects facts by the tool's names; missing ones are left out.
-pub(super) fn chosen(fields: &BTreeMap<String, String>, names: &str) -> BTreeMap<String, String> {
+pub(super) fn chosen(fields: &Details, names: &str) -> Details {
     names.split(", ").filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect()
 }
 

@@ -1,10 +1,10 @@
 //! Builds stacks of several devices for real, and opens stacks again. Tests need root, and report if they lack it.
 
-use super::facts::Grounds;
+use super::facts::Bases;
 use super::ledger::Ledger;
 use super::test_site::{TestPlace, at_every_entry, mounted, options_of, text};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, mount, stack};
+use super::{Base, mount, stack};
 use crate::record::claim::Claim;
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
@@ -45,8 +45,8 @@ fn an_external_journal_or_log_is_made_mounted_and_wiped() {
         let things = place.ledger().open_things();
         let first_wiped = things.iter().find(|(_, thing)| thing.owner == "ext4" || thing.owner == layer).unwrap().0;
         assert!(undo_from(place.ledger(), first_wiped, &Undoers::new(), &place.host).is_empty());
-        for ground in built.grounds.values() {
-            let Ground::Device(path) = ground else { continue };
+        for base in built.bases.values() {
+            let Base::Device(path) = base else { continue };
             let device = super::identity::BlockDevice::find(path).unwrap();
             assert_eq!(super::guard::signatures(&place.host, &device).unwrap(), [], "{layer} on {}", path.display());
         }
@@ -96,8 +96,7 @@ fn a_stack_is_reopened_on_its_devices_without_data_loss() {
         let (number, mount) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
         mount::undo(&place.host, mount).unwrap();
         place.ledger().undone(*number).unwrap();
-        let devices: Grounds =
-            built.grounds.into_iter().filter(|(_, ground)| matches!(ground, Ground::Device(_))).collect();
+        let devices: Bases = built.bases.into_iter().filter(|(_, base)| matches!(base, Base::Device(_))).collect();
         let again = stack::reopen_stack(&place.site("again"), &spec, devices).unwrap();
         assert_eq!(fs::read_to_string(again.folder().join("kept")).unwrap(), "x", "{layer}");
         assert_eq!(again.facts.node("fs").unwrap().inputs.len(), 2);
@@ -109,7 +108,7 @@ fn a_stack_is_reopened_on_its_devices_without_data_loss() {
 fn what_cannot_be_opened_again_says_so() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "64MiB", Options::default());
-    let error = stack::reopen_stack(&place.site("x"), &spec, Grounds::new()).unwrap_err().to_string();
+    let error = stack::reopen_stack(&place.site("x"), &spec, Bases::new()).unwrap_err().to_string();
     assert!(error.contains("the layer loop cannot be opened again"), "{error}");
     place.clean();
 }

@@ -8,7 +8,7 @@
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, mount_table, needs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -105,7 +105,7 @@ impl Layer for OwnDisk {
         needs::root().into_iter().chain(lacking).chain(programs).collect()
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let kind = kind(options).ok_or_else(|| Error::bug("a disk of a guest without a size"))?;
         let taken = taken(site);
         let all = list(site.host).ok_or_else(|| Error::host("this is no guest").hint("run the plan with --guest"))?;
@@ -115,11 +115,11 @@ impl Layer for OwnDisk {
         })?;
         let device = claim(site, &disk)?;
         empty(site.host, &device)?;
-        Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
+        Ok(built(site.host, device, &disk))
     }
 
     /// Takes the disk that it had before its guest was killed.
-    fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let kind = kind(options).ok_or_else(|| Error::bug("a disk of a guest without a size"))?;
         let serial = site.image.and_then(Path::to_str);
         let serial =
@@ -127,8 +127,7 @@ impl Layer for OwnDisk {
         let listed = list(site.host).unwrap_or_default().into_iter();
         let disk = listed.filter(|disk| disk.kind == kind).find(|disk| disk.serial == serial);
         let disk = disk.ok_or_else(|| Error::host(format!("this guest has no disk with the serial {serial}")))?;
-        let device = claim(site, &disk)?;
-        Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
+        Ok(built(site.host, claim(site, &disk)?, &disk))
     }
 
     /// The contents are erased when the disk is claimed again, or go with the guest.
@@ -226,7 +225,8 @@ fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
     Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
 }
 
-fn facts(host: &Host, device: &BlockDevice, disk: &GuestDisk) -> BTreeMap<String, String> {
+/// The ground that a claimed disk provides.
+fn built(host: &Host, device: BlockDevice, disk: &GuestDisk) -> Built {
     let read = |name: &str| device.node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = [
         ("device", device.path.display().to_string()),
@@ -239,7 +239,7 @@ fn facts(host: &Host, device: &BlockDevice, disk: &GuestDisk) -> BTreeMap<String
         ("largest atomic write", read("queue/atomic_write_unit_max_bytes")),
         ("largest discard", read("queue/discard_max_bytes")),
     ];
-    details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    Built::one(Base::Device(device.path), details)
 }
 
 #[cfg(test)]

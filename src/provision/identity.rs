@@ -72,6 +72,12 @@ impl BlockDevice {
         Ok(BlockDevice { path: real, node: DeviceNumber { major, minor } })
     }
 
+    /// The block device that a path leads to, if there is one and it has a size.
+    pub(super) fn with_size(host: &Host, path: &Path) -> Option<BlockDevice> {
+        let device = BlockDevice::find(path).ok()?;
+        device.node.number::<u64>(host, "size").filter(|size| *size > 0).map(|_| device)
+    }
+
     /// The device and its partitions.
     pub(super) fn nodes(&self, host: &Host) -> Vec<DeviceNumber> {
         std::iter::once(self.node).chain(self.node.partitions(host)).collect()

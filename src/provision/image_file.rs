@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Without direct writes, dirty pages are written back after this many bytes: an interrupt waits for that at most.
 const WRITE_BACK_EVERY: u64 = 32 << 20;
 /// Interval between progress reports.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+const REPORT_EVERY: Duration = Duration::from_millis(500);
 /// Limits of a speed test, in bytes and in time.
 const TRY_BYTES: u64 = 256 << 20;
 const TRY_TIME: Duration = Duration::from_millis(700);
@@ -66,13 +66,13 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
 }
 
 /// Reports how many bytes of an image are written.
-pub(super) type Tell<'a> = &'a dyn Fn(Bytes) -> Result<()>;
+pub(super) type Report<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 
 /// Writes a new, empty image in full. The data are on the device when this returns.
 ///
 /// # Errors
 /// With the path; interrupted, at once.
-pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'_>) -> Result<()> {
+pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt, report: Report<'_>) -> Result<()> {
     let writing = || format!("fully write the image {} of {size}", path.display());
     let full = |e: io::Error| {
         let storage_full = e.kind() == ErrorKind::StorageFull;
@@ -88,7 +88,7 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
     let direct = files::direct(file).ok();
     // Some filesystems accept the flag and refuse the write.
     let direct = direct.filter(|direct| files::write_all_at(direct, noise.at(0, CHUNK), 0).is_ok());
-    let (mut at, mut told, mut dirty) = (0, now(), 0);
+    let (mut at, mut reported, mut dirty) = (0, now(), 0);
     while at < size.0 {
         interrupt.check()?;
         let length = usize::try_from(size.0 - at).unwrap_or(CHUNK).min(CHUNK);
@@ -105,13 +105,13 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
             }
         }
         at += length as u64;
-        if told.elapsed() >= TELL_EVERY {
-            tell(Bytes(at))?;
-            told = now();
+        if reported.elapsed() >= REPORT_EVERY {
+            report(Bytes(at))?;
+            reported = now();
         }
     }
     file.sync_all().and_then(|()| files::drop_cache(file)).map_err(full)?;
-    tell(size)
+    report(size)
 }
 
 /// Overwrites, in place, the superblocks of a filesystem from an earlier trial, so that it is no longer recognized.
@@ -315,13 +315,13 @@ mod tests {
     fn an_image_is_fully_written_with_distinct_incompressible_blocks() {
         let (_folder, path) = empty();
         let size = Bytes((5 << 20) + 8192);
-        let told = RefCell::new(Vec::new());
+        let reported = RefCell::new(Vec::new());
         fill(&open(&path), &path, size, &Interrupt::never(), &|done| {
-            told.borrow_mut().push(done);
+            reported.borrow_mut().push(done);
             Ok(())
         })
         .unwrap();
-        assert_eq!(told.borrow().last(), Some(&size));
+        assert_eq!(reported.borrow().last(), Some(&size));
         let bytes = fs::read(&path).unwrap();
         assert_eq!(bytes.len() as u64, size.0);
         let mut blocks: Vec<&[u8]> = bytes.chunks(STAMPED).collect();

@@ -7,7 +7,7 @@ use super::loop_image::{LoopWish, attach};
 use super::stack::{BuiltStack, build_stack};
 use super::test_site::{TestPlace, at_every_entry, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
-use super::{GivenGround, Ground, Site, guard, image_file};
+use super::{Base, LayerInput, Site, guard, image_file};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::extents::FileRange;
@@ -22,15 +22,15 @@ use std::path::{Path, PathBuf};
 const FILESYSTEMS: &[(&str, &str)] = &[("ext4", "160MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")];
 
 /// True if the filesystem of the tests reports file extents; prints a note otherwise.
-fn tells_extents(place: &TestPlace) -> bool {
+fn reports_extents(place: &TestPlace) -> bool {
     let file = place.path().join("extents");
     fs::write(&file, vec![1; 1 << 16]).unwrap();
-    let told = unwritten(&file).unwrap().is_some();
+    let reports = unwritten(&file).unwrap().is_some();
     fs::remove_file(&file).unwrap();
-    if !told {
+    if !reports {
         println!("skipped: the filesystem of {} tells no extents", place.path().display());
     }
-    told
+    reports
 }
 
 fn unwritten(path: &Path) -> Result<Option<Vec<FileRange>>> {
@@ -55,7 +55,7 @@ fn undo(place: &TestPlace, mark: u64) {
 fn no_filesystem_starts_above_a_hole_or_unwritten_extent() {
     for (name, size) in FILESYSTEMS {
         let Some(place) = TestPlace::new() else { return };
-        if !tells_extents(&place) {
+        if !reports_extents(&place) {
             return;
         }
         let built = place.build(&place.on_written(name, size)).unwrap();
@@ -93,7 +93,7 @@ fn the_sectors_are_those_of_the_disk_below() {
 fn ranges_punched_by_mkfs_are_rewritten_before_the_mount() {
     for (name, size) in FILESYSTEMS {
         let Some(place) = TestPlace::new() else { return };
-        if !tells_extents(&place) {
+        if !reports_extents(&place) {
             return;
         }
         let mut images = Images::default();
@@ -103,7 +103,7 @@ fn ranges_punched_by_mkfs_are_rewritten_before_the_mount() {
         // A device whose discards this kernel cannot disable.
         let wish = LoopWish { direct_io: true, discards: true, sector: None };
         let device = attach(&place.site("x"), &image, &wish).unwrap();
-        let given = GivenGround { role: Role::Data, group: None, ground: Ground::Device(device) };
+        let given = LayerInput { role: Role::Data, group: None, base: Base::Device(device) };
         let built = super::layer(name).unwrap().build(&place.site(name), &[given], &Options::default()).unwrap();
         // ext4 writes its tables itself and may leave none.
         let left = built.details.get("holes that mkfs left below").map_or("none left; written again", String::as_str);

@@ -71,6 +71,9 @@ pub fn of_run<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Vec<WantedImag
     there.0.into_iter().map(|made| made.wanted).collect()
 }
 
+/// Reports the bytes written and the total.
+type Report<'a> = &'a dyn Fn(Bytes, Bytes) -> Result<()>;
+
 impl Images {
     fn find(&self, spec: &StackSpec, wanted: &WantedImage) -> Option<&MadeImage> {
         let alike = |made: &&MadeImage| {
@@ -92,13 +95,12 @@ impl Images {
         of_stack(spec).into_iter().filter_map(of).collect()
     }
 
-    /// Makes the missing images of a stack, each entered into the ledger first. `tell` receives the bytes written and
-    /// the total.
+    /// Makes the missing images of a stack, each entered into the ledger first, and reports the bytes written.
     ///
     /// # Errors
     /// Before anything is written, when there is too little space; interrupted. Then none of them counts as made: the
     /// caller undoes the ledger back to where it was.
-    pub fn make(&mut self, site: &Site<'_>, spec: &StackSpec, tell: &dyn Fn(Bytes, Bytes) -> Result<()>) -> Result<()> {
+    pub fn make(&mut self, site: &Site<'_>, spec: &StackSpec, report: Report<'_>) -> Result<()> {
         let lacking = self.lacking(spec);
         let of = Bytes(lacking.iter().fold(0, |sum, image| image.size.0.saturating_add(sum)));
         let spaces: Vec<Space> = lacking.iter().map(|image| Space::Image(image.folder.clone(), image.size)).collect();
@@ -112,8 +114,9 @@ impl Images {
         for wanted in lacking {
             let name = format!("{}{}-image-{}.img", folder::PREFIX, site.ledger.run_id(), site.ledger.mark());
             let path = make_file(site, &wanted.folder, &name, true)?;
-            let told = |done: Bytes| tell(Bytes(before + done.0), of);
-            image_file::fill(&*image_file::opened(site.ledger, &path)?, &path, wanted.size, site.interrupt, &told)?;
+            let file = image_file::opened(site.ledger, &path)?;
+            let report = |done: Bytes| report(Bytes(before + done.0), of);
+            image_file::fill(&file, &path, wanted.size, site.interrupt, &report)?;
             before += wanted.size.0;
             made.push(MadeImage { wanted, kept: spec.reuse.then(|| spec.clone()), path });
         }

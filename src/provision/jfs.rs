@@ -3,12 +3,7 @@
 use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
-use crate::error::Result;
-use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::superblock;
-use std::collections::BTreeMap;
-use std::path::Path;
 
 pub static JFS: Recipe = Recipe {
     info: on_one_device("jfs", "JFS: journals metadata; it never flushes the device's write cache."),
@@ -20,7 +15,10 @@ pub static JFS: Recipe = Recipe {
     set_uuid: Some(|device, uuid| Command::new("jfs_tune").args(["-U", uuid]).arg(device)),
     usual: "discard nodiscard errors integrity nointegrity",
     rules: RULES,
-    facts,
+    facts: |host, device, _| {
+        let print = Command::new("jfs_tune").arg("-l").arg(device);
+        filesystem::superblock(host, "jfs_tune", &print, "Aggregate block size", FACTS)
+    },
     ..Recipe::defaults()
 };
 
@@ -34,11 +32,6 @@ const RULES: &[KeepRule] = &[
 
 const FACTS: &str = "Aggregate block size, Aggregate size, Allocation group size, File system UUID, JFS flags, \
     JFS version, Physical block size";
-
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
-    let printed = host.run(&Command::new("jfs_tune").arg("-l").arg(device))?;
-    Ok(filesystem::chosen(&superblock::parse("jfs_tune", "Aggregate block size", &printed.stdout)?, FACTS))
-}
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,7 @@ pub(super) use setting::{boot, undo};
 
 use super::identity::BlockDevice;
 use super::ledger::Ledger;
-use super::{Ground, Unmet, needs};
+use super::{Base, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::claim::{Claim, Promise};
@@ -209,14 +209,14 @@ pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()
 }
 
 /// The devices among a node's grounds, with the knobs requested of each, in the order of setting.
-fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
+fn of_queue(host: &Host, bases: &[Base], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
     let queue = options.table(QUEUE_KEY);
     if let Some((name, _)) = asked(&queue).find(|(name, _)| of_device(name).is_none()) {
         return Err(Error::user(format!("there is no device knob `{name}`")));
     }
     let mut all = Vec::new();
-    for ground in grounds {
-        let Ground::Device(path) = ground else { continue };
+    for base in bases {
+        let Base::Device(path) = base else { continue };
         let node = BlockDevice::find(path)?.node;
         let knobs = OF_DEVICE.iter().filter_map(|knob| Some((knob, queue.get(knob.name).and_then(wanted)?)));
         all.extend(knobs.map(|(knob, value)| (KnobOwner::device(host, node), knob, value)));
@@ -229,9 +229,9 @@ fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(K
 ///
 /// # Errors
 /// When a device lacks one or refuses a value; the error lists the values it offers.
-pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], options: &Options) -> Result<Vec<Promise>> {
+pub(super) fn set_queue(host: &Host, ledger: &Ledger, bases: &[Base], options: &Options) -> Result<Vec<Promise>> {
     let mut promises = Vec::new();
-    for (device, knob, value) in of_queue(host, grounds, options)? {
+    for (device, knob, value) in of_queue(host, bases, options)? {
         let changed = set(host, ledger, knob, &device, &value)?;
         if changed && knob.name == WRITE_CACHE && value == WriteCache::WriteThrough.word() {
             promises.push(Promise {
@@ -249,10 +249,10 @@ pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], option
 ///
 /// # Errors
 /// When the kernel refuses.
-pub(super) fn without_discards(host: &Host, ledger: &Ledger, grounds: &[Ground]) -> Result<bool> {
+pub(super) fn without_discards(host: &Host, ledger: &Ledger, bases: &[Base]) -> Result<bool> {
     let mut is_shown = true;
-    for ground in grounds {
-        let Ground::Device(path) = ground else { continue };
+    for base in bases {
+        let Base::Device(path) = base else { continue };
         let device = KnobOwner::device(host, BlockDevice::find(path)?.node);
         if setting::shown(host, &device.path_of(&DISCARDS)).is_some() {
             set(host, ledger, &DISCARDS, &device, "0")?;
@@ -267,9 +267,9 @@ pub(super) fn without_discards(host: &Host, ledger: &Ledger, grounds: &[Ground])
 ///
 /// # Errors
 /// With the limit that it shows.
-pub(super) fn still_without_discards(host: &Host, grounds: &[Ground]) -> Result<()> {
-    for ground in grounds {
-        let Ground::Device(path) = ground else { continue };
+pub(super) fn still_without_discards(host: &Host, bases: &[Base]) -> Result<()> {
+    for base in bases {
+        let Base::Device(path) = base else { continue };
         let limit = KnobOwner::device(host, BlockDevice::find(path)?.node).path_of(&DISCARDS);
         if let Some(shown) = setting::shown(host, &limit).filter(|shown| shown != "0") {
             return Err(Error::host(format!("{limit} was set to `0` but reads `{shown}` after the stack was built"))
@@ -283,8 +283,8 @@ pub(super) fn still_without_discards(host: &Host, grounds: &[Ground]) -> Result<
 ///
 /// # Errors
 /// With the knob that shows another value.
-pub(super) fn still_set(host: &Host, grounds: &[Ground], options: &Options) -> Result<()> {
-    for (device, knob, value) in of_queue(host, grounds, options)? {
+pub(super) fn still_set(host: &Host, bases: &[Base], options: &Options) -> Result<()> {
+    for (device, knob, value) in of_queue(host, bases, options)? {
         let path = device.path_of(knob);
         let shown = setting::shown(host, &path).unwrap_or_default();
         if shown != value {

@@ -7,7 +7,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::size::Size;
 use super::{
-    Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, knobs, mapper, precondition,
+    Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, kernel_module, knobs, mapper, precondition,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -117,20 +117,19 @@ impl Layer for Linear {
         range(options, device.0).is_none().then(|| Unmet { what: what(), hint: SMALLER.to_owned() })
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         kernel_module::load(site.host, MODULE, &[])?;
         let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
         let bytes = mapper::sectors(site.host, device.node)? * SECTOR;
         let (start, size) = range(options, bytes)
             .ok_or_else(|| Error::host(format!("no {} in {}", described(options), Bytes(bytes))).hint(SMALLER))?;
         let below = format!("{}:{} {}", device.node.major, device.node.minor, start / SECTOR);
-        let (name, ground) = mapper::create(site, self.name(), size / SECTOR, &below, |shown, wanted| shown == wanted)?;
+        let (name, base) = mapper::create(site, self.name(), size / SECTOR, &below, |shown, wanted| shown == wanted)?;
         let details = [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name)];
-        let details = details.map(|(fact, value)| (fact.to_owned(), value)).into();
-        Ok(Built { grounds: vec![ground], details, promises: Vec::new() })
+        Ok(Built::one(base, details))
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         self.build(site, inputs, options)
     }
 

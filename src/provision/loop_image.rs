@@ -12,8 +12,8 @@ use super::image_file::{self, DEFAULT_FOLDER, known, known_by};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, devices, guard, knobs, mount, mount_table, needs,
-    precondition, recorded,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, devices, guard, knobs, mount, mount_table,
+    needs, precondition, recorded,
 };
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
@@ -22,7 +22,6 @@ use crate::host::{Host, folders, loops, paths, users};
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -102,10 +101,10 @@ impl Layer for LoopImage {
         Some(if is_sparse(options) { Space::Disk(folder, size) } else { Space::Image(folder, size) })
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
         let image = match site.image {
-            Some(device) if recorded::is_device(device) => return recorded::ground(site.host, device),
+            Some(device) if recorded::is_device(device) => return recorded::built(site.host, device),
             Some(written) => {
                 free_for_reuse(site, written, size)?;
                 written.to_path_buf()
@@ -117,16 +116,16 @@ impl Layer for LoopImage {
     }
 
     /// Attaches the existing image.
-    fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
         if recorded::is_device(image) {
-            return recorded::ground(site.host, image);
+            return recorded::built(site.host, image);
         }
         stand(site, image, options)
     }
 
     /// Reads back how the filesystem treated the image and the device.
-    fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+    fn finish(&self, host: &Host, _options: &Options, details: &mut Details) -> Result<()> {
         let Some((_, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
         let node = BlockDevice::find(Path::new(device))?.node;
         let (file, image) = image_file::behind(host, node)?;
@@ -164,9 +163,7 @@ impl Layer for LoopImage {
 fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
     let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
     let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
-    let device = attach(site, image, &wish)?;
-    let facts = facts(site.host, &device, sparse)?;
-    Ok(Built::one(Ground::Device(device), facts))
+    read_back(site.host, attach(site, image, &wish)?, sparse)
 }
 
 /// Reason why a folder gets no image.
@@ -357,8 +354,9 @@ fn on(flag: bool) -> &'static str {
 /// Filesystems that write each block to a new place, or may do so: even on a fully written image writes allocate.
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
-fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {
-    let node = BlockDevice::find(device)?.node;
+/// The ground that a loop device provides.
+fn read_back(host: &Host, device: PathBuf, sparse: bool) -> Result<Built> {
+    let node = BlockDevice::find(&device)?.node;
     let (file, image) = image_file::behind(host, node)?;
     let found = paths::look_at_open(&file, &image)?;
     let below = mount::mount_of(host, &image)?;
@@ -374,13 +372,9 @@ fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, St
         ("sector size", sector),
         ("filesystem of the image", format!("{} on {}", below.fstype, below.source)),
     ];
-    let mut details: BTreeMap<String, String> =
-        details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    if COPY_ON_WRITE.contains(&below.fstype.as_str()) {
-        let moved = format!("not overwritten in place: {} is copy-on-write", below.fstype);
-        details.insert("overwrites".to_owned(), moved);
-    }
-    Ok(details)
+    let moves = COPY_ON_WRITE.contains(&below.fstype.as_str());
+    let moved = moves.then(|| ("overwrites", format!("not overwritten in place: {} is copy-on-write", below.fstype)));
+    Ok(Built::one(Base::Device(device), details.into_iter().chain(moved)))
 }
 
 fn in_use(host: &Host, device: &BlockDevice) -> Result<Option<String>> {

@@ -10,8 +10,8 @@ mod tests;
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, knobs,
-    mapper, needs,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    knobs, mapper, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -19,7 +19,6 @@ use crate::host::command::Command;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub struct Luks;
@@ -81,7 +80,7 @@ impl Layer for Luks {
         data.first().map(|bytes| Bytes(bytes.0.saturating_sub(HEADER)))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = devices_for(inputs, Role::Data)[0];
         kernel_module::load(site.host, "dm-crypt", &[])?;
         let uuid = filesystem::new_uuid(site.host)?;
@@ -100,7 +99,7 @@ impl Layer for Luks {
         open(site, device, &uuid, options)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = devices_for(inputs, Role::Data)[0];
         kernel_module::load(site.host, "dm-crypt", &[])?;
         let signatures = guard::signatures(site.host, &BlockDevice::find(device)?)?;
@@ -142,11 +141,11 @@ fn open(site: &Site<'_>, device: &Path, uuid: &str, options: &Options) -> Result
     site.host.run(&command.arg(device).arg(&name).stdin(passphrase(uuid)))?;
     let mapping = mapper::find(site.host, &name)?;
     let details = read_back(site.host, &name, options)?;
-    Ok(Built::one(Ground::Device(mapping.path()), details))
+    Ok(Built::one(Base::Device(mapping.path()), details))
 }
 
 /// Reads the mapping back from the kernel's table and compares it with the options.
-fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<String, String>> {
+fn read_back(host: &Host, name: &str, options: &Options) -> Result<Details> {
     let table = mapper::table(host, name)?;
     let [target] = table.as_slice() else {
         return Err(Error::tool(format!("the mapping {name} has {} targets, not one", table.len())));
@@ -167,7 +166,7 @@ fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<Stri
         ("discards", discards.to_string(), Some(options.boolean("discards").unwrap_or(false).to_string())),
         ("key bits", key_bits(arguments(1)), Some(options.integer("key_bits").unwrap_or(512).to_string())),
     ];
-    let mut details = BTreeMap::from([("mapping".to_owned(), name.to_owned())]);
+    let mut details = Details::from([("mapping".to_owned(), name.to_owned())]);
     for (fact, shown, wanted) in wanted {
         if let Some(wanted) = wanted.filter(|wanted| *wanted != shown) {
             let message = format!("the {fact} of the encryption was to be `{wanted}`, but the kernel shows `{shown}`");

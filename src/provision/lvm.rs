@@ -14,8 +14,8 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, mapper,
-    mount_table, needs,
+    Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard,
+    kernel_module, mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -29,6 +29,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub struct Lvm;
+
+/// A row of one of LVM's reports, by column.
+type Row = BTreeMap<String, String>;
 
 const INFO: LayerInfo = LayerInfo::device(
     "lvm",
@@ -47,7 +50,7 @@ impl Layer for Lvm {
     }
 
     fn grounds(&self, options: &Options) -> Vec<String> {
-        options::volumes(options).into_iter().map(|volume| volume.ground).collect()
+        options::volumes(options).into_iter().map(|volume| volume.base).collect()
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -73,7 +76,7 @@ impl Layer for Lvm {
         Some(Bytes(largest.min(all)))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         options::check_devices(options, devices.len())?;
         kernel_module::load(site.host, "dm-mod", &[])?;
@@ -91,7 +94,7 @@ impl Layer for Lvm {
         open(site.host, &group, &devices, options)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         kernel_module::load(site.host, "dm-mod", &[])?;
         let mut groups: Vec<String> = report(site.host, "pv", "vg_name", &devices, None)?
@@ -114,17 +117,11 @@ impl Layer for Lvm {
         true
     }
 
-    fn snapshots(
-        &self,
-        host: &Host,
-        inputs: &[GivenGround],
-        ground: &Ground,
-        options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
-        snapshots::way(host, &devices_for(inputs, Role::Data), ground, options).map(Some)
+    fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
+        snapshots::way(host, &devices_for(of.inputs, Role::Data), of.base, of.options).map(Some)
     }
 
-    fn full(&self, host: &Host, inputs: &[GivenGround], options: &Options) -> Result<Option<String>> {
+    fn full(&self, host: &Host, inputs: &[LayerInput], options: &Options) -> Result<Option<String>> {
         if !options::is_thin(options) {
             return Ok(None);
         }
@@ -167,13 +164,7 @@ fn command(program: &str, devices: &[&Path]) -> Command {
 }
 
 /// A report with sizes in bytes, for a group or for everything on the devices.
-fn report(
-    host: &Host,
-    table: &str,
-    columns: &str,
-    devices: &[&Path],
-    group: Option<&str>,
-) -> Result<Vec<BTreeMap<String, String>>> {
+fn report(host: &Host, table: &str, columns: &str, devices: &[&Path], group: Option<&str>) -> Result<Vec<Row>> {
     let list = command(&format!("{table}s"), devices)
         .args(["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns])
         .args(group);
@@ -242,19 +233,19 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
 fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Result<Built> {
     let columns = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,lv_when_full";
     let rows = report(host, "lv", columns, devices, Some(group))?;
-    let mut details = BTreeMap::from([
+    let mut details = Details::from([
         ("volume group".to_owned(), group.to_owned()),
         ("devices".to_owned(), devices.len().to_string()),
     ]);
-    let mut grounds = Vec::new();
+    let mut bases = Vec::new();
     let volumes = options::volumes(options);
     for volume in &volumes {
         let missing = || Error::tool(format!("LVM does not list the volume {} of {group}", volume.name));
         let row = rows.iter().find(|row| row["lv_name"] == volume.name).ok_or_else(missing)?;
         options::verify(options, volume, row)?;
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
-        grounds.push(Ground::Device(mapping.path()));
-        let prefix = if volume.ground.is_empty() { String::new() } else { format!("{}: ", volume.name) };
+        bases.push(Base::Device(mapping.path()));
+        let prefix = if volume.base.is_empty() { String::new() } else { format!("{}: ", volume.name) };
         for (column, name) in
             [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")]
         {
@@ -269,7 +260,7 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
             details.insert(format!("pool: {name}"), pool[column].clone());
         }
     }
-    Ok(Built { grounds, details, promises: Vec::new() })
+    Ok(Built { bases, details, promises: Vec::new() })
 }
 
 /// Name of a volume's mapping: hyphens in the parts are doubled.

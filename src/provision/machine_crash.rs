@@ -10,7 +10,7 @@
 
 use super::stack::BuiltStack;
 use super::sysfs::DeviceNumber;
-use super::{Ground, folder, image_file, mount, mount_table};
+use super::{Base, folder, image_file, mount, mount_table};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{micros, now};
@@ -46,18 +46,18 @@ struct Mounted {
 impl MachineCrash {
     /// The crash of a standing stack.
     pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> MachineCrash {
-        let folders = built.grounds.iter().filter_map(|(name, ground)| match ground {
-            Ground::Folder(path) => {
+        let folders = built.bases.iter().filter_map(|(name, base)| match base {
+            Base::Folder(path) => {
                 let node = spec.node(name.node());
                 let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
                 let inputs = node.into_iter().flat_map(|node| &node.inputs);
-                let devices = inputs.filter_map(|input| match built.grounds.get(&input.from) {
-                    Some(Ground::Device(path)) => Some(path.clone()),
+                let devices = inputs.filter_map(|input| match built.bases.get(&input.from) {
+                    Some(Base::Device(path)) => Some(path.clone()),
                     _ => None,
                 });
                 Some(Mounted { target: path.display().to_string(), asked, devices: devices.collect() })
             }
-            Ground::Device(_) | Ground::Pool(_) => None,
+            Base::Device(_) | Base::Pool(_) => None,
         });
         let devices = built.facts.devices().into_iter().map(|(_, device)| device);
         let images = devices.filter(|device| device.backing_file.is_some());

@@ -4,7 +4,7 @@
 
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Ground, Site, Unmet, mount_table, needs};
+use super::{Base, Site, Unmet, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -89,7 +89,7 @@ pub(super) fn create(
     sectors: u64,
     arguments: &str,
     shows: impl Fn(&str, &str) -> bool,
-) -> Result<(String, Ground)> {
+) -> Result<(String, Base)> {
     let wanted = format!("{target} {arguments}");
     let name = short_name(site);
     let uuid = format!("{UUID}{name}");
@@ -102,8 +102,8 @@ pub(super) fn create(
     if !shows(&shown, &wanted) {
         return Err(Error::host(format!("the mapping was to be `{wanted}`, but the kernel shows `{shown}`")));
     }
-    let ground = Ground::Device(find(site.host, &name)?.path());
-    Ok((name, ground))
+    let base = Base::Device(find(site.host, &name)?.path());
+    Ok((name, base))
 }
 
 /// Undoes [`create`].

@@ -14,8 +14,8 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, mapper,
-    mount_table, needs,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
+    mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -26,7 +26,6 @@ use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use options::Level;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,7 +87,7 @@ impl Layer for Md {
         }))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
         let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
         options::check_members(level, options, data.len(), !journal.is_empty())?;
@@ -115,10 +114,10 @@ impl Layer for Md {
         options::set(site.host, array, options)?;
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
-        Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
+        Ok(Built::one(Base::Device(path_of(site.host, array)?), details))
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
         let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
         kernel_module::load(site.host, level.module, &[])?;
@@ -132,16 +131,14 @@ impl Layer for Md {
         options::set(site.host, array, options)?;
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
-        Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
+        Ok(Built::one(Base::Device(path_of(site.host, array)?), details))
     }
 
     /// Checks that no member is missing.
-    fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+    fn finish(&self, host: &Host, _options: &Options, details: &mut Details) -> Result<()> {
         let Some(uuid) = details.get("uuid") else { return Ok(()) };
         let array = find(host, uuid)?;
-        for (name, value) in facts(host, array)? {
-            details.insert(name, value);
-        }
+        details.extend(facts(host, array)?);
         match details.get("degraded").map(String::as_str) {
             None | Some("0") => Ok(()),
             Some(lost) => Err(Error::host(format!("the array lacks {lost} of its members"))),
@@ -195,10 +192,10 @@ fn digits(uuid: &str) -> String {
 
 /// True if an array has this UUID. One that is not running does not report it.
 fn has_uuid(host: &Host, array: DeviceNumber, uuid: &str) -> bool {
-    let told = path_of(host, array)
+    let detail = path_of(host, array)
         .and_then(|path| host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(path)))
         .and_then(|printed| mdadm::parse_export(&printed.stdout));
-    told.is_ok_and(|fields| digits(&fields["MD_UUID"]) == digits(uuid))
+    detail.is_ok_and(|fields| digits(&fields["MD_UUID"]) == digits(uuid))
 }
 
 fn find(host: &Host, uuid: &str) -> Result<DeviceNumber> {
@@ -292,7 +289,7 @@ const FACTS: &[(&str, &str)] = &[
     ("component_size", "component size in KiB"),
 ];
 
-fn facts(host: &Host, array: DeviceNumber) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, array: DeviceNumber) -> Result<Details> {
     let path = path_of(host, array)?;
     let printed = host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(&path))?;
     let uuid = mdadm::parse_export(&printed.stdout)?.remove("MD_UUID").unwrap_or_default();
@@ -300,7 +297,7 @@ fn facts(host: &Host, array: DeviceNumber) -> Result<BTreeMap<String, String>> {
         let value = array.attribute(host, &format!("md/{file}"))?;
         Some(((*name).to_owned(), super::sysfs::chosen(&value).to_owned()))
     };
-    let mut facts: BTreeMap<String, String> = FACTS.iter().filter_map(read).collect();
+    let mut facts: Details = FACTS.iter().filter_map(read).collect();
     facts.insert("uuid".to_owned(), uuid);
     facts.insert("device".to_owned(), path.display().to_string());
     Ok(facts)

@@ -5,12 +5,11 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, needs};
+use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A filesystem in memory.
@@ -21,7 +20,7 @@ pub struct Memory {
     own: &'static [(&'static str, &'static str)],
     rules: &'static [KeepRule],
     /// Facts of the mounted filesystem, if they match the request.
-    facts: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
+    facts: fn(&Host, &Path, &Options) -> Result<Details>,
 }
 
 pub static TMPFS: Memory = Memory {
@@ -40,8 +39,7 @@ pub static TMPFS: Memory = Memory {
         // Its value is compared separately, since the kernel rounds it.
         ("size=", Shown(&["size="])),
         ("huge=never", Unless(&["huge="])),
-        ("mode=1777", Unless(&["mode="])),
-        ("mode=01777", Unless(&["mode="])),
+        ("mode=1777 mode=01777", Unless(&["mode="])),
         ("uid=0", Unless(&["uid="])),
         ("gid=0", Unless(&["gid="])),
         ("inode32", Unless(&["inode64"])),
@@ -63,8 +61,8 @@ pub static RAMFS: Memory = Memory {
     usual_mount_options: "",
     own: &[],
     // fs/ramfs/inode.c, `ramfs_show_options`: it knows only the mode.
-    rules: &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))],
-    facts: |_, _, _| Ok(BTreeMap::new()),
+    rules: &[("mode=755 mode=0755", Unless(&["mode="]))],
+    facts: |_, _, _| Ok(Details::new()),
 };
 
 pub static HUGETLBFS: Memory = Memory {
@@ -111,11 +109,10 @@ impl Layer for Memory {
         options.size("size").map(Space::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let mut asked = mount::asked(options);
         asked.extend(options.size("size").map(|size| format!("size={}", size.0)));
         let wanted = WantedMount {
-            owner: self.name(),
             fstype: self.name(),
             source: site.name.as_str(),
             others: Vec::new(),
@@ -126,7 +123,7 @@ impl Layer for Memory {
         };
         let target = mount::mount(site, &wanted)?;
         let facts = (self.facts)(site.host, &target, options)?;
-        Ok(Built::one(Ground::Folder(target), facts))
+        Ok(Built::one(Base::Folder(target), facts))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
@@ -137,7 +134,7 @@ impl Layer for Memory {
 /// Largest page size of any architecture that PostgreSQL runs on: the kernel rounds the limit up to whole pages.
 const LARGEST_PAGE_BYTES: u64 = 64 << 10;
 
-fn limit_in_force(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {
+fn limit_in_force(host: &Host, target: &Path, options: &Options) -> Result<Details> {
     let size = options.size("size").ok_or_else(|| Error::bug("a tmpfs without a size"))?;
     let shown = mount::mount_of(host, target)?.super_options;
     match shown.iter().find_map(|option| option.strip_prefix("size=")).and_then(options_kept::amount) {
@@ -149,13 +146,13 @@ fn limit_in_force(host: &Host, target: &Path, options: &Options) -> Result<BTree
 }
 
 /// Writes one block, as initdb would.
-fn must_write(_host: &Host, target: &Path, _options: &Options) -> Result<BTreeMap<String, String>> {
+fn must_write(_host: &Host, target: &Path, _options: &Options) -> Result<Details> {
     let file = files::create(&target.join("block"))?;
     files::write_all_at(&file, &[0; 8192], 0).map_err(|e| {
         Error::host(format!("hugetlbfs cannot hold a cluster: it has no write(2) ({e})"))
             .hint("for files in memory use tmpfs; for shared_buffers in huge pages set huge_pages = on")
     })?;
-    Ok(BTreeMap::new())
+    Ok(Details::new())
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ pub fn layer(name: &str) -> Option<&'static dyn Layer> {
 
 /// Storage that a node offers to the nodes above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
+pub enum Base {
     /// A block device, by path.
     Device(PathBuf),
     /// A folder for data.
@@ -152,33 +152,40 @@ pub enum Ground {
     Pool(String),
 }
 
-impl Ground {
+impl Base {
     pub fn kind(&self) -> GroundKind {
         match self {
-            Ground::Device(_) => GroundKind::Device,
-            Ground::Folder(_) => GroundKind::Folder,
-            Ground::Pool(_) => GroundKind::Pool,
+            Base::Device(_) => GroundKind::Device,
+            Base::Folder(_) => GroundKind::Folder,
+            Base::Pool(_) => GroundKind::Pool,
         }
     }
 }
 
 /// An input of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenGround {
+pub struct LayerInput {
     pub role: Role,
     /// Its group: `mirror-0`.
     pub group: Option<String>,
-    pub ground: Ground,
+    pub base: Base,
+}
+
+/// A ground of a built layer, with the layer's inputs and options.
+pub struct InUse<'a> {
+    pub inputs: &'a [LayerInput],
+    pub base: &'a Base,
+    pub options: &'a Options,
 }
 
 /// The block devices among a layer's inputs in one role.
-pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
+pub(crate) fn devices_for(inputs: &[LayerInput], role: Role) -> Vec<&Path> {
     inputs
         .iter()
         .filter(|given| given.role == role)
-        .filter_map(|given| match &given.ground {
-            Ground::Device(path) => Some(path.as_path()),
-            Ground::Folder(_) | Ground::Pool(_) => None,
+        .filter_map(|given| match &given.base {
+            Base::Device(path) => Some(path.as_path()),
+            Base::Folder(_) | Base::Pool(_) => None,
         })
         .collect()
 }
@@ -220,21 +227,25 @@ pub struct Site<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+/// Facts by name, as read back.
+pub(crate) type Details = BTreeMap<String, String>;
+
 /// Result of building a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     /// Grounds for the nodes above, in the order of [`Layer::grounds`].
-    pub grounds: Vec<Ground>,
+    pub bases: Vec<Base>,
     /// Facts by name, as read back.
-    pub details: BTreeMap<String, String>,
+    pub details: Details,
     /// Promises of the layer about flushes and caches, in addition to those of its mount and its device.
     pub promises: Vec<Promise>,
 }
 
 impl Built {
     /// One ground with its facts and no promises of its own.
-    pub fn one(ground: Ground, details: BTreeMap<String, String>) -> Built {
-        Built { grounds: vec![ground], details, promises: Vec::new() }
+    pub fn one(base: Base, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
+        let details = details.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        Built { bases: vec![base], details, promises: Vec::new() }
     }
 }
 
@@ -327,13 +338,13 @@ pub trait Layer: Sync {
     /// # Errors
     /// The failed step, with the tool's own message. Everything made so far is in the ledger and is undone by the
     /// caller.
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built>;
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built>;
     /// Reopens it on devices that already carry it (a mount without mkfs, an import without create): after a crash, or
     /// on a copy of its devices. Uses the ledger like [`Layer::build`].
     ///
     /// # Errors
     /// As [`Layer::build`]; also if the layer cannot be reopened.
-    fn reopen(&self, _site: &Site<'_>, _inputs: &[GivenGround], _options: &Options) -> Result<Built> {
+    fn reopen(&self, _site: &Site<'_>, _inputs: &[LayerInput], _options: &Options) -> Result<Built> {
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
     }
     /// Its mount options, if reopening it with these options only mounts its one device.
@@ -352,20 +363,14 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// When their prerequisites cannot be read back.
-    fn snapshots(
-        &self,
-        _host: &Host,
-        _inputs: &[GivenGround],
-        _ground: &Ground,
-        _options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
+    fn snapshots(&self, _host: &Host, _of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
         Ok(None)
     }
     /// Reason why it accepts no more writes, if the layers above cannot know: a full thin pool.
     ///
     /// # Errors
     /// With the tool's own message.
-    fn full(&self, _host: &Host, _inputs: &[GivenGround], _options: &Options) -> Result<Option<String>> {
+    fn full(&self, _host: &Host, _inputs: &[LayerInput], _options: &Options) -> Result<Option<String>> {
         Ok(None)
     }
     /// Called once the whole stack stands, lowest layer first: restores settings that the layers above reset, and reads
@@ -373,7 +378,7 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// When an option of this layer is no longer in force.
-    fn finish(&self, _host: &Host, _options: &Options, _details: &mut BTreeMap<String, String>) -> Result<()> {
+    fn finish(&self, _host: &Host, _options: &Options, _details: &mut Details) -> Result<()> {
         Ok(())
     }
     /// Undoes one thing that this layer entered into the ledger. Does nothing if it is absent or gone, and refuses if

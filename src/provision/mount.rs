@@ -34,9 +34,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// A mount to make.
 pub(super) struct WantedMount<'a> {
-    /// Layer that owns the ledger entry.
-    pub owner: &'static str,
-    /// Filesystem type.
+    /// Filesystem type, which is the layer that owns the ledger entry.
     pub fstype: &'static str,
     /// Device, or a name for filesystems without one.
     pub source: &'a str,
@@ -79,15 +77,20 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
     Ok(())
 }
 
+/// Makes the mount point of a node. The mount table shows paths without symlinks.
+pub(super) fn make_target(site: &Site<'_>) -> Result<PathBuf> {
+    let target = paths::resolve(&site.folder)?.join(&site.name);
+    folder::make(site.ledger, folder::OWNER, &target)?;
+    Ok(target)
+}
+
 /// Makes the mount point, mounts, reads the mount back and compares it with the options. Returns the mount point.
 ///
 /// # Errors
 /// With the messages of mount(8) and the kernel; or when an option was silently dropped.
 pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf> {
-    // The mount table shows paths without symlinks.
-    let target = paths::resolve(&site.folder)?.join(&site.name);
-    folder::make(site.ledger, folder::OWNER, &target)?;
-    let thing = Thing::new(wanted.owner, "mount")
+    let target = make_target(site)?;
+    let thing = Thing::new(wanted.fstype, "mount")
         .with_path("target", &target)?
         .with("source", wanted.source)
         .with("others", wanted.others.join(" "))

@@ -1,13 +1,12 @@
 //! `nilfs2`: a log of checkpoints. mount(8) starts its cleaner, a daemon that reclaims segments, and umount(8) ends it.
 
+use super::Details;
 use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::Unless;
+use super::options_kept::Kept::{Unless, UnlessOpposite};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::superblock;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static NILFS2: Recipe = Recipe {
@@ -30,9 +29,8 @@ pub static NILFS2: Recipe = Recipe {
 
 /// fs/nilfs2/super.c, `nilfs_show_options`: it prints no default.
 const RULES: &[KeepRule] = &[
-    ("barrier", Unless(&["nobarrier"])),
+    ("barrier nodiscard", UnlessOpposite),
     ("order=relaxed", Unless(&["order=strict"])),
-    ("nodiscard", Unless(&["discard"])),
     ("errors=remount-ro", Unless(&["errors="])),
 ];
 
@@ -57,9 +55,9 @@ fn cleaner(host: &Host, device: &str) -> Option<Vec<String>> {
 const FACTS: &str = "# of blocks per segment, Block size, Filesystem UUID, Filesystem features, Filesystem \
     revision #, Number of segments, Reserved segments %";
 
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
-    let printed = host.run(&Command::new("nilfs-tune").arg("-l").arg(device))?;
-    let mut facts = filesystem::chosen(&superblock::parse("nilfs-tune", "Block size", &printed.stdout)?, FACTS);
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
+    let print = Command::new("nilfs-tune").arg("-l").arg(device);
+    let mut facts = filesystem::superblock(host, "nilfs-tune", &print, "Block size", FACTS)?;
     let runs = device.to_str().is_some_and(|device| cleaner(host, device).is_some());
     facts.insert("cleaner".to_owned(), if runs { "runs" } else { "does not run" }.to_owned());
     Ok(facts)
@@ -99,8 +97,8 @@ mod tests {
         for (option, runs) in [("noatime", true), ("nogc", false)] {
             let Some(place) = TestPlace::with_layer("nilfs2") else { return };
             let built = place.build(&place.on_loop("nilfs2", SIZE, mounted(&[option]))).unwrap();
-            let told = &built.facts.nodes[1].details["cleaner"];
-            assert_eq!(told, if runs { "runs" } else { "does not run" }, "{option}");
+            let reported = &built.facts.nodes[1].details["cleaner"];
+            assert_eq!(reported, if runs { "runs" } else { "does not run" }, "{option}");
             let device = format!("/dev/{}", built.facts.devices()[0].1.name);
             assert_eq!(cleaner(&place.host, &device).is_some(), runs);
             place.clean();

@@ -5,15 +5,14 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper,
-    mount_table, needs,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, folder, guard, kernel_module, knobs,
+    mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct NullBlk;
@@ -71,7 +70,7 @@ impl Layer for NullBlk {
         options.size("null_blk").map(Space::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("null_blk").ok_or_else(|| Error::bug("a null_blk without a size"))?;
         // Without parameters it creates a device of its own.
         kernel_module::load(site.host, MODULE, &["nr_devices=0".to_owned()])?;
@@ -92,7 +91,7 @@ impl Layer for NullBlk {
         }
         wanted.extend(options.size("cache").map(|Bytes(bytes)| ("cache_size", (bytes / MIB).to_string())));
         wanted.push(("power", "1".to_owned()));
-        let mut details = BTreeMap::from([("size".to_owned(), size.to_string())]);
+        let mut details = Details::from([("size".to_owned(), size.to_string())]);
         for (attribute, value) in wanted {
             let file = folder.join(attribute);
             site.host.write(&file, &value)?;
@@ -106,7 +105,7 @@ impl Layer for NullBlk {
         let device = device_of(site.host, &name)?;
         BlockDevice::find(&device)?;
         let promise = Promise::new(Claim::Volatile, "block device null_blk");
-        Ok(Built { grounds: vec![Ground::Device(device)], details, promises: vec![promise] })
+        Ok(Built { bases: vec![Base::Device(device)], details, promises: vec![promise] })
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

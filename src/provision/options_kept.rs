@@ -12,39 +12,40 @@ pub(super) enum Kept {
     Shown(&'static [&'static str]),
     /// The option is the default, which the kernel does not print, and none of these is printed.
     Unless(&'static [&'static str]),
+    /// The option is the default, and its opposite, with or without `no`, is not printed.
+    UnlessOpposite,
 }
 
-/// How the kernel prints one option. A pattern that ends in `=` or `:` matches by prefix.
+/// How the kernel prints options, which are separated by spaces. A pattern that ends in `=` or `:` matches by prefix.
 pub(super) type KeepRule = (&'static str, Kept);
 
 /// Options of the mount point, the same for every filesystem (mount(8), "filesystem-independent mount options").
 const COMMON: &[KeepRule] = &[
     ("defaults", Kept::Unless(&[])),
-    ("atime", Kept::Unless(&["noatime"])),
+    ("atime norelatime diratime suid dev exec nolazytime", Kept::UnlessOpposite),
     ("strictatime", Kept::Unless(&["noatime", "relatime"])),
-    ("norelatime", Kept::Unless(&["relatime"])),
-    ("diratime", Kept::Unless(&["nodiratime"])),
-    ("suid", Kept::Unless(&["nosuid"])),
-    ("dev", Kept::Unless(&["nodev"])),
-    ("exec", Kept::Unless(&["noexec"])),
     ("async", Kept::Unless(&["sync"])),
-    ("nolazytime", Kept::Unless(&["lazytime"])),
 ];
 
 /// The options of `asked` that are not in force according to `shown`.
 pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[KeepRule]) -> Vec<&'a str> {
     let kept = |option: &&str| {
-        let by_rule = |(pattern, kept): &KeepRule| matches(pattern, option) && satisfied(*kept, shown);
+        let is_meant = |options: &str| options.split(' ').any(|pattern| matches(pattern, option));
+        let by_rule = |(options, kept): &KeepRule| is_meant(options) && satisfied(*kept, option, shown);
         shown.iter().any(|line| same(option, line)) || rules.iter().chain(COMMON).any(by_rule)
     };
     asked.iter().map(String::as_str).filter(|option| !kept(option)).collect()
 }
 
-fn satisfied(kept: Kept, shown: &[String]) -> bool {
+fn satisfied(kept: Kept, option: &str, shown: &[String]) -> bool {
     let any = |patterns: &[&str]| patterns.iter().any(|pattern| shown.iter().any(|line| matches(pattern, line)));
     match kept {
         Kept::Shown(patterns) => any(patterns),
         Kept::Unless(patterns) => !any(patterns),
+        Kept::UnlessOpposite => match option.strip_prefix("no") {
+            Some(opposite) => !any(&[opposite]),
+            None => !any(&[&format!("no{option}")]),
+        },
     }
 }
 
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(lost("noatime,discard", "rw,noatime,discard", RULES), none);
         assert_eq!(lost("allocsize=1m,mode=0700", "rw,allocsize=1024k,mode=700", RULES), none);
         assert_eq!(lost("barrier=0", "rw,nobarrier", RULES), none);
-        assert_eq!(lost("barrier=1,defaults,strictatime", "rw", RULES), none);
+        assert_eq!(lost("barrier=1,defaults,strictatime,suid,nolazytime", "rw", RULES), none);
         assert_eq!(lost("compress=zstd", "rw,compress=zstd:3", RULES), none);
     }
 
@@ -115,6 +116,7 @@ mod tests {
         assert_eq!(lost("allocsize=1m", "rw,allocsize=64k", RULES), ["allocsize=1m"]);
         assert_eq!(lost("compress=zstd", "rw,compress=zlib:3", RULES), ["compress=zstd"]);
         assert_eq!(lost("strictatime", "rw,relatime", RULES), ["strictatime"]);
+        assert_eq!(lost("suid,nolazytime,dev", "rw,nosuid,lazytime", RULES), ["suid", "nolazytime"]);
     }
 
     proptest! {

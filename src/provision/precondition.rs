@@ -1,6 +1,6 @@
 //! Options of a disk that is brought to its steady state before the trials.
 
-use super::{Ground, Site, knobs};
+use super::{Base, Site, knobs};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::drive::SNIA_ROUND_US;
@@ -48,11 +48,11 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<Option<&'static str>> {
+pub(crate) fn keep_full(site: &Site<'_>, bases: &[Base], options: &Options) -> Result<Option<&'static str>> {
     if !is_asked(options) {
         return Ok(None);
     }
-    let is_off = knobs::without_discards(site.host, site.ledger, grounds)?;
+    let is_off = knobs::without_discards(site.host, site.ledger, bases)?;
     Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
 }
 
@@ -60,6 +60,6 @@ pub(crate) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) 
 ///
 /// # Errors
 /// With what the kernel shows instead.
-pub(crate) fn still_full(host: &Host, grounds: &[Ground], options: &Options) -> Result<()> {
-    if is_asked(options) { knobs::still_without_discards(host, grounds) } else { Ok(()) }
+pub(crate) fn still_full(host: &Host, bases: &[Base], options: &Options) -> Result<()> {
+    if is_asked(options) { knobs::still_without_discards(host, bases) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use super::ledger::Ledger;
 use super::stack::BuiltStack;
 use super::test_site::{TestPlace, at_every_entry, mkfs, mounted, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
-use super::{ALL, GivenGround, Layer, stack as stacks};
+use super::{ALL, Layer, LayerInput, stack as stacks};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::record::claim::Claim;
@@ -85,11 +85,11 @@ fn a_directory_stack_needs_no_root_and_keeps_existing_files() {
 #[test]
 fn what_needs_root_says_so_without_it() {
     let spec = |name| stack(name, vec![("loop", options_of(&[("loop", text("1MiB"))])), (name, Options::default())]);
-    let told = stacks::unmet(&Host::this(), &spec("ext4"), &Images::default())
+    let named = stacks::unmet(&Host::this(), &spec("ext4"), &Images::default())
         .iter()
         .filter(|unmet| unmet.what.starts_with("root"))
         .count();
-    assert_eq!(told, usize::from(!crate::host::users::is_root()), "once for the whole stack");
+    assert_eq!(named, usize::from(!crate::host::users::is_root()), "once for the whole stack");
 }
 
 #[test]
@@ -257,9 +257,9 @@ fn a_disk_filling_up_under_a_sparse_image_is_undone() {
     let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "tmpfs");
     let site = place.site("sparse");
-    let ground =
-        super::layer("loop").unwrap().build(&site, &[], &image_in(&folder, "40MiB", true)).unwrap().grounds[0].clone();
-    let given = GivenGround { role: Role::Data, group: None, ground };
+    let base =
+        super::layer("loop").unwrap().build(&site, &[], &image_in(&folder, "40MiB", true)).unwrap().bases[0].clone();
+    let given = LayerInput { role: Role::Data, group: None, base };
     let filled = fs::write(folder.join("filler"), vec![1u8; 64 << 20]).unwrap_err();
     assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
     let error = super::layer("ext4").unwrap().build(&site, &[given], &mkfs(&["-E", "nodiscard"])).unwrap_err();

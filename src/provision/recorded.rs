@@ -8,11 +8,10 @@
 use super::identity::BlockDevice;
 use super::ledger::{Ledger, Thing};
 use super::sysfs::DeviceNumber;
-use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount, mount_table};
+use super::{Base, Built, Unmet, folder, guard, kernel_module, mount, mount_table};
 use crate::error::{Context, Error, Result};
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, nbd, paths};
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -84,15 +83,15 @@ pub(super) fn is_device(image: &Path) -> bool {
 }
 
 /// The ground that a recorded disk provides.
-pub(super) fn ground(host: &Host, device: &Path) -> Result<Built> {
+pub(super) fn built(host: &Host, device: &Path) -> Result<Built> {
     let node = BlockDevice::find(device)?.node;
     let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
-    let details = BTreeMap::from([
-        ("device".to_owned(), device.display().to_string()),
-        ("write cache".to_owned(), attribute("queue/write_cache")),
-        ("FUA".to_owned(), attribute("queue/fua")),
-    ]);
-    Ok(Built::one(Ground::Device(device.to_owned()), details))
+    let details = [
+        ("device", device.display().to_string()),
+        ("write cache", attribute("queue/write_cache")),
+        ("FUA", attribute("queue/fua")),
+    ];
+    Ok(Built::one(Base::Device(device.to_owned()), details))
 }
 
 /// The number of the device with this backend.

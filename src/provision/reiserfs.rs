@@ -3,12 +3,7 @@
 use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
-use crate::error::Result;
-use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::superblock;
-use std::collections::BTreeMap;
-use std::path::Path;
 
 pub static REISERFS: Recipe = Recipe {
     info: on_one_device("reiserfs", "ReiserFS 3: journals metadata, packs small files; not in Linux 6.13 and later."),
@@ -19,7 +14,10 @@ pub static REISERFS: Recipe = Recipe {
     label_and_uuid: |label, uuid| ["-q", "-f", "-l", label, "-u", uuid].map(str::to_owned).to_vec(),
     usual: "acl attrs barrier block-allocator commit data notail tails user_xattr",
     rules: RULES,
-    facts,
+    facts: |host, device, _| {
+        let print = Command::new("debugreiserfs").arg(device);
+        filesystem::superblock(host, "debugreiserfs", &print, "Blocksize", FACTS)
+    },
     ..Recipe::defaults()
 };
 
@@ -35,11 +33,6 @@ const RULES: &[KeepRule] = &[
 
 const FACTS: &str = "Blocksize, Count of blocks on the device, Hash function used to sort names, Journal \
     parameters, Set flags in SB, UUID, sb_version";
-
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
-    let printed = host.run(&Command::new("debugreiserfs").arg(device))?;
-    Ok(filesystem::chosen(&superblock::parse("debugreiserfs", "Blocksize", &printed.stdout)?, FACTS))
-}
 
 #[cfg(test)]
 mod tests {

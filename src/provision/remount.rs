@@ -4,11 +4,11 @@
 //! the same places, without a process and without reading back facts, and the kernel must show the same options.
 //! Folders and mounts are entered into the ledger once: an absent mount needs no undoing.
 
-use super::facts::Grounds;
+use super::facts::Bases;
 use super::ledger::Thing;
 use super::stack::{self, BuiltStack};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, Site, folder, mount_table};
+use super::{Base, Site, folder, mount_table};
 use crate::error::{Error, Result};
 use crate::host::mounts::{self, MountOptions};
 use crate::host::time::{now, sleep};
@@ -42,9 +42,9 @@ struct Remount {
 impl Remounts {
     /// Learns from a stack opened on the devices in `there`; `None` unless each node is a filesystem on one device
     /// whose options only affect its mount.
-    pub fn of(spec: &StackSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remounts> {
-        let above = spec.nodes.iter().filter(|node| there.keys().all(|ground| ground.node() != node.name));
-        let below = spec.nodes.iter().filter(|node| there.keys().any(|ground| ground.node() == node.name));
+    pub fn of(spec: &StackSpec, opened: &BuiltStack, there: &Bases) -> Option<Remounts> {
+        let above = spec.nodes.iter().filter(|node| there.keys().all(|base| base.node() != node.name));
+        let below = spec.nodes.iter().filter(|node| there.keys().any(|base| base.node() == node.name));
         // A device's knob is set anew for each opening.
         let has_knobs = below.into_iter().any(|node| node.options.get("queue").is_some());
         let mounts: Option<Vec<Remount>> = above.map(|node| remount(node, opened, there)).collect();
@@ -108,11 +108,11 @@ impl Remounts {
     }
 }
 
-fn remount(node: &NodeSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remount> {
+fn remount(node: &NodeSpec, opened: &BuiltStack, there: &Bases) -> Option<Remount> {
     let layer = stack::known(node).ok()?;
     let options = layer.only_mounts(&node.options)?;
     let [input] = node.inputs.as_slice() else { return None };
-    let Ground::Device(device) = there.get(&input.from).filter(|_| input.role == Role::Data)? else { return None };
+    let Base::Device(device) = there.get(&input.from).filter(|_| input.role == Role::Data)? else { return None };
     let facts = opened.facts.nodes.iter().find(|facts| facts.name == node.name)?;
     let shown = facts.grounds.first()?.mount.clone()?;
     let (source, target) = (device.to_str()?.to_owned(), PathBuf::from(&shown.target));

@@ -9,11 +9,11 @@ pub const INSTEAD: &str = "set checksum = \"fletcher4\" and dedup = \"off\", or 
 /// Reason that pages written back unchanged would be skipped; `None` if they are written. `pg_wal` is not considered.
 pub fn skipped(spec: &StackSpec) -> Option<String> {
     let of_pages = spec.ends().into_iter().filter(|(end, _)| *end != End::Wal);
-    of_pages.into_iter().find_map(|(_, ground)| below(spec, ground))
+    of_pages.into_iter().find_map(|(_, base)| below(spec, base))
 }
 
-fn below(spec: &StackSpec, ground: &GroundName) -> Option<String> {
-    let node = spec.node(ground.node())?;
+fn below(spec: &StackSpec, base: &GroundName) -> Option<String> {
+    let node = spec.node(base.node())?;
     let own = known(node).ok()?.skips_same_bytes(&node.options);
     own.map(|why| format!("`{}` does not write bytes again that it holds already: {why}", node.name))
         .or_else(|| node.inputs.iter().find_map(|input| below(spec, &input.from)))

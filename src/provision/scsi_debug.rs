@@ -6,7 +6,7 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+    Base, Built, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -14,7 +14,6 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct ScsiDebug;
@@ -79,7 +78,7 @@ impl Layer for ScsiDebug {
         Some("the module scsi_debug".to_owned())
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("scsi_debug").ok_or_else(|| Error::bug("a scsi_debug without a size"))?;
         if kernel_module::is_loaded(site.host, MODULE) {
             return Err(Error::host("the module scsi_debug is loaded already").hint("rmmod scsi_debug"));
@@ -118,11 +117,10 @@ impl Layer for ScsiDebug {
                 )));
             }
         }
-        let mut details: BTreeMap<String, String> =
-            wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact.to_owned(), shown)).collect();
-        details.insert("size".to_owned(), size.to_string());
-        details.insert("largest atomic write".to_owned(), if unit.is_empty() { "unknown".to_owned() } else { unit });
-        Ok(Built::one(Ground::Device(device), details))
+        let shown = wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact, shown));
+        let largest = if unit.is_empty() { "unknown".to_owned() } else { unit };
+        let details = shown.chain([("size", size.to_string()), ("largest atomic write", largest)]);
+        Ok(Built::one(Base::Device(device), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

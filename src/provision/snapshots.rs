@@ -4,10 +4,10 @@
 //! Data, WAL and tablespaces are in one snapshot, or there is none: parts from different moments are not a copy of a
 //! database.
 
-use super::facts::Grounds;
+use super::facts::Bases;
 use super::ledger::{Ledger, Thing};
 use super::stack::{BuiltStack, inputs, known};
-use super::{GivenGround, Ground, Layer, folder};
+use super::{Base, InUse, Layer, LayerInput, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
@@ -81,8 +81,8 @@ impl<'s> Snapshots<'s> {
     /// If no layer of the stack has snapshots, or its folders are not all in one.
     pub fn of(host: &'s Host, ledger: &'s Ledger, spec: &StackSpec, built: &BuiltStack) -> Result<Snapshots<'s>> {
         let mut found: Option<(SnapshotWay, bool)> = None;
-        for (end, ground) in spec.ends() {
-            let way = way_of(host, spec, &built.grounds, ground)?
+        for (end, base) in spec.ends() {
+            let way = way_of(host, spec, &built.bases, base)?
                 .ok_or_else(|| Error::user(lacks(&end, &spec.name)).hint(WHO_HAS))?;
             match &found {
                 Some((known, _)) if known.whole != way.0.whole => {
@@ -175,7 +175,7 @@ fn lacks(end: &End, stack: &str) -> String {
 
 /// Reason that a stack cannot have snapshots, as far as its layers know before the build.
 pub fn lacking(spec: &StackSpec) -> Option<String> {
-    let has_none = |(_, ground): &(End, &GroundName)| !can_have(spec, ground);
+    let has_none = |(_, base): &(End, &GroundName)| !can_have(spec, base);
     spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))
 }
 
@@ -192,14 +192,15 @@ fn only_data(node: &NodeSpec) -> Option<&GroundName> {
 }
 
 /// The uppermost layer with snapshots below a ground; true if it is the one that provides the ground.
-fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
-    let (Some(node), Some(ground)) = (spec.node(name.node()), grounds.get(name)) else { return Ok(None) };
-    let below: Vec<GivenGround> = inputs(node, grounds)?;
-    if let Some(way) = known(node)?.snapshots(host, &below, ground, &node.options)? {
+fn way_of(host: &Host, spec: &StackSpec, bases: &Bases, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
+    let (Some(node), Some(base)) = (spec.node(name.node()), bases.get(name)) else { return Ok(None) };
+    let below: Vec<LayerInput> = inputs(node, bases)?;
+    let of = InUse { inputs: &below, base, options: &node.options };
+    if let Some(way) = known(node)?.snapshots(host, &of)? {
         return Ok(Some((way, true)));
     }
     match only_data(node) {
-        Some(only) => Ok(way_of(host, spec, grounds, only)?.map(|(way, _)| (way, false))),
+        Some(only) => Ok(way_of(host, spec, bases, only)?.map(|(way, _)| (way, false))),
         None => Ok(None),
     }
 }
@@ -238,10 +239,10 @@ pub(super) fn used_of(folder: &Path) -> Result<u64> {
 }
 
 /// The device or pool that a layer provides, as text.
-pub(super) fn text_of(ground: &Ground) -> String {
-    match ground {
-        Ground::Device(path) | Ground::Folder(path) => path.display().to_string(),
-        Ground::Pool(name) => name.clone(),
+pub(super) fn text_of(base: &Base) -> String {
+    match base {
+        Base::Device(path) | Base::Folder(path) => path.display().to_string(),
+        Base::Pool(name) => name.clone(),
     }
 }
 

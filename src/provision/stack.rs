@@ -3,16 +3,18 @@
 //! Teardown is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::facts::{self, Grounds};
+use super::facts::{self, Bases};
 use super::images::Images;
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places, zfs_tools,
+    Base, Built, Details, Layer, LayerInput, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places,
+    zfs_tools,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::extents::Pieces;
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
+use crate::record::options::Options;
 use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +26,7 @@ pub struct BuiltStack {
     /// traverse them; their owner is root, or us.
     pub folders: BTreeMap<End, PathBuf>,
     /// Grounds provided by each node.
-    pub grounds: Grounds,
+    pub bases: Bases,
     /// Facts as read back.
     pub facts: StackFacts,
     /// All its ledger entries have this number or a higher one.
@@ -75,8 +77,8 @@ impl BuiltStack {
         let of_mount = mount.and_then(|mount| mount.source.split('/').next());
         // A filesystem on a volume of a pool does not name the pool.
         let way = self.facts.way_down(self.facts.data.as_ref()).into_iter().filter(|(_, role, _)| *role == Role::Data);
-        let grounds = way.flat_map(|(_, _, node)| node.grounds.iter().map(|of| GroundName::of(&node.name, &of.name)));
-        let below: BTreeSet<&str> = grounds.filter_map(|name| self.grounds.get(&name).and_then(pool_name)).collect();
+        let names = way.flat_map(|(_, _, node)| node.grounds.iter().map(|of| GroundName::of(&node.name, &of.name)));
+        let below: BTreeSet<&str> = names.filter_map(|name| self.bases.get(&name).and_then(pool_name)).collect();
         of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
 
@@ -87,7 +89,7 @@ impl BuiltStack {
     /// With the tool's own message.
     pub(crate) fn full_below(&self, host: &Host, spec: &StackSpec) -> Result<Option<String>> {
         for node in &spec.nodes {
-            if let Some(why) = known(node)?.full(host, &inputs(node, &self.grounds)?, &node.options)? {
+            if let Some(why) = known(node)?.full(host, &inputs(node, &self.bases)?, &node.options)? {
                 return Ok(Some(why));
             }
         }
@@ -97,24 +99,24 @@ impl BuiltStack {
     /// True if a text names this stack: one of its folders, or a pool that it has built.
     pub fn is_named_in(&self, text: &str) -> bool {
         let folders = self.folders.values().map(|folder| folder.display().to_string());
-        let pools = self.grounds.values().filter_map(pool_name).map(str::to_owned);
+        let pools = self.bases.values().filter_map(pool_name).map(str::to_owned);
         folders.chain(pools).any(|name| text.contains(&name))
     }
 
     /// Names of the ZFS pools below it: those it has built, and those of the datasets that hold its folders.
     pub fn pools(&self) -> Vec<String> {
-        let built = self.grounds.values().filter_map(pool_name);
-        let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|ground| ground.mount.as_ref());
+        let built = self.bases.values().filter_map(pool_name);
+        let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|facts| facts.mount.as_ref());
         let of_mounts = mounts.filter(|mount| mount.fstype == "zfs").filter_map(|mount| mount.source.split('/').next());
         let names: BTreeSet<&str> = built.chain(of_mounts).collect();
         names.into_iter().map(str::to_owned).collect()
     }
 }
 
-fn pool_name(ground: &Ground) -> Option<&str> {
-    match ground {
-        Ground::Pool(name) => Some(name),
-        Ground::Device(_) | Ground::Folder(_) => None,
+fn pool_name(base: &Base) -> Option<&str> {
+    match base {
+        Base::Pool(name) => Some(name),
+        Base::Device(_) | Base::Folder(_) => None,
     }
 }
 
@@ -123,7 +125,7 @@ fn pool_name(ground: &Ground) -> Option<&str> {
 /// The layer's own, prefixed by the stack and node. Everything made so far is in the ledger: the caller takes
 /// [`super::ledger::Ledger::mark`] before and undoes down to it.
 pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
-    stand_up(site, spec, Grounds::new(), "build", |layer, site, inputs, node| layer.build(site, inputs, &node.options))
+    stand_up(site, spec, Bases::new(), "build", <dyn Layer>::build)
 }
 
 /// Reopens a stack: the grounds in `there` are used as they are (devices that survived a crash, or copies of them), and
@@ -131,98 +133,89 @@ pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
 ///
 /// # Errors
 /// As [`build_stack`].
-pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result<BuiltStack> {
-    stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
+pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Bases) -> Result<BuiltStack> {
+    stand_up(site, spec, there, "reopen", <dyn Layer>::reopen)
 }
 
 /// Builds nodes that hold no database, such as a drive by itself; returns their grounds and facts.
 ///
 /// # Errors
 /// As [`build_stack`].
-pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Grounds, Vec<BTreeMap<String, String>>)> {
-    let build = |layer: &dyn Layer, site: &Site<'_>, inputs: &[GivenGround], node: &NodeSpec| {
-        layer.build(site, inputs, &node.options)
-    };
-    let (grounds, nodes) = raise(site, spec, Grounds::new(), "build", build)?;
-    Ok((grounds, nodes.into_iter().map(|(_, built)| built.details).collect()))
+pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Bases, Vec<Details>)> {
+    let (bases, nodes) = raise(site, spec, Bases::new(), "build", <dyn Layer>::build)?;
+    Ok((bases, nodes.into_iter().map(|(_, built)| built.details).collect()))
 }
 
-fn stand_up(
-    site: &Site<'_>,
-    spec: &StackSpec,
-    there: Grounds,
-    verb: &str,
-    act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
-) -> Result<BuiltStack> {
+/// [`Layer::build`] or [`Layer::reopen`].
+type Act = fn(&'static dyn Layer, &Site<'_>, &[LayerInput], &Options) -> Result<Built>;
+
+fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Bases, verb: &str, act: Act) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
-    let (grounds, mut nodes) = raise(site, spec, there, verb, act)?;
+    let (bases, mut nodes) = raise(site, spec, there, verb, act)?;
     for (node, built) in &mut nodes {
         let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
         known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
-        knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
-        precondition::still_full(site.host, &built.grounds, &node.options).map_err(doing)?;
+        knobs::still_set(site.host, &built.bases, &node.options).map_err(doing)?;
+        precondition::still_full(site.host, &built.bases, &node.options).map_err(doing)?;
     }
-    let folders = folders(spec, &grounds)?;
-    let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
-    Ok(BuiltStack { folders, grounds, facts, mark })
+    let folders = folders(spec, &bases)?;
+    let facts = facts::read_back(site.host, spec, &nodes, &bases, &folders)?;
+    Ok(BuiltStack { folders, bases, facts, mark })
 }
 
-/// Builds or opens the nodes of a stack, each on its inputs; returns their grounds.
-fn raise<'n>(
-    site: &Site<'_>,
-    spec: &'n StackSpec,
-    there: Grounds,
-    verb: &str,
-    act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
-) -> Result<(Grounds, Vec<(&'n NodeSpec, Built)>)> {
+/// The grounds and the nodes of a stack.
+type Raised<'n> = (Bases, Vec<(&'n NodeSpec, Built)>);
+
+/// Builds or opens the nodes of a stack, each on its inputs.
+fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act: Act) -> Result<Raised<'n>> {
     let given = !there.is_empty();
-    let mut grounds = there;
+    let mut bases = there;
     let mut nodes = Vec::new();
     for node in &spec.nodes {
         site.interrupt.check()?;
         let doing =
             |e: Error| e.while_doing(format!("{verb} `{}` ({}) of the stack {}", node.name, node.layer, spec.name));
         let layer = known(node)?;
-        let names = layer.grounds(&node.options).into_iter().map(|ground| GroundName::of(&node.name, &ground));
+        let names = layer.grounds(&node.options).into_iter().map(|base| GroundName::of(&node.name, &base));
         let names: Vec<GroundName> = names.collect();
-        if given && names.iter().all(|name| grounds.contains_key(name)) {
-            let there: Vec<Ground> = names.iter().map(|name| grounds[name].clone()).collect();
+        if given && names.iter().all(|name| bases.contains_key(name)) {
+            let there: Vec<Base> = names.iter().map(|name| bases[name].clone()).collect();
             let promises = knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
-            nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises }));
+            nodes.push((node, Built { bases: Vec::new(), details: Details::new(), promises }));
             continue;
         }
         let image = site.images.get(&node.name).map(PathBuf::as_path);
         let own = Site { name: format!("{}.{}", site.name, node.name), folder: site.folder.clone(), image, ..*site };
-        let mut built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
-        if let Some(twice) = names.iter().find(|name| grounds.contains_key(name)) {
+        let mut built = act(layer, &own, &inputs(node, &bases)?, &node.options).map_err(doing)?;
+        if let Some(twice) = names.iter().find(|name| bases.contains_key(name)) {
             return Err(Error::bug(format!("two nodes of the stack {} are named `{twice}`", spec.name)));
         }
-        if built.grounds.len() != names.len() {
+        if built.bases.len() != names.len() {
             return Err(Error::bug(format!(
                 "the layer {} returned {} grounds for {names:?}",
                 node.layer,
-                built.grounds.len()
+                built.bases.len()
             )));
         }
-        let promises = knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
+        let promises = knobs::set_queue(site.host, site.ledger, &built.bases, &node.options).map_err(doing)?;
         built.promises.extend(promises);
-        let discards = precondition::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
+        let discards = precondition::keep_full(site, &built.bases, &node.options).map_err(doing)?;
         built.details.extend(discards.map(|seen| ("discards".to_owned(), seen.to_owned())));
-        grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
+        bases.extend(names.into_iter().zip(built.bases.iter().cloned()));
         nodes.push((node, built));
     }
-    Ok((grounds, nodes))
+    Ok((bases, nodes))
 }
 
-pub(super) fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
+pub(super) fn inputs(node: &NodeSpec, bases: &Bases) -> Result<Vec<LayerInput>> {
     let given = node.inputs.iter().map(|input| {
         let missing = || Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from));
-        let ground = grounds.get(&input.from).ok_or_else(missing)?.clone();
-        Ok(GivenGround { role: input.role, group: input.group.clone(), ground })
+        let base = bases.get(&input.from).ok_or_else(missing)?.clone();
+        Ok(LayerInput { role: input.role, group: input.group.clone(), base })
     });
-    let given: Vec<GivenGround> = given.collect::<Result<_>>()?;
+    let given: Vec<LayerInput> = given.collect::<Result<_>>()?;
     for take in known(node)?.info().takes {
-        let fitting = given.iter().filter(|given| given.role == take.role && given.ground.kind() == take.kind).count();
+        let fitting = given.iter().filter(|given| given.role == take.role && given.base.kind() == take.kind).count();
         if !(take.least..=take.most).contains(&fitting) {
             let (least, most, kind) = (take.least, take.most, take.kind.word());
             let message = format!("`{}` needs {least} to {most} inputs of kind {kind}, but has {fitting}", node.name);
@@ -232,9 +225,9 @@ pub(super) fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGrou
     Ok(given)
 }
 
-fn folders(spec: &StackSpec, grounds: &Grounds) -> Result<BTreeMap<End, PathBuf>> {
-    let folder = |(end, name): (End, &GroundName)| match grounds.get(name) {
-        Some(Ground::Folder(path)) => Ok((end, path.clone())),
+fn folders(spec: &StackSpec, bases: &Bases) -> Result<BTreeMap<End, PathBuf>> {
+    let folder = |(end, name): (End, &GroundName)| match bases.get(name) {
+        Some(Base::Folder(path)) => Ok((end, path.clone())),
         _ => Err(Error::user(format!("the stack {} puts the {end} on `{name}`, which is not a folder", spec.name))),
     };
     spec.ends().into_iter().map(folder).collect()
@@ -267,7 +260,7 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
 
 /// Requirements of layers that the known sizes of the devices below do not meet.
 fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
-    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(host, spec, node)?);
+    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(Some(host), spec, node)?);
     spec.nodes.iter().filter_map(of).collect()
 }
 
@@ -293,28 +286,22 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
 }
 
 /// Maximum capacity of a ground, if it is known before the build.
-pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
-    let node = spec.node(ground.node())?;
-    layer(&node.layer)?.capacity(&node.options, &data_below(spec, node)?)
+pub fn capacity(spec: &StackSpec, base: &GroundName) -> Option<Bytes> {
+    size(None, spec, spec.node(base.node())?)
 }
 
-/// As [`capacity`] for a node, using this machine's disk sizes.
-pub(super) fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
-    if node.layer == disk::NAME {
+/// As [`capacity`] for a node, using the disk sizes of a machine, if given.
+pub(super) fn size(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
+    if let Some(host) = host.filter(|_| node.layer == disk::NAME) {
         return disk::size(host, &node.options);
     }
     layer(&node.layer)?.capacity(&node.options, &sizes_below(host, spec, node)?)
 }
 
-fn sizes_below(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
+/// Capacities of a node's data inputs, if all are known.
+fn sizes_below(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
     let data = node.inputs.iter().filter(|input| input.role == Role::Data);
     data.map(|input| size(host, spec, spec.node(input.from.node())?)).collect()
-}
-
-/// Capacities of a node's data inputs, if all are known.
-fn data_below(spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
-    let data = node.inputs.iter().filter(|input| input.role == Role::Data);
-    data.map(|input| capacity(spec, &input.from)).collect()
 }
 
 #[cfg(test)]
@@ -325,12 +312,12 @@ mod tests {
     use crate::record::stack::Input;
 
     fn node(name: &str, on: &[(&str, Role)]) -> NodeFacts {
-        let input = |(from, role): &(&str, Role)| Input { from: ground(from), role: *role, group: None };
+        let input = |(from, role): &(&str, Role)| Input { from: named(from), role: *role, group: None };
         let inputs = on.iter().map(input).collect();
         NodeFacts { name: name.to_owned(), inputs, grounds: vec![GroundFacts::default()], ..NodeFacts::default() }
     }
 
-    fn ground(name: &str) -> GroundName {
+    fn named(name: &str) -> GroundName {
         GroundName(name.to_owned())
     }
 
@@ -346,8 +333,8 @@ mod tests {
         let nodes = vec![node("pool", &[]), volume, on_volume, node("image", &[]), on_image, own];
         BuiltStack {
             folders: [(End::Data, PathBuf::from("/run/stack/fs"))].into(),
-            grounds: [(ground("pool"), Ground::Pool("tank".to_owned()))].into(),
-            facts: StackFacts { nodes, data: Some(ground(name)), ..StackFacts::default() },
+            bases: [(named("pool"), Base::Pool("tank".to_owned()))].into(),
+            facts: StackFacts { nodes, data: Some(named(name)), ..StackFacts::default() },
             mark: 0,
         }
     }

@@ -2,7 +2,7 @@
 //! datasets.
 
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder, layer};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder, layer};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionSpec, Options};
@@ -49,14 +49,14 @@ impl Layer for Pool {
         Vec::new()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], _options: &Options) -> Result<Built> {
-        let data: Vec<GivenGround> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], _options: &Options) -> Result<Built> {
+        let data: Vec<LayerInput> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
         let ext4 = layer("ext4").ok_or_else(|| Error::bug("no ext4"))?;
         let built = ext4.build(site, &data, &Options::default())?;
-        let [Ground::Folder(path)] = built.grounds.as_slice() else { return Err(Error::bug("ext4 offers no folder")) };
+        let [Base::Folder(path)] = built.bases.as_slice() else { return Err(Error::bug("ext4 offers no folder")) };
         let groups: Vec<&str> = inputs.iter().filter_map(|given| given.group.as_deref()).collect();
         let details = BTreeMap::from([("groups".to_owned(), groups.join(" "))]);
-        Ok(Built::one(Ground::Pool(path.display().to_string()), details))
+        Ok(Built::one(Base::Pool(path.display().to_string()), details))
     }
 
     fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
@@ -81,12 +81,12 @@ impl Layer for Dataset {
         Vec::new()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let [GivenGround { ground: Ground::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
+        let [LayerInput { base: Base::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
         let path = Path::new(pool).join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let pairs = options.table("properties").0.into_iter();
-        Ok(Built::one(Ground::Folder(path), pairs.map(|(key, value)| (key, value.plain())).collect()))
+        Ok(Built::one(Base::Folder(path), pairs.map(|(key, value)| (key, value.plain()))))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Shared setup for tests of real stacks: a private folder, a run in it, and the check that nothing is left.
 
-use super::facts::Grounds;
+use super::facts::Bases;
 use super::images::Images;
 use super::ledger::{Death, Ledger, Thing};
 use super::stack::{BuiltStack, build_stack, reopen_stack, unmet};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, Site, folder, layer, mapper, mount, mount_table, sysfs};
+use super::{Base, Site, folder, layer, mapper, mount, mount_table, sysfs};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
@@ -280,8 +280,8 @@ pub(super) fn opens_again(layer_name: &str, options: Options, count: usize, clos
         }
     }
     let is_image = |name: &GroundName| name.0.starts_with('d') && name.0.len() == 2;
-    let devices: Grounds = built.grounds.into_iter().filter(|(name, _)| is_image(name)).collect();
-    assert!(devices.values().all(|ground| matches!(ground, Ground::Device(_))) && devices.len() == count);
+    let devices: Bases = built.bases.into_iter().filter(|(name, _)| is_image(name)).collect();
+    assert!(devices.values().all(|base| matches!(base, Base::Device(_))) && devices.len() == count);
     let again = reopen_stack(&place.site("again"), &spec, devices).unwrap();
     assert_eq!(std::fs::read_to_string(again.folder().join("kept")).unwrap(), "x", "{layer_name}");
     place.clean();

@@ -3,7 +3,7 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -16,17 +16,17 @@ use std::path::{Path, PathBuf};
 /// A volume with members and grounds.
 pub struct Volume {
     info: LayerInfo,
-    grounds: fn(&Options) -> Vec<String>,
+    bases: fn(&Options) -> Vec<String>,
 }
 
-/// A volume with one ground, or several if `grounds`.
+/// A volume with one ground, or several if `bases`.
 pub(super) const fn volume(
     name: &'static str,
     takes: &'static [Take],
     options: &'static [OptionSpec],
-    grounds: fn(&Options) -> Vec<String>,
+    bases: fn(&Options) -> Vec<String>,
 ) -> Volume {
-    Volume { info: LayerInfo { name, doc: "A volume for tests.", takes, offers: GroundKind::Device, options }, grounds }
+    Volume { info: LayerInfo { name, doc: "A volume for tests.", takes, offers: GroundKind::Device, options }, bases }
 }
 
 const fn option(key: &'static str, kind: OptionKind) -> OptionSpec {
@@ -78,29 +78,29 @@ impl Layer for Volume {
     }
 
     fn grounds(&self, options: &Options) -> Vec<String> {
-        (self.grounds)(options)
+        (self.bases)(options)
     }
 
     fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
         Vec::new()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let first = devices_for(inputs, Role::Data)[0];
         let sectors: u64 = BlockDevice::find(first)?.node.number(site.host, "size").unwrap_or(0);
         let names = self.grounds(options);
         let slice = sectors / names.len() as u64 * 512 / 4096 * 4096;
-        let mut grounds = Vec::new();
+        let mut bases = Vec::new();
         for number in 0..names.len() as u64 {
             site.ledger.enter(Thing::new(self.name(), "slice").with_path("device", first)?)?;
             let (offset, size) = ((number * slice).to_string(), slice.to_string());
             let arguments = ["--show", "-f", "--direct-io=on", "-o", &offset, "--sizelimit", &size];
             let made = site.host.run(&Command::new("losetup").args(arguments).arg(first))?;
-            grounds.push(Ground::Device(PathBuf::from(made.stdout.trim())));
+            bases.push(Base::Device(PathBuf::from(made.stdout.trim())));
         }
         let details = BTreeMap::from([("members".to_owned(), inputs.len().to_string())]);
         let promises = vec![Promise::new(Claim::FlushesUncounted, format!("{}: for tests", self.name()))];
-        Ok(Built { grounds, details, promises })
+        Ok(Built { bases, details, promises })
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -4,9 +4,9 @@ use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_on
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{delete_reflinks, reflinks};
-use super::{Site, guard};
+use super::{Details, Site, guard};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
@@ -14,7 +14,6 @@ use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
 use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
@@ -65,10 +64,7 @@ const UUID_IN_RECORD: u64 = 304;
 
 /// Wipes the log from its device if each record header found by wipefs contains the filesystem's UUID.
 fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
-    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
-        return Ok(());
-    }
+    let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let signatures = guard::signatures(host, &device)?;
     let mut ours = 0;
     for signature in signatures.iter().filter(|signature| signature.kind == LOG_SIGNATURE) {
@@ -98,22 +94,15 @@ const USUAL: &str = "allocsize discard nodiscard inode32 inode64 largeio nolarge
 
 /// fs/xfs/xfs_super.c, `xfs_fs_parameters` and `xfs_fs_show_options`.
 const RULES: &[KeepRule] = &[
-    ("nodiscard", Unless(&["discard"])),
-    ("nolargeio", Unless(&["largeio"])),
-    ("noikeep", Unless(&["ikeep"])),
-    ("attr2", Unless(&["noattr2"])),
+    ("nodiscard nolargeio noikeep attr2 nogrpid lifetime", UnlessOpposite),
     ("bsdgroups", Shown(&["grpid"])),
-    ("nogrpid", Unless(&["grpid"])),
     ("sysvgroups", Unless(&["grpid"])),
     ("dax=inode", Unless(&["dax="])),
     ("dax", Shown(&["dax=always"])),
-    ("lifetime", Unless(&["nolifetime"])),
-    ("quota", Shown(&["usrquota"])),
-    ("uquota", Shown(&["usrquota"])),
+    ("quota uquota", Shown(&["usrquota"])),
     ("gquota", Shown(&["grpquota"])),
     ("pquota", Shown(&["prjquota"])),
-    ("uqnoenforce", Shown(&["uqnoenforce"])),
-    ("qnoenforce", Shown(&["uqnoenforce"])),
+    ("uqnoenforce qnoenforce", Shown(&["uqnoenforce"])),
 ];
 
 const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-data crc, meta-data finobt, \
@@ -121,7 +110,7 @@ const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-
     blocks, data sunit, data swidth, naming ftype, log, log bsize, log blocks, log version, log sectsz, log sunit, \
     log lazy-count";
 
-fn facts(host: &Host, _device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
+fn facts(host: &Host, _device: &Path, target: &Path) -> Result<Details> {
     let printed = host.run(&Command::new("xfs_info").arg(target))?;
     Ok(filesystem::chosen(&xfs_info::parse(&printed.stdout)?, FACTS))
 }

@@ -7,12 +7,12 @@ use super::filesystem::new_uuid;
 use super::ledger::Thing;
 use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder, mount};
+use super::{Base, Built, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
-use crate::host::{Host, paths};
+use crate::host::Host;
 use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{GroundKind, Take};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub struct Zfs;
 
@@ -58,8 +58,8 @@ impl Layer for Zfs {
         zfs_tools::unmet(host)
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let (dataset, target) = (name_in(pool(inputs)?, site), make_target(site)?);
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
+        let (dataset, target) = (name_in(pool(inputs)?, site), mount::make_target(site)?);
         let mark = new_uuid(site.host)?;
         site.ledger.enter(zfs_tools::marked(self.name(), DATASET, &dataset, &mark))?;
         let asked = zfs_tools::asked(options);
@@ -70,8 +70,8 @@ impl Layer for Zfs {
         open(site, &dataset, &target, &asked)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let (dataset, target) = (name_in(pool(inputs)?, site), make_target(site)?);
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
+        let (dataset, target) = (name_in(pool(inputs)?, site), mount::make_target(site)?);
         let mountpoint = format!("mountpoint={}", target.display());
         site.host.run(&zfs_tools::call("zfs", &["set", &mountpoint, &dataset]))?;
         open(site, &dataset, &target, &zfs_tools::asked(options))
@@ -81,16 +81,10 @@ impl Layer for Zfs {
         true
     }
 
-    fn snapshots(
-        &self,
-        host: &Host,
-        inputs: &[GivenGround],
-        ground: &Ground,
-        _options: &Options,
-    ) -> Result<Option<SnapshotWay>> {
-        let Ground::Folder(target) = ground else { return Ok(None) };
+    fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
+        let Base::Folder(target) = of.base else { return Ok(None) };
         let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
-        let pool = pool(inputs)?.to_owned();
+        let pool = pool(of.inputs)?.to_owned();
         let clones_of = pool.clone();
         let (whole, make_of, delete_of, noted_of, used_of) =
             (pool.clone(), pool.clone(), pool.clone(), pool.clone(), pool);
@@ -140,9 +134,9 @@ fn delete_snapshot(host: &Host, name: &str) -> Result<()> {
 const DATASET: &str = "dataset";
 
 /// The pool among a layer's inputs.
-pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
+pub(super) fn pool(inputs: &[LayerInput]) -> Result<&str> {
     match inputs {
-        [GivenGround { ground: Ground::Pool(name), .. }] => Ok(name),
+        [LayerInput { base: Base::Pool(name), .. }] => Ok(name),
         _ => Err(Error::bug("a layer of ZFS without a pool")),
     }
 }
@@ -151,12 +145,6 @@ pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
 pub(super) fn name_in(pool: &str, site: &Site<'_>) -> String {
     let node = site.name.rsplit('.').next().unwrap_or(&site.name);
     format!("{pool}/{node}")
-}
-
-fn make_target(site: &Site<'_>) -> Result<PathBuf> {
-    let target = paths::resolve(&site.folder)?.join(&site.name);
-    folder::make(site.ledger, folder::OWNER, &target)?;
-    Ok(target)
 }
 
 /// Mounts the dataset and reads it back.
@@ -170,5 +158,5 @@ fn open(site: &Site<'_>, dataset: &str, target: &Path, asked: &[(String, String)
     }
     let found = zfs_tools::get(site.host, "zfs", dataset)?;
     zfs_tools::compare("the dataset", asked, &found)?;
-    Ok(Built::one(Ground::Folder(target.to_owned()), zfs_tools::facts(&found)))
+    Ok(Built::one(Base::Folder(target.to_owned()), zfs_tools::facts(&found)))
 }

@@ -4,7 +4,7 @@
 use super::knobs::modules;
 use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
-use super::{Unmet, folder, needs};
+use super::{Details, Unmet, folder, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -155,8 +155,8 @@ pub(super) fn compare(what: &str, asked: &[(String, String)], found: &[Property]
 const AS_MADE: [&str; 5] = ["casesensitivity", "normalization", "utf8only", "volblocksize", "encryption"];
 
 /// Properties as facts, each with its source. Statistics and values that differ between trials are left out.
-pub(super) fn facts(found: &[Property]) -> BTreeMap<String, String> {
-    let mut facts = BTreeMap::new();
+pub(super) fn facts(found: &[Property]) -> Details {
+    let mut facts = Details::new();
     let mut features: BTreeMap<bool, Vec<&str>> = BTreeMap::new();
     for Property { name, value, source } in found {
         if let Some(feature) = name.strip_prefix("feature@") {
@@ -182,7 +182,7 @@ const OF_MOUNT: &str = "atime checksum compression copies direct logbias primary
 
 /// Facts of a mounted dataset besides its mount options: these properties, and the parameters of the module that
 /// determine what a sync does. Empty if ZFS does not respond.
-pub(super) fn of_mount(host: &Host, dataset: &str) -> BTreeMap<String, String> {
+pub(super) fn of_mount(host: &Host, dataset: &str) -> Details {
     let found = get(host, "zfs", dataset).unwrap_or_default().into_iter();
     let of_dataset = found.filter(|property| OF_MOUNT.split(' ').any(|name| name == property.name));
     let of_dataset = of_dataset.map(|property| (property.name, property.value));
@@ -222,15 +222,13 @@ pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
     })
 }
 
-const ARC: &str = "/proc/spl/kstat/zfs/arcstats";
-
 /// Maximum size of the ARC (`c_max`); `None` if ZFS does not report it.
 ///
 /// # Errors
 /// If the value cannot be parsed.
 pub(super) fn arc_bytes_max(host: &Host) -> Result<Option<u64>> {
-    let Some(text) = host.read_optional(ARC) else { return Ok(None) };
-    Ok(kstat::named(ARC, &text)?.remove("c_max"))
+    let Some(text) = host.read_optional(modules::ARCSTATS) else { return Ok(None) };
+    Ok(kstat::named(modules::ARCSTATS, &text)?.remove("c_max"))
 }
 
 /// A ledger entry identified by its name and its mark.
@@ -394,13 +392,13 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let read = || arc_bytes_max(&Host::rooted(root.path()));
         assert_eq!(read().unwrap(), None);
-        let file = root.path().join(ARC.trim_start_matches('/'));
+        let file = root.path().join(modules::ARCSTATS.trim_start_matches('/'));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, include_str!("../../tests/fixtures/zfs/2.3.9-arcstats.txt")).unwrap();
         assert_eq!(read().unwrap(), Some(1_293_406_720));
         std::fs::write(&file, "c_max 4 many\n").unwrap();
         let error = read().unwrap_err().to_string();
-        assert!(error.contains(ARC), "{error}");
+        assert!(error.contains(modules::ARCSTATS), "{error}");
     }
 
     #[test]

@@ -13,14 +13,13 @@ use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, folder, guard, needs};
+use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, folder, guard, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub struct Zpool;
@@ -92,7 +91,7 @@ impl Layer for Zpool {
         unmet
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         load_module(site.host)?;
         let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
         let (name, mark) = (&site.name, new_uuid(site.host)?);
@@ -111,7 +110,7 @@ impl Layer for Zpool {
         read_back(site.host, name, &asked, &parameters)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         load_module(site.host)?;
         let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
         let devices = devices(inputs);
@@ -141,23 +140,23 @@ const POOL: &str = "pool";
 const LABEL: &str = "label";
 
 /// All devices of the pool, in any role.
-fn devices(inputs: &[GivenGround]) -> Vec<&Path> {
+fn devices(inputs: &[LayerInput]) -> Vec<&Path> {
     TAKES.iter().flat_map(|take| devices_for(inputs, take.role)).collect()
 }
 
 /// The devices, with whole disks replaced by partitions if no udev runs: `zpool` partitions a whole disk itself and
 /// then waits in vain for udev to name the partition.
-fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> {
+fn partitioned(host: &Host, inputs: &[LayerInput]) -> Result<Vec<LayerInput>> {
     let mut all = inputs.to_vec();
     if has_udev(host) {
         return Ok(all);
     }
     for given in &mut all {
-        let Ground::Device(path) = &given.ground else { continue };
+        let Base::Device(path) = &given.base else { continue };
         let node = BlockDevice::find(path)?.node;
         // Loop devices, volumes and partitions are used as they are.
         if !node.is_partition(host) && node.exists(host) && host.exists(node.path_of("device")) {
-            given.ground = Ground::Device(partition(host, path, node)?);
+            given.base = Base::Device(partition(host, path, node)?);
         }
     }
     Ok(all)
@@ -192,11 +191,11 @@ struct Vdevs {
     mixed: bool,
 }
 
-fn vdevs(inputs: &[GivenGround], options: &Options) -> Result<Vdevs> {
+fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
     let mut words = Vec::new();
     let mut shapes = Vec::new();
     for take in TAKES {
-        let of_role: Vec<&GivenGround> = inputs.iter().filter(|given| given.role == take.role).collect();
+        let of_role: Vec<&LayerInput> = inputs.iter().filter(|given| given.role == take.role).collect();
         if of_role.is_empty() {
             continue;
         }
@@ -208,7 +207,7 @@ fn vdevs(inputs: &[GivenGround], options: &Options) -> Result<Vdevs> {
         for given in
             of_role.iter().filter(|given| given.group.is_none()).chain(of_role.iter().filter(|g| g.group.is_some()))
         {
-            let Ground::Device(path) = &given.ground else { continue };
+            let Base::Device(path) = &given.base else { continue };
             let path = path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))?;
             match groups.iter_mut().find(|(group, _)| group.is_some() && *group == given.group.as_deref()) {
                 Some((_, members)) => members.push(path),
@@ -246,18 +245,13 @@ fn load_module(host: &Host) -> Result<()> {
 }
 
 /// Facts: properties, parameters, version.
-fn read_back(
-    host: &Host,
-    name: &str,
-    asked: &[(String, String)],
-    parameters: &BTreeMap<String, String>,
-) -> Result<Built> {
+fn read_back(host: &Host, name: &str, asked: &[(String, String)], parameters: &Details) -> Result<Built> {
     let found = zfs_tools::get(host, "zpool", name)?;
     zfs_tools::compare("the pool", asked, &found)?;
     let mut details = zfs_tools::facts(&found);
     details.extend(parameters.iter().map(|(name, value)| (format!("module parameter {name}"), value.clone())));
     details.extend(host.read_optional("/sys/module/zfs/version").map(|text| ("ZFS version".to_owned(), text)));
-    Ok(Built::one(Ground::Pool(name.to_owned()), details))
+    Ok(Built::one(Base::Pool(name.to_owned()), details))
 }
 
 /// Location of a pool's label: the device, or the partition that `zpool` makes on a whole disk.
@@ -324,7 +318,7 @@ fn export(host: &Host, thing: &Thing) -> Result<()> {
 
 /// Enters the labels that the devices will get. That of a read cache names no pool: it is identified by the same
 /// attachment of the device (`diskseq`) in the same boot.
-fn enter_labels(site: &Site<'_>, inputs: &[GivenGround]) -> Result<()> {
+fn enter_labels(site: &Site<'_>, inputs: &[LayerInput]) -> Result<()> {
     for take in TAKES {
         for device in devices_for(inputs, take.role) {
             let mut thing = Thing::new("zpool", LABEL).with_path("device", device)?.with("pool", &site.name);
@@ -346,10 +340,7 @@ fn sequence(host: &Host, node: DeviceNumber) -> String {
 /// label is missing or another pool's: the device's name may have been reassigned by now.
 fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
     let (path, pool) = (Path::new(thing.mark("device")?), thing.mark("pool")?);
-    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
-        return Ok(());
-    }
+    let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let marks = |name: &str| thing.marks.get(name).cloned();
     let same_attachment = marks("boot") == Some(knobs::boot(host))
         && marks("sequence").filter(|known| !known.is_empty()) == Some(sequence(host, device.node));

@@ -8,13 +8,12 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+    Base, Built, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub struct Zram;
@@ -56,7 +55,7 @@ impl Layer for Zram {
         options.size("zram").map(Space::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let size = options.size("zram").ok_or_else(|| Error::bug("a zram without a size"))?;
         // The device that it creates by default would not be ours.
         kernel_module::load(site.host, "zram", &["num_devices=0".to_owned()])?;
@@ -70,7 +69,7 @@ impl Layer for Zram {
         }
         site.host.write(node.path_of("disksize"), &size.0.to_string())?;
         let details = read_back(site.host, node, size, options)?;
-        Ok(Built::one(Ground::Device(PathBuf::from(format!("/dev/zram{number}"))), details))
+        Ok(Built::one(Base::Device(PathBuf::from(format!("/dev/zram{number}"))), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
@@ -122,7 +121,7 @@ fn add(site: &Site<'_>) -> Result<u32> {
     Err(Error::host("other programs keep creating zram devices"))
 }
 
-fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) -> Result<BTreeMap<String, String>> {
+fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) -> Result<[(&'static str, String); 2]> {
     let shown = node.attribute(host, "disksize").unwrap_or_default();
     if shown != size.0.to_string() {
         return Err(Error::host(format!("the size of the zram was set to {} but reads {shown}", size.0)));
@@ -133,7 +132,7 @@ fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) ->
         Some(asked) if asked != algorithm => {
             Err(Error::host(format!("the compression of the zram was set to {asked} but reads {algorithm}")))
         }
-        _ => Ok(BTreeMap::from([("size".to_owned(), size.to_string()), ("algorithm".to_owned(), algorithm)])),
+        _ => Ok([("size", size.to_string()), ("algorithm", algorithm)]),
     }
 }
 

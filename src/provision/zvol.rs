@@ -8,7 +8,7 @@ use super::ledger::Thing;
 use super::size::Size;
 use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, knobs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -81,7 +81,7 @@ impl Layer for Zvol {
         size(options).map(|size| Bytes(size.bytes(all)))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let pool = pool(inputs)?;
         let (volume, mark) = (name_in(pool, site), new_uuid(site.host)?);
         let free = number(&zfs_tools::get(site.host, "zfs", pool)?, "available")?;
@@ -96,7 +96,7 @@ impl Layer for Zvol {
         open(site.host, &volume, &asked)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         open(site.host, &name_in(pool(inputs)?, site), &zfs_tools::asked(options))
     }
 
@@ -121,7 +121,7 @@ fn open(host: &Host, volume: &str, asked: &[(String, String)]) -> Result<Built> 
     let device = device_of(host, volume)?;
     let found = zfs_tools::get(host, "zfs", volume)?;
     zfs_tools::compare("the volume", asked, &found)?;
-    let mut built = Built::one(Ground::Device(device), zfs_tools::facts(&found));
+    let mut built = Built::one(Base::Device(device), zfs_tools::facts(&found));
     built.details.extend([("volsize".to_owned(), Bytes(number(&found, "volsize")?).to_string())]);
     let promises = found.iter().filter_map(|property| durability::zfs_property(&property.name, &property.value));
     built.promises = promises.chain(durability::zfs_parameters(|name| knobs::modules::shown(host, name))).collect();

@@ -108,12 +108,11 @@ impl StackFacts {
     /// Facts of a ground.
     #[must_use]
     pub fn ground(&self, name: &GroundName) -> Option<&GroundFacts> {
-        self.node(name.node())?.grounds.iter().find(|ground| ground.name == name.ground())
+        self.node(name.node())?.grounds.iter().find(|facts| facts.name == name.ground())
     }
 
-    #[must_use]
-    pub(crate) fn mount_of(&self, ground: Option<&GroundName>) -> Option<&MountFacts> {
-        self.ground(ground?)?.mount.as_ref()
+    pub(crate) fn mount_of(&self, base: Option<&GroundName>) -> Option<&MountFacts> {
+        self.ground(base?)?.mount.as_ref()
     }
 
     /// The mount that holds the data.
@@ -123,26 +122,23 @@ impl StackFacts {
     }
 
     /// Parts of the database with their grounds; `pg_wal` first if separate.
-    #[must_use]
     pub(crate) fn ends(&self) -> Vec<(End, &GroundName)> {
-        let wal = self.wal.iter().map(|ground| (End::Wal, ground));
-        let data = self.data.iter().map(|ground| (End::Data, ground));
-        let spaces = self.tablespaces.iter().map(|(name, ground)| (End::Tablespace(name.clone()), ground));
+        let wal = self.wal.iter().map(|base| (End::Wal, base));
+        let data = self.data.iter().map(|base| (End::Data, base));
+        let spaces = self.tablespaces.iter().map(|(name, base)| (End::Tablespace(name.clone()), base));
         wal.chain(data).chain(spaces).collect()
     }
 
     /// The ground that holds `pg_wal`, shared with the data or separate.
-    #[must_use]
     pub(crate) fn wal_ground(&self) -> Option<&GroundName> {
         self.wal.as_ref().or(self.data.as_ref())
     }
 
     /// The node of a ground and all nodes below it, nearest first, each once, with its depth (0 for the ground's own
     /// node) and the first role on the way down other than data.
-    #[must_use]
-    pub(crate) fn way_down(&self, ground: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
+    pub(crate) fn way_down(&self, base: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
         let mut seen: Vec<(u32, Role, &NodeFacts)> = Vec::new();
-        seen.extend(ground.and_then(|ground| self.node(ground.node())).map(|node| (0, Role::Data, node)));
+        seen.extend(base.and_then(|base| self.node(base.node())).map(|node| (0, Role::Data, node)));
         let mut next = 0;
         while let Some((depth, role, node)) = seen.get(next).copied() {
             next += 1;
@@ -157,9 +153,8 @@ impl StackFacts {
     }
 
     /// Block devices below a ground, from top to bottom.
-    #[must_use]
-    pub(crate) fn devices_below(&self, ground: Option<&GroundName>) -> Vec<Below<'_>> {
-        let way = self.way_down(ground);
+    pub(crate) fn devices_below(&self, base: Option<&GroundName>) -> Vec<Below<'_>> {
+        let way = self.way_down(base);
         let mut below = Vec::new();
         for (depth, role, node) in way.iter().filter(|(depth, _, _)| *depth > 0) {
             for of_node in &node.grounds {
@@ -178,13 +173,12 @@ impl StackFacts {
     /// All block devices of the stack, each once, in node order.
     #[must_use]
     pub fn devices(&self) -> Vec<(GroundName, &DeviceFacts)> {
-        let grounds = self.nodes.iter().flat_map(|node| node.grounds.iter().map(move |ground| (node, ground)));
-        let named = |(node, ground): (&NodeFacts, &'_ GroundFacts)| GroundName::of(&node.name, &ground.name);
-        grounds.filter_map(|(node, ground)| Some((named((node, ground)), ground.device.as_ref()?))).collect()
+        let facts = self.nodes.iter().flat_map(|node| node.grounds.iter().map(move |facts| (node, facts)));
+        let named = |(node, facts): (&NodeFacts, &'_ GroundFacts)| GroundName::of(&node.name, &facts.name);
+        facts.filter_map(|(node, facts)| Some((named((node, facts)), facts.device.as_ref()?))).collect()
     }
 
     /// All block devices with the prefix of their column names.
-    #[must_use]
     pub(crate) fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
         let devices = self.devices();
         let prefixes = device_prefixes(devices.iter().map(|(name, _)| name));
@@ -193,8 +187,8 @@ impl StackFacts {
 
     /// The nearest promise of a claim at or below a ground.
     #[must_use]
-    pub fn promise(&self, ground: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
-        let way = self.way_down(ground);
+    pub fn promise(&self, base: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
+        let way = self.way_down(base);
         way.into_iter().find_map(|(_, _, node)| Some((node, node.promise(claim)?)))
     }
 }

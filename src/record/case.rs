@@ -82,7 +82,6 @@ pub struct CaseSpec {
 impl CaseSpec {
     /// True if an axis is an option of the stack: `ext4.mount`, `loop`. Other stacks do not have it, so it is compared
     /// as part of the stack.
-    #[must_use]
     pub(crate) fn is_of_stack(&self, axis: &str) -> bool {
         let node = axis.split('.').next().unwrap_or(axis);
         let set = self.postgres.as_ref().is_some_and(|postgres| postgres.settings.contains_key(axis));

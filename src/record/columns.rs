@@ -2,7 +2,6 @@
 //!
 //! Names end with the unit for times and sizes. Counters are stored raw; there are no rates or shares. Columns of block
 //! devices are families: each device of the stack has one of every family.
-//! shares. The columns of block devices are families: each device of the stack has one of every family.
 
 mod client;
 mod machine;
@@ -74,7 +73,6 @@ impl DeviceColumn {
     }
 
     /// True if a column of this name can belong to this family.
-    #[must_use]
     pub(crate) fn includes(&self, name: &str) -> bool {
         let device = name.strip_prefix("dev_").and_then(|rest| rest.strip_suffix(self.0.name));
         device.is_some_and(|device| device.len() > 1 && device.ends_with('_'))

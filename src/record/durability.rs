@@ -4,7 +4,14 @@
 //! `analyse` derives them from the claims.
 
 use super::facts::{DeviceFacts, MountFacts, WriteCache};
+use crate::record::claim::Claim::{
+    AcknowledgesEarly, DeclaredStable, FlushesUncounted, HiddenBelow, HoldsFlushesBack, MayTear, Unjournaled, Volatile,
+};
 use crate::record::claim::{Claim, Promise};
+use Fact::{
+    Device, Filesystem, Model, MountOption, NeverFlushes, NeverJournaled, NoFlushCounter, NoQueue, Partition, Setting,
+    WithoutJournal, ZfsParameter, ZfsProperty,
+};
 use std::fmt;
 
 /// Names that a row matches.
@@ -90,123 +97,98 @@ const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
 /// The table. If several rows match, the first is the one to report.
 pub(crate) const TABLE: &[DurabilityRow] = &[
-    row(Fact::Filesystem(Name::Is("tmpfs")), Claim::Volatile, IN_MEMORY, "Documentation/filesystems/tmpfs.rst"),
-    row(Fact::Filesystem(Name::Is("ramfs")), Claim::Volatile, IN_MEMORY, "fs/ramfs/inode.c"),
-    row(Fact::Filesystem(Name::Is("devtmpfs")), Claim::Volatile, IN_MEMORY, "drivers/base/devtmpfs.c"),
-    row(Fact::Filesystem(Name::Is("hugetlbfs")), Claim::Volatile, IN_MEMORY, "fs/hugetlbfs/inode.c"),
-    row(Fact::Filesystem(Name::Is("mfs")), Claim::Volatile, IN_MEMORY, "mount_mfs(8), NetBSD and OpenBSD"),
-    row(Fact::Filesystem(Name::Is("tmpmfs")), Claim::Volatile, IN_MEMORY, "rc.conf(5), FreeBSD"),
-    row(Fact::Filesystem(Name::Is("ramdisk")), Claim::Volatile, IN_MEMORY, "common name in published reports"),
+    row(Filesystem(Name::Is("tmpfs")), Volatile, IN_MEMORY, "Documentation/filesystems/tmpfs.rst"),
+    row(Filesystem(Name::Is("ramfs")), Volatile, IN_MEMORY, "fs/ramfs/inode.c"),
+    row(Filesystem(Name::Is("devtmpfs")), Volatile, IN_MEMORY, "drivers/base/devtmpfs.c"),
+    row(Filesystem(Name::Is("hugetlbfs")), Volatile, IN_MEMORY, "fs/hugetlbfs/inode.c"),
+    row(Filesystem(Name::Is("mfs")), Volatile, IN_MEMORY, "mount_mfs(8), NetBSD and OpenBSD"),
+    row(Filesystem(Name::Is("tmpmfs")), Volatile, IN_MEMORY, "rc.conf(5), FreeBSD"),
+    row(Filesystem(Name::Is("ramdisk")), Volatile, IN_MEMORY, "common name in published reports"),
     row(
-        Fact::Filesystem(Name::Is("overlay")),
-        Claim::HiddenBelow,
+        Filesystem(Name::Is("overlay")),
+        HiddenBelow,
         "its upper folder cannot be seen from here",
         "Documentation/filesystems/overlayfs.rst",
     ),
     row(
-        Fact::Filesystem(Name::Is("zfs")),
-        Claim::HiddenBelow,
+        Filesystem(Name::Is("zfs")),
+        HiddenBelow,
         "ZFS does not show its devices to the kernel's block layer",
         "zpool(8)",
     ),
-    row(Fact::Filesystem(Name::Begins("nfs")), Claim::HiddenBelow, REMOTE, "nfs(5)"),
-    row(Fact::Filesystem(Name::Is("cifs")), Claim::HiddenBelow, REMOTE, "mount.cifs(8)"),
+    row(Filesystem(Name::Begins("nfs")), HiddenBelow, REMOTE, "nfs(5)"),
+    row(Filesystem(Name::Is("cifs")), HiddenBelow, REMOTE, "mount.cifs(8)"),
+    row(Filesystem(Name::Begins("fuse")), HiddenBelow, "it is served by a user-space program", "mount.fuse(8)"),
+    row(MountOption("nobarrier", &[]), HoldsFlushesBack, NO_FLUSHES, "ext4(5), btrfs(5); xfs(5) to 4.18"),
+    row(MountOption("barrier=0", &[]), HoldsFlushesBack, NO_FLUSHES, "ext4(5), ext3 included"),
+    row(MountOption("barrier=none", &[]), HoldsFlushesBack, NO_FLUSHES, "mount(8), reiserfs"),
+    row(MountOption("fsync_mode=nobarrier", &[]), HoldsFlushesBack, NO_FLUSHES, "Documentation/filesystems/f2fs.rst"),
     row(
-        Fact::Filesystem(Name::Begins("fuse")),
-        Claim::HiddenBelow,
-        "it is served by a user-space program",
-        "mount.fuse(8)",
-    ),
-    row(Fact::MountOption("nobarrier", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "ext4(5), btrfs(5); xfs(5) to 4.18"),
-    row(Fact::MountOption("barrier=0", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "ext4(5), ext3 included"),
-    row(Fact::MountOption("barrier=none", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "mount(8), reiserfs"),
-    row(
-        Fact::MountOption("fsync_mode=nobarrier", &[]),
-        Claim::HoldsFlushesBack,
-        NO_FLUSHES,
-        "Documentation/filesystems/f2fs.rst",
-    ),
-    row(
-        Fact::MountOption("volatile", &["overlay"]),
-        Claim::HoldsFlushesBack,
+        MountOption("volatile", &["overlay"]),
+        HoldsFlushesBack,
         "a sync on it does nothing",
         "Documentation/filesystems/overlayfs.rst, Volatile mount",
     ),
     row(
-        Fact::MountOption("fsync=volatile", &["overlay"]),
-        Claim::HoldsFlushesBack,
+        MountOption("fsync=volatile", &["overlay"]),
+        HoldsFlushesBack,
         "a sync on it does nothing",
         "Documentation/filesystems/overlayfs.rst, Volatile mount",
     ),
     row(
-        Fact::MountOption("journal_flush_disabled", &["bcachefs"]),
-        Claim::HoldsFlushesBack,
+        MountOption("journal_flush_disabled", &["bcachefs"]),
+        HoldsFlushesBack,
         "a sync does not write its journal",
         "bcachefs: Principles of Operation, Mount options",
     ),
     row(
-        Fact::MountOption("checkpoint=disable", &["f2fs"]),
-        Claim::HoldsFlushesBack,
+        MountOption("checkpoint=disable", &["f2fs"]),
+        HoldsFlushesBack,
         "after a power cut its files are as they were when it was mounted",
         "Documentation/filesystems/f2fs.rst",
     ),
-    row(Fact::NeverFlushes("jfs"), Claim::HoldsFlushesBack, NO_FLUSHES, "fs/jfs/file.c, jfs_fsync"),
-    row(Fact::NeverJournaled("ext2"), Claim::Unjournaled, NO_JOURNAL, "ext4(5)"),
-    row(Fact::WithoutJournal("ext4"), Claim::Unjournaled, NO_JOURNAL, "ext4(5), has_journal"),
-    row(Fact::Device(Name::Numbered("ram")), Claim::Volatile, MEMORY_DEVICE, "drivers/block/brd.c"),
-    row(
-        Fact::Device(Name::Numbered("zram")),
-        Claim::Volatile,
-        MEMORY_DEVICE,
-        "Documentation/admin-guide/blockdev/zram.rst",
-    ),
-    row(Fact::Device(Name::Numbered("nullb")), Claim::Volatile, MEMORY_DEVICE, "Documentation/block/null_blk.rst"),
-    row(Fact::Model("scsi_debug"), Claim::Volatile, MEMORY_DEVICE, "drivers/scsi/scsi_debug.c"),
+    row(NeverFlushes("jfs"), HoldsFlushesBack, NO_FLUSHES, "fs/jfs/file.c, jfs_fsync"),
+    row(NeverJournaled("ext2"), Unjournaled, NO_JOURNAL, "ext4(5)"),
+    row(WithoutJournal("ext4"), Unjournaled, NO_JOURNAL, "ext4(5), has_journal"),
+    row(Device(Name::Numbered("ram")), Volatile, MEMORY_DEVICE, "drivers/block/brd.c"),
+    row(Device(Name::Numbered("zram")), Volatile, MEMORY_DEVICE, "Documentation/admin-guide/blockdev/zram.rst"),
+    row(Device(Name::Numbered("nullb")), Volatile, MEMORY_DEVICE, "Documentation/block/null_blk.rst"),
+    row(Model("scsi_debug"), Volatile, MEMORY_DEVICE, "drivers/scsi/scsi_debug.c"),
     row(
         Fact::WriteCache(WriteCache::WriteThrough),
-        Claim::DeclaredStable,
+        DeclaredStable,
         "the kernel sends it no flushes; whether it keeps what it acknowledged cannot be seen from here",
         "Documentation/block/writeback_cache_control.rst",
     ),
     row(
-        Fact::Partition,
-        Claim::FlushesUncounted,
+        Partition,
+        FlushesUncounted,
         "the kernel counts flushes for whole disks, not for partitions",
         "block/blk-flush.c",
     ),
     row(
-        Fact::NoQueue,
-        Claim::FlushesUncounted,
+        NoQueue,
+        FlushesUncounted,
         "its driver bypasses the request queue where the kernel counts flushes",
         "block/blk-flush.c; Documentation/block/blk-mq.rst",
     ),
     row(
-        Fact::NoFlushCounter,
-        Claim::FlushesUncounted,
+        NoFlushCounter,
+        FlushesUncounted,
         "this kernel does not count its flushes",
         "Documentation/admin-guide/iostats.rst: since Linux 5.5",
     ),
-    row(Fact::Setting("fsync", "off"), Claim::HoldsFlushesBack, "PostgreSQL syncs nothing", WAL_SETTINGS),
+    row(Setting("fsync", "off"), HoldsFlushesBack, "PostgreSQL syncs nothing", WAL_SETTINGS),
+    row(Setting("full_page_writes", "off"), MayTear, "a page torn by a power cut cannot be repaired", WAL_SETTINGS),
     row(
-        Fact::Setting("full_page_writes", "off"),
-        Claim::MayTear,
-        "a page torn by a power cut cannot be repaired",
-        WAL_SETTINGS,
-    ),
-    row(
-        Fact::Setting("synchronous_commit", "off"),
-        Claim::AcknowledgesEarly,
+        Setting("synchronous_commit", "off"),
+        AcknowledgesEarly,
         "a commit is acknowledged before it is written",
         WAL_SETTINGS,
     ),
-    row(Fact::ZfsProperty("sync", "disabled"), Claim::HoldsFlushesBack, "a sync does nothing", "zfsprops(7)"),
-    row(Fact::ZfsParameter("zfs_nocacheflush", "1"), Claim::HoldsFlushesBack, "the pools send no flushes", "zfs(4)"),
-    row(
-        Fact::ZfsParameter("zil_nocacheflush", "1"),
-        Claim::HoldsFlushesBack,
-        "the intent log is written without a flush",
-        "zfs(4)",
-    ),
+    row(ZfsProperty("sync", "disabled"), HoldsFlushesBack, "a sync does nothing", "zfsprops(7)"),
+    row(ZfsParameter("zfs_nocacheflush", "1"), HoldsFlushesBack, "the pools send no flushes", "zfs(4)"),
+    row(ZfsParameter("zil_nocacheflush", "1"), HoldsFlushesBack, "the intent log is written without a flush", "zfs(4)"),
 ];
 
 impl DurabilityRow {
@@ -224,13 +206,11 @@ pub fn filesystem(fstype: &str) -> Option<&'static DurabilityRow> {
 }
 
 /// The row of a filesystem that keeps its files in memory.
-#[must_use]
 pub(crate) fn memory_filesystem(fstype: &str) -> Option<&'static DurabilityRow> {
     filesystem(fstype).filter(|row| row.claim == Claim::Volatile)
 }
 
 /// The row of a mount option on a filesystem; an empty name is an unknown filesystem.
-#[must_use]
 pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| match row.fact {
         // f2fs prints the number of blocks that it may lose after a colon: `checkpoint=disable:0`.
@@ -243,7 +223,6 @@ pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static Du
 }
 
 /// Mount options with a row, each once.
-#[must_use]
 pub(crate) fn mount_options(mount: &MountFacts) -> Vec<(&'static DurabilityRow, &str)> {
     let mut found: Vec<(&'static DurabilityRow, &str)> = Vec::new();
     for option in mount.super_options.iter().chain(&mount.options) {
@@ -272,13 +251,11 @@ pub fn device<'a>(
 }
 
 /// The row of a filesystem whose driver sends no flushes.
-#[must_use]
 pub(crate) fn never_flushes(fstype: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| matches!(row.fact, Fact::NeverFlushes(of) if fstype == of))
 }
 
 /// The row of a filesystem without a journal.
-#[must_use]
 pub(crate) fn unjournaled(mount: &MountFacts) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| match row.fact {
         Fact::NeverJournaled(of) => mount.fstype == of,
@@ -303,7 +280,6 @@ pub fn setting(name: &str, value: &str) -> Option<Promise> {
 }
 
 /// Promise of a ZFS dataset property with this value.
-#[must_use]
 pub(crate) fn zfs_property(name: &str, value: &str) -> Option<Promise> {
     let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
@@ -328,7 +304,6 @@ pub fn zfs_parameter_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Promises of ZFS from the properties and parameters read with its mount.
-#[must_use]
 pub(crate) fn zfs(mount: &MountFacts) -> Vec<Promise> {
     let of_dataset = mount.zfs.iter().filter_map(|(name, value)| zfs_property(name, value));
     of_dataset.chain(zfs_parameters(|name| mount.zfs.get(name).cloned())).collect()

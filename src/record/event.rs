@@ -71,7 +71,6 @@ impl Step {
     }
 
     /// Phrase for progress output and for the step in which a trial failed.
-    #[must_use]
     pub(crate) fn doing(self) -> &'static str {
         Step::WORDS[self as usize].2
     }

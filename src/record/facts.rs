@@ -131,7 +131,6 @@ const MADE_UP_MODELS: [&str; 5] = ["QEMU", "VBOX", "VMware", "Virtual", "Msft"];
 
 impl DeviceFacts {
     /// Its sysfs folder.
-    #[must_use]
     pub(crate) fn sysfs_folder(&self) -> String {
         // Hidden devices have no number. sysfs writes `/` in a name as `!`.
         match (self.major, self.minor) {
@@ -141,7 +140,6 @@ impl DeviceFacts {
     }
 
     /// True if the disk is implemented in software.
-    #[must_use]
     pub(crate) fn is_made_up(&self) -> bool {
         let by_name = MADE_UP_DISKS.iter().any(|prefix| self.name.starts_with(prefix));
         let model = self.model.as_deref().unwrap_or("");
@@ -257,7 +255,6 @@ impl HostFacts {
     }
 
     /// True if both are the same machine, whichever kernel is booted.
-    #[must_use]
     pub(crate) fn is_same_machine(&self, other: &HostFacts) -> bool {
         self.hostname == other.hostname
             && self.cpu_model == other.cpu_model
@@ -271,7 +268,6 @@ impl HostFacts {
     }
 
     /// Differences from another machine, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same machine.
-    #[must_use]
     pub(crate) fn differences(&self, other: &HostFacts) -> Vec<String> {
         let cpu = |host: &HostFacts| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned());
         let memory = |host: &HostFacts| Bytes(host.memory_bytes).to_string();

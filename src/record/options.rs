@@ -175,7 +175,7 @@ impl Options {
     }
 
     /// Those of the keys that have a value, with that value as in the plan.
-    pub(crate) fn told<'k>(&'k self, keys: &'k [&str]) -> impl Iterator<Item = (String, String)> + 'k {
+    pub(crate) fn given<'k>(&'k self, keys: &'k [&str]) -> impl Iterator<Item = (String, String)> + 'k {
         keys.iter().filter_map(|key| Some(((*key).to_owned(), self.get(key)?.plain())))
     }
 
@@ -199,7 +199,6 @@ impl Options {
     }
 
     /// The whole number of `key`.
-    #[must_use]
     pub(crate) fn integer(&self, key: &str) -> Option<i64> {
         match self.get(key) {
             Some(OptionValue::Integer(i)) => Some(*i),
@@ -218,7 +217,6 @@ impl Options {
     }
 
     /// The flag `key`.
-    #[must_use]
     pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
         match self.get(key) {
             Some(OptionValue::Boolean(b)) => Some(*b),

@@ -75,7 +75,6 @@ pub struct PlaceFacts {
 
 impl PlaceFacts {
     /// The promises of one of its devices.
-    #[must_use]
     pub(crate) fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
         promise::of_device_among(device, &self.devices)
     }
@@ -116,7 +115,6 @@ pub struct DeviceCounts {
 }
 
 impl DeviceCounts {
-    #[must_use]
     pub(crate) fn combined(&self, other: &DeviceCounts, with: fn(u64, u64) -> u64) -> DeviceCounts {
         DeviceCounts {
             writes: with(self.writes, other.writes),

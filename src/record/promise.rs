@@ -19,7 +19,6 @@ pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
 }
 
 /// Promise of a filesystem without a journal.
-#[must_use]
 pub(crate) fn unjournaled(mount: &MountFacts) -> Option<Promise> {
     let row = durability::unjournaled(mount)?;
     let without = if matches!(row.fact, durability::Fact::WithoutJournal(_)) { " without a journal" } else { "" };
@@ -33,7 +32,6 @@ pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
 }
 
 /// Like [`of_device`], with the visible devices `all`, which may include the disk of a partition.
-#[must_use]
 pub(crate) fn of_device_among<'a>(
     device: &'a DeviceFacts,
     all: impl IntoIterator<Item = &'a DeviceFacts>,
@@ -42,7 +40,6 @@ pub(crate) fn of_device_among<'a>(
 }
 
 /// Promise of a mount without a block device.
-#[must_use]
 pub(crate) fn of_end(mount_point: &str, fstype: &str) -> Promise {
     let source = format!("nothing below {mount_point} ({fstype})");
     match durability::filesystem(fstype) {

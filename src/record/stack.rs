@@ -97,10 +97,10 @@ impl Take {
 pub struct GroundName(pub String);
 
 impl GroundName {
-    /// Names the ground `ground` of `node`; the only ground of a node has an empty name.
+    /// Names the ground `own` of `node`; the only ground of a node has an empty name.
     #[must_use]
-    pub fn of(node: &str, ground: &str) -> GroundName {
-        GroundName(if ground.is_empty() { node.to_owned() } else { format!("{node}.{ground}") })
+    pub fn of(node: &str, own: &str) -> GroundName {
+        GroundName(if own.is_empty() { node.to_owned() } else { format!("{node}.{own}") })
     }
 
     /// Name of the node.
@@ -112,7 +112,7 @@ impl GroundName {
     /// Name of the ground within the node; empty if there is only one.
     #[must_use]
     pub fn ground(&self) -> &str {
-        self.0.split_once('.').map_or("", |(_, ground)| ground)
+        self.0.split_once('.').map_or("", |(_, own)| own)
     }
 }
 
@@ -220,14 +220,13 @@ impl StackSpec {
     /// Each part of the database with its ground, the data first.
     #[must_use]
     pub fn ends(&self) -> Vec<(End, &GroundName)> {
-        let tablespaces = self.tablespaces.iter().map(|(name, ground)| (End::Tablespace(name.clone()), ground));
-        let wal = self.wal.iter().map(|ground| (End::Wal, ground));
+        let tablespaces = self.tablespaces.iter().map(|(name, base)| (End::Tablespace(name.clone()), base));
+        let wal = self.wal.iter().map(|base| (End::Wal, base));
         std::iter::once((End::Data, &self.data)).chain(wal).chain(tablespaces).collect()
     }
 
     /// The same stack with only the ground that holds `pg_wal`, shared or separate: used by workloads without a server,
     /// whose synced writes are like those of a WAL.
-    #[must_use]
     pub(crate) fn wal_alone(&self) -> StackSpec {
         let whole = self.wal.is_none() && self.tablespaces.is_empty();
         let only = if self.wal.is_some() { "pg_wal" } else { "the data" };
@@ -236,7 +235,6 @@ impl StackSpec {
     }
 
     /// The same stack with only the ground that holds the data.
-    #[must_use]
     pub(crate) fn data_alone(&self) -> StackSpec {
         let mut wanted = vec![self.data.node()];
         for node in self.nodes.iter().rev() {

@@ -160,9 +160,7 @@ impl Checked {
             self.unchecked.push(format!("mount options {}: {why}", options.join(", ")));
         }
     }
-}
 
-impl Checked {
     /// Rejects cases whose server is to use io_uring if the kernel refuses it.
     fn io_uring(&mut self, cases: &[CaseSpec], refused: impl Fn() -> Option<io_uring::Obstacle>) {
         let asked = cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?));
@@ -376,18 +374,18 @@ mod tests {
             let cases = [1, 2].map(|_| crate::run::warnings::tests::case(clients, settings));
             checked.clients(&cases, None, Some(1000)).unwrap();
             checked.standbys(&cases);
-            let told = |refusal: &Refusal| format!("{}; {}", refusal.message, refusal.help.clone().unwrap());
-            (checked.refusals.iter().map(told).collect::<Vec<_>>().join("\n"), checked.refusals)
+            let shown = |refusal: &Refusal| format!("{}; {}", refusal.message, refusal.help.clone().unwrap());
+            (checked.refusals.iter().map(shown).collect::<Vec<_>>().join("\n"), checked.refusals)
         };
         let at = |refusals: &[Refusal]| refusals.iter().map(|refusal| refusal.spot.clone()).collect::<Vec<_>>();
-        let (told, refusals) = refused(98, &[]);
+        let (message, refusals) = refused(98, &[]);
         assert!(
-            told.contains("workload's 98 and pgstrata's 3 connections") && told.contains("max_connections = 101"),
-            "{told}"
+            message.contains("workload's 98 and pgstrata's 3 connections") && message.contains("max_connections = 101"),
+            "{message}"
         );
         assert_eq!(at(&refusals), [Spot::Workload { name: "w".into(), key: "clients".into() }]);
-        let (told, refusals) = refused(10, &[("Max_Connections", "11")]);
-        assert!(told.contains("max_connections = 11 is less than"), "{told}");
+        let (message, refusals) = refused(10, &[("Max_Connections", "11")]);
+        assert!(message.contains("max_connections = 11 is less than"), "{message}");
         assert_eq!(at(&refusals), [Spot::SettingValue("max_connections".into(), "11".into())]);
         assert!(refused(1_000_000_000, &[]).0.contains("1000000000 and"));
         assert!(refused(998, &[("max_connections", "2000")]).0.contains("limit of open files is 1000"));

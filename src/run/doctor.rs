@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn the_io_uring_switch_and_the_memlock_limit_are_shown() {
         let root = tempfile::tempdir().unwrap();
-        let told = |host: &Host| -> Vec<String> {
+        let shown = |host: &Host| -> Vec<String> {
             io_uring_settings(host).into_iter().map(|setting| format!("{} {}", setting.name, setting.value)).collect()
         };
         let host = Host::rooted(root.path());
-        assert_eq!(told(&host), ["kernel.io_uring_disabled the kernel has no such switch (before Linux 6.6)"]);
+        assert_eq!(shown(&host), ["kernel.io_uring_disabled the kernel has no such switch (before Linux 6.6)"]);
         for (path, text) in [
             ("proc/sys/kernel/io_uring_disabled", "2\n"),
             ("proc/self/limits", "Limit Soft\nMax locked memory         8388608   8388608   bytes\n"),
@@ -161,8 +161,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let told = told(&host);
-        assert!(told[0].contains("2: no process may use io_uring"), "{told:?}");
-        assert!(told[1].starts_with("RLIMIT_MEMLOCK of pgstrata 8 MiB"), "{told:?}");
+        let shown = shown(&host);
+        assert!(shown[0].contains("2: no process may use io_uring"), "{shown:?}");
+        assert!(shown[1].starts_with("RLIMIT_MEMLOCK of pgstrata 8 MiB"), "{shown:?}");
     }
 }

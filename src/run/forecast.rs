@@ -346,13 +346,11 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
     let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let most = most(plan);
     for (disk, bytes) in most.disks {
-        let sum = disks.entry(files::nearest_existing(&disk)).or_default();
-        *sum = sum.saturating_add(bytes);
+        add(&mut disks, files::nearest_existing(&disk), bytes);
     }
     let template_bytes = templates.values().copied().fold(age_cost::aside_bytes(plan, memory)?, u64::saturating_add);
     if template_bytes > 0 {
-        let sum = disks.entry(files::nearest_existing(state)).or_default();
-        *sum = sum.saturating_add(template_bytes);
+        add(&mut disks, files::nearest_existing(state), template_bytes);
     }
     for (folder, bytes) in by_filesystem(disks) {
         let has = files::free_bytes(&folder)?;
@@ -369,6 +367,11 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
     }
     lines.dedup();
     Ok(lines)
+}
+
+fn add(disks: &mut BTreeMap<PathBuf, u64>, folder: PathBuf, bytes: u64) {
+    let sum = disks.entry(folder).or_default();
+    *sum = sum.saturating_add(bytes);
 }
 
 /// Peak needs of a run.
@@ -395,8 +398,7 @@ fn most(plan: &Plan) -> Most {
     }
     kept.into_iter().for_each(|stack| fresh.add(stack));
     for image in images::of_run(plan.cases.iter().map(|case| &case.stack)) {
-        let sum = fresh.disks.entry(image.folder).or_default();
-        *sum = sum.saturating_add(image.size.0);
+        add(&mut fresh.disks, image.folder, image.size.0);
     }
     fresh
 }
@@ -405,10 +407,7 @@ impl Most {
     fn add(&mut self, stack: &StackSpec) {
         for space in provision::stack::spaces(stack) {
             match space {
-                Space::Disk(folder, bytes) => {
-                    let sum = self.disks.entry(folder).or_default();
-                    *sum = sum.saturating_add(bytes.0);
-                }
+                Space::Disk(folder, bytes) => add(&mut self.disks, folder, bytes.0),
                 Space::Memory(bytes) => self.memory = self.memory.saturating_add(bytes.0),
                 // Counted once for the whole run.
                 Space::Image(..) => {}

@@ -24,7 +24,7 @@ use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
 use crate::units::Micros;
-use crate::workload::{ClientSecond, Measuring, Memory, Place, Told, Until, Workload};
+use crate::workload::{ClientSecond, LoadEvent, Measuring, Memory, Place, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -73,9 +73,7 @@ impl Measurement<'_> {
         record: &mut TrialRecord,
     ) -> Result<Option<u64>> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
-        let telemetry_columns = recorder.columns().len();
-        let others = Others::among(recorder.columns());
-        let counter = Counter::of(recorder.columns());
+        let telemetry = recorder.columns().to_vec();
         let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
         let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
         let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
@@ -84,21 +82,21 @@ impl Measurement<'_> {
         let gate = Gate::default();
         let (halves, joined) = channel();
         let ticks = halves.clone();
-        let (intervals, told) = channel();
+        let (intervals, received) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let begun = (|| {
-                let rows = threads::begin(scope, || self.join(joined, writer, counter, others, telemetry_columns))?;
-                let latencies = threads::begin(scope, || self.write_latencies(&staging.latencies(), &gate, told))?;
+                let rows = threads::begin(scope, || self.join(joined, writer, &telemetry))?;
+                let latencies = threads::begin(scope, || self.write_latencies(&staging.latencies(), &gate, received))?;
                 let recording = threads::begin(scope, || tick(recorder, &gate, ticks))?;
                 Ok((rows, latencies, recording, threads::begin(scope, || self.waits(&gate))?))
             })();
             let (rows, latencies, recording, waits) = begun.inspect_err(|_| gate.over.store(true, Ordering::SeqCst))?;
             let gate = &gate;
             // The writer only goes away if writing failed; its error is reported when it is joined.
-            let listener = move |told| match told {
-                Told::Began(wall_us) => drop(gate.began_us.set(wall_us)),
-                Told::Second(second) => drop(halves.send(Half::Client(second))),
-                Told::Latencies(interval) => drop(intervals.send(interval)),
+            let listener = move |event| match event {
+                LoadEvent::Began(wall_us) => drop(gate.began_us.set(wall_us)),
+                LoadEvent::Second(second) => drop(halves.send(Half::Client(second))),
+                LoadEvent::Latencies(interval) => drop(intervals.send(interval)),
             };
             let counts = self.workload.measure(Measuring {
                 place,
@@ -172,9 +170,9 @@ impl Measurement<'_> {
     }
 
     /// Writes latencies as they are reported. Returns the CPU time this cost, microseconds.
-    fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
+    fn write_latencies(&self, path: &Path, gate: &Gate, intervals: Receiver<LatencyInterval>) -> Result<u64> {
         let cpu_before = thread_cpu_us();
-        latency::write(path, self.expected.0, || gate.began_us.get().copied(), told.into_iter())?;
+        latency::write(path, self.expected.0, || gate.began_us.get().copied(), intervals.into_iter())?;
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
@@ -184,12 +182,11 @@ impl Measurement<'_> {
         &self,
         halves: Receiver<Half>,
         mut writer: SecondsWriter,
-        mut counter: Counter,
-        mut others: Others,
-        telemetry_columns: usize,
+        telemetry: &[Column],
     ) -> Result<(u64, Option<CpuTaken>)> {
         let cpu_before = thread_cpu_us();
-        let mut joiner = Joiner::new(telemetry_columns);
+        let (mut counter, mut others) = (Counter::of(telemetry), Others::among(telemetry));
+        let mut joiner = Joiner::new(telemetry.len());
         for half in halves.into_iter().map(Some).chain([None]) {
             let ended = half.is_none();
             match half {

@@ -4,7 +4,7 @@ use super::crashed::Crashed;
 use super::died::Died;
 use super::events::Watcher;
 use super::session::{Ending, Places, Session};
-use super::sitting::{case_of, count};
+use super::trial_loop::{case_of, count};
 use super::verdicts::Judge;
 use super::{drives, forecast, guests, looks, repeats, share, undo};
 use crate::cluster::install;
@@ -268,16 +268,19 @@ mod tests {
             memory_bytes: 8 << 30,
             ..HostFacts::default()
         };
-        let told = |there: &[HostFacts]| {
+        let warning = |there: &[HostFacts]| {
             let mut elsewhere = Elsewhere::default();
             there.iter().for_each(|host| elsewhere.add(host, &here));
             elsewhere.warning()
         };
         let rebooted = HostFacts { memory_bytes: (8 << 30) - 4096, swap_used_bytes: Some(1), ..here.clone() };
-        assert_eq!(told(&[here.clone(), rebooted]), None);
+        assert_eq!(warning(&[here.clone(), rebooted]), None);
         let other = HostFacts { kernel: "6.12.9".to_owned(), memory_bytes: 16 << 30, ..here.clone() };
         let message = "resumed on another machine: 2 of the trials there already differ from what follows in kernel 6.12.9 \
                        and 6.1.0; memory 16 GiB and 8 GiB";
-        assert_eq!(told(&[other.clone(), here.clone(), other]), Some(Event::Warning { message: message.to_owned() }));
+        assert_eq!(
+            warning(&[other.clone(), here.clone(), other]),
+            Some(Event::Warning { message: message.to_owned() })
+        );
     }
 }

@@ -95,7 +95,7 @@ pub struct Session<'a> {
     /// Stacks kept for all trials (`reuse = true`), each with its specification.
     pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why undoing failed: nothing more is built after that.
-    pub stuck: Option<Error>,
+    pub undo_failure: Option<Error>,
     /// True if an interrupt came during a trial.
     pub cut_short: bool,
     /// Suite of the guest that this program runs in.
@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
             drives: Vec::new(),
             earlier_drives: Vec::new(),
             kept: Vec::new(),
-            stuck: None,
+            undo_failure: None,
             cut_short: false,
             guest: places.guest.clone(),
             died: Vec::new(),
@@ -205,10 +205,10 @@ impl<'a> Session<'a> {
         self.kept.iter_mut().find(|(kept, _)| kept == stack).map(|(_, kept)| kept)
     }
 
-    /// Undoes everything after a mark of the ledger. Keeps a failure in `stuck`.
+    /// Undoes everything after a mark of the ledger. Keeps a failure in `undo_failure`.
     pub fn undo_from(&mut self, mark: u64) {
         if let Err(e) = undo::undo(&self.ledger, mark, &self.host) {
-            self.stuck.get_or_insert(e);
+            self.undo_failure.get_or_insert(e);
         }
     }
 }

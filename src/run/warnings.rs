@@ -148,8 +148,8 @@ pub(super) mod tests {
             case
         };
         let warning = |cases: &[CaseSpec]| checksums_by_version(&Host::this(), cases);
-        let told = warning(&[build("17", &[]), build("18.1", &[])]).unwrap();
-        assert!(told.contains("PostgreSQL 18 creates clusters with them, 17 without"), "{told}");
+        let message = warning(&[build("17", &[]), build("18.1", &[])]).unwrap();
+        assert!(message.contains("PostgreSQL 18 creates clusters with them, 17 without"), "{message}");
         assert_eq!(warning(&[build("16", &[]), build("17", &[])]), None);
         assert_eq!(warning(&[build("17", &["--data-checksums"]), build("18", &["--data-checksums"])]), None);
         assert!(warning(&[build("17", &[]), build("18", &["--no-data-checksums"])]).is_none(), "both are without");

@@ -47,7 +47,6 @@ pub struct Began {
 }
 
 impl Began {
-    #[must_use]
     pub fn now() -> Began {
         Began { wall_us: wall_us(), at: now() }
     }
@@ -101,26 +100,19 @@ struct Gaps(Vec<Gap>);
 
 impl Recorder {
     /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap gives the reason.
-    #[must_use]
     pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
         let mut columns = Vec::new();
         let mut open = |sampler: &&dyn Sampler| {
             let own = sampler.columns(target);
             let width = own.len();
             columns.extend(own);
-            Source {
-                name: sampler.name(),
-                width,
-                reading: sampler.open(host, target),
-                gaps: Gaps::default(),
-                cpu_us: 0,
-            }
+            let (name, reading) = (sampler.name(), sampler.open(host, target));
+            Source { name, width, reading, gaps: Gaps::default(), cpu_us: 0 }
         };
         let sources = samplers.iter().map(&mut open).collect();
         Recorder { sources, columns }
     }
 
-    #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -143,12 +135,12 @@ impl Recorder {
         let (mut held, mut first_row) = (Vec::new(), None);
         let mut number = 0;
         // A first operation in the future was timed by another clock, or the clock was set: assume that it begins now.
-        let told = OnceCell::new();
+        let assumed = OnceCell::new();
         let delay_us = || {
             let first_us = first_operation_us()?;
             let elapsed_us = micros(now().duration_since(began.at));
             let delay_us = first_us.saturating_sub(began.wall_us);
-            Some(*told.get_or_init(|| if delay_us > elapsed_us + CLOCKS_DIFFER_US { 0 } else { delay_us }))
+            Some(*assumed.get_or_init(|| if delay_us > elapsed_us + CLOCKS_DIFFER_US { 0 } else { delay_us }))
         };
         let due = |number: u64| {
             let delay_us = delay_us().unwrap_or_default();
@@ -265,15 +257,11 @@ impl Source {
     /// One value or none for each column of this source, even after errors.
     fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
         let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
-        let (got, wanted) = match reading() {
+        let error = match reading() {
             Ok(values) if values.len() == self.width => return values,
-            Ok(values) => (values.len(), self.width),
-            Err(error) => {
-                self.gaps.add(self.name, second, reason(&error));
-                return vec![None; self.width];
-            }
+            Ok(values) => Error::bug(format!("{} values for {} columns", values.len(), self.width)),
+            Err(error) => error,
         };
-        let error = Error::bug(format!("{got} values for {wanted} columns"));
         self.gaps.add(self.name, second, reason(&error));
         vec![None; self.width]
     }
@@ -323,11 +311,8 @@ mod tests {
     }
 
     impl Sampler for Fake {
-        fn name(&self) -> &'static str {
-            self.name
-        }
-        fn doc(&self) -> &'static str {
-            self.name
+        fn name_and_doc(&self) -> (&'static str, &'static str) {
+            (self.name, self.name)
         }
         fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
@@ -368,7 +353,7 @@ mod tests {
     fn a_changed_system_clock_is_reported_as_a_step() {
         const DAY: i64 = 86_400_000_000;
         let at = now();
-        let told = |ended_us: u64, elapsed_s: u64, first_us: u64| {
+        let step_us = |ended_us: u64, elapsed_s: u64, first_us: u64| {
             let began = Began { wall_us: 1_000_000_000_000, at };
             let ended = Began { wall_us: ended_us, at: at + Duration::from_secs(elapsed_s) };
             clock_step_us(began, ended, Some(first_us))
@@ -387,7 +372,7 @@ mod tests {
             (began + 9_000_000, 9, began - 20_000, 0),
             (began + 9_000_000, 9, began + 9_300_000, 0),
         ] {
-            assert_eq!(told(ended, elapsed_s, first), step, "{ended} {elapsed_s} {first}");
+            assert_eq!(step_us(ended, elapsed_s, first), step, "{ended} {elapsed_s} {first}");
         }
         let fine = Fake { name: "fine", sample: good };
         let stop = AtomicBool::new(false);
@@ -467,9 +452,9 @@ mod tests {
         assert!(ticks[1].wall_us >= 1_000_000_000 + 2_000_000, "{}", ticks[1].wall_us);
     }
 
-    /// Ticks of a measurement whose first operation begins after `delay_us` and becomes known after `told` readings,
+    /// Ticks of a measurement whose first operation begins after `delay_us` and is known after `reported` readings,
     /// until tick `last`: second, and microseconds since the measurement began.
-    fn told_late(delay_us: u64, told: u64, last: u64) -> (Vec<(u64, u64)>, Recording) {
+    fn reported_late(delay_us: u64, reported: u64, last: u64) -> (Vec<(u64, u64)>, Recording) {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         TAKEN.store(0, Ordering::SeqCst);
         let counting = Fake {
@@ -483,7 +468,7 @@ mod tests {
         let began = Began { wall_us: 1_000_000_000, at: now() };
         let mut ticks = Vec::new();
         let recorder = Recorder::open(&[&counting], &Host::this(), &Target::default());
-        let first = || (TAKEN.load(Ordering::SeqCst) >= told).then_some(began.wall_us + delay_us);
+        let first = || (TAKEN.load(Ordering::SeqCst) >= reported).then_some(began.wall_us + delay_us);
         let recording = recorder.record(began, &first, &stop, &mut |tick| {
             stop.store(tick.second == last, Ordering::SeqCst);
             ticks.push((tick.second, tick.wall_us - began.wall_us));
@@ -493,12 +478,12 @@ mod tests {
 
     #[test]
     fn ticks_follow_the_first_operation_at_whole_seconds() {
-        let (ticks, recording) = told_late(300_000, 2, 2);
+        let (ticks, recording) = reported_late(300_000, 2, 2);
         assert_eq!(ticks.iter().map(|(second, _)| *second).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(ticks[1].1 >= 1_000_000 && ticks[2].1 >= 2_300_000, "{ticks:?}");
         assert_eq!(recording.gaps, [gap("counting", Some(1), 1, "gone")]);
         // The first operation came after the readings of two seconds: the last of these is the baseline.
-        let (ticks, recording) = told_late(2_300_000, 4, 2);
+        let (ticks, recording) = reported_late(2_300_000, 4, 2);
         assert_eq!(ticks.iter().map(|(second, _)| *second).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(ticks[0].1 >= 2_000_000 && ticks[0].1 < 2_300_000 + 500_000, "{ticks:?}");
         assert!(ticks[2].1 >= 4_300_000, "{ticks:?}");

@@ -5,7 +5,7 @@
 
 use super::timed::{Spread, Timed};
 use super::wal_segments::{Segments, unavailable};
-use super::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
+use super::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::host::time::{micros, now, wall_us};
@@ -61,7 +61,7 @@ impl Workload for Files {
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
-        let settings = options.told(&["size", "duration"]).collect();
+        let settings = options.given(&["size", "duration"]).collect();
         Ok(Operation { settings, ..Operation::new("MiB", "MiB/s", Writes::Unknown) })
     }
 
@@ -78,7 +78,7 @@ impl Workload for Files {
         let (mut writes, mut reads) = (Timed::new("write"), Timed::new("read"));
         let mut seconds = Spread::new(listener);
         let begun = now();
-        listener(Told::Began(wall_us()));
+        listener(LoadEvent::Began(wall_us()));
         for number in 0.. {
             let enough = number >= LEAST_FILES;
             if enough && (micros(begun.elapsed()) >= until.longest.0 || (until.progress)()?.is_over) {

@@ -187,7 +187,7 @@ pub struct Place<'a> {
 
 /// Events that a measurement reports while it runs.
 #[derive(Debug)]
-pub enum Told {
+pub enum LoadEvent {
     /// Wall clock of the first operation's start, microseconds since 1970. Reported once, possibly well after the fact;
     /// seconds count from this moment.
     Began(u64),
@@ -200,7 +200,7 @@ pub enum Told {
 }
 
 /// Receives the events of a measurement, on the workload's own threads.
-pub type Listener<'a> = dyn Fn(Told) + Sync + 'a;
+pub type Listener<'a> = dyn Fn(LoadEvent) + Sync + 'a;
 
 impl ClientSecond {
     /// A second without operations so far, with every operation logged.
@@ -209,16 +209,8 @@ impl ClientSecond {
     /// As [`empty_histogram`].
     pub(crate) fn empty(second: u64) -> Result<ClientSecond> {
         let (done, failed, skipped, late, idle_us) = (0, 0, 0, 0, None);
-        Ok(ClientSecond {
-            second,
-            done,
-            failed,
-            skipped,
-            late,
-            idle_us,
-            log_sample: 1.0,
-            latencies: empty_histogram()?,
-        })
+        let latencies = empty_histogram()?;
+        Ok(ClientSecond { second, done, failed, skipped, late, idle_us, log_sample: 1.0, latencies })
     }
 }
 
@@ -271,7 +263,9 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// The key and what is wrong with it.
-    fn check(&self, options: &Options) -> Result<(), OptionProblem>;
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.check(&plain))
+    }
     /// Advice to show before the run ("more clients than scale: row locks").
     fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
         self.as_pgbench(options).map(|plain| Pgbench.warnings(&plain, memory)).unwrap_or_default()
@@ -298,7 +292,9 @@ pub trait Workload: Sync {
     /// Options that the plan would reject.
     fn operation(&self, options: &Options) -> Result<Operation>;
     /// Planned warm-up and measurement.
-    fn window(&self, options: &Options) -> Window;
+    fn window(&self, options: &Options) -> Window {
+        Pgbench.window(&self.as_pgbench(options).unwrap_or_default())
+    }
     /// Shortens the window for a quick run, at the cost of what a full one shows; keeps values from the plan.
     fn make_quick(&self, options: &mut Options) {
         options.set_where_absent(self.info().quick);

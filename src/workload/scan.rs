@@ -5,9 +5,8 @@
 use super::pgbench::Pgbench;
 use super::timed::{Spread, Timed};
 use super::wal_segments::Segments;
-use super::{Measuring, Told, Window, Workload, WorkloadInfo};
+use super::{LoadEvent, Measuring, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
-use crate::cluster::server::DATABASE;
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now, wall_us};
 use crate::host::users::User;
@@ -83,7 +82,7 @@ impl Workload for Scan {
         Ok(Operation {
             cache: Some(CacheState::Cold),
             scale: options.get("scale").map(OptionValue::plain),
-            settings: options.told(&["duration"]).collect(),
+            settings: options.given(&["duration"]).collect(),
             ..Operation::new("MiB", "MiB/s", Writes::Never)
         })
     }
@@ -96,8 +95,7 @@ impl Workload for Scan {
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, until, listener, .. } = run;
         let server = place.server.ok_or_else(|| Error::bug("a scan was started without a server"))?;
-        let mut client = server.connect(DATABASE)?;
-        client.set_limit(LIMIT)?;
+        let mut client = server.connect_with_limit(LIMIT)?;
         client.query(PLAIN)?;
         let table = Table::of(&mut client, &server.spec.data)?;
         // The first scan after changes sets hint bits, and so writes pages that do not belong to a scan.
@@ -106,7 +104,7 @@ impl Workload for Scan {
         let (mut scans, mut seconds) = (Timed::new("scan"), Spread::new(listener));
         let begun = now();
         let mut elapsed_us = 0;
-        listener(Told::Began(wall_us()));
+        listener(LoadEvent::Began(wall_us()));
         while scans.slices.len() < LEAST_SCANS
             || (micros(begun.elapsed()) < until.longest.0 && !(until.progress)()?.is_over)
         {

@@ -1,6 +1,6 @@
 //! Large pieces of work that are timed as a whole: a scan, a file.
 
-use super::{ClientSecond, Listener, Told};
+use super::{ClientSecond, Listener, LoadEvent};
 use crate::error::Result;
 use crate::record::counts::{Measure, MeasureSlice};
 
@@ -39,12 +39,12 @@ pub(super) struct Spread<'a> {
     listener: &'a Listener<'a>,
     /// MiB by second.
     seconds: Vec<f64>,
-    told: usize,
+    reported: usize,
 }
 
 impl<'a> Spread<'a> {
     pub fn new(listener: &'a Listener<'a>) -> Spread<'a> {
-        Spread { listener, seconds: Vec::new(), told: 0 }
+        Spread { listener, seconds: Vec::new(), reported: 0 }
     }
 
     /// Adds a piece with its start and end, microseconds after the first operation began; reports the complete seconds.
@@ -56,11 +56,11 @@ impl<'a> Spread<'a> {
             let part = ended_us.min((second + 1) * S).saturating_sub(began_us.max(second * S));
             self.seconds[second as usize] += per_us * part as f64;
         }
-        while (self.told as u64 + 1) * S <= ended_us {
-            let done = self.seconds[self.told].round() as u64;
-            self.told += 1;
-            let second = ClientSecond { done, ..ClientSecond::empty(self.told as u64)? };
-            (self.listener)(Told::Second(second));
+        while (self.reported as u64 + 1) * S <= ended_us {
+            let done = self.seconds[self.reported].round() as u64;
+            self.reported += 1;
+            let second = ClientSecond { done, ..ClientSecond::empty(self.reported as u64)? };
+            (self.listener)(LoadEvent::Second(second));
         }
         Ok(())
     }
@@ -74,8 +74,8 @@ mod tests {
     #[test]
     fn a_piece_of_work_is_spread_over_its_seconds() {
         let heard = Mutex::new(Vec::new());
-        let listener = |told| {
-            if let Told::Second(second) = told {
+        let listener = |event| {
+            if let LoadEvent::Second(second) = event {
                 heard.lock().unwrap().push((second.second, second.done));
             }
         };

@@ -21,12 +21,12 @@ fn device(folder: &tempfile::TempDir) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// Preconditions a device of this size with rounds of 20 ms. `tell` receives the progress.
+/// Preconditions a device of this size with rounds of 20 ms. `report` receives the progress.
 fn run(
     (path, bytes): (&Path, u64),
     interrupt: &Interrupt,
     enough: u32,
-    tell: &dyn Fn(Doing) -> Result<()>,
+    report: &dyn Fn(Doing) -> Result<()>,
 ) -> Result<Done> {
     let drive = Drive {
         path,
@@ -37,7 +37,7 @@ fn run(
         most_rounds: 9,
         seed: 7,
         interrupt,
-        tell,
+        report,
         is_steady: &|rounds| rounds.len() >= enough as usize,
     };
     precondition(&drive)
@@ -47,12 +47,12 @@ fn run(
 fn the_device_is_written_twice_and_each_round_counts_writes() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = device(&folder) else { return };
-    let told = RefCell::new(Vec::new());
-    let tell = |doing| {
-        told.borrow_mut().push(doing);
+    let reported = RefCell::new(Vec::new());
+    let report = |doing| {
+        reported.borrow_mut().push(doing);
         Ok(())
     };
-    let once = || run((&path, BYTES), &Interrupt::never(), 3, &tell).unwrap();
+    let once = || run((&path, BYTES), &Interrupt::never(), 3, &report).unwrap();
     // On a busy machine no write may end within rounds of 20 ms.
     let has_written = |done: &Done| done.rounds.iter().any(|round| round.operations > 0);
     let done = (0..100).map(|_| once()).find(has_written).expect("a hundred times no round wrote anything");
@@ -63,7 +63,7 @@ fn the_device_is_written_twice_and_each_round_counts_writes() {
         assert!(pair[0].elapsed_us >= 20_000 && pair[0].began_us <= pair[1].began_us, "{:?}", done.rounds);
     }
     assert!(done.rounds.iter().all(|round| round.written_bytes == round.operations * BLOCK));
-    let last = told.borrow().last().copied();
+    let last = reported.borrow().last().copied();
     assert_eq!(last, Some(Doing::Round { number: 3, round: done.rounds[2] }));
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(bytes.len() as u64, BYTES);
@@ -124,7 +124,7 @@ fn drive<'a>(path: &'a Path, interrupt: &'a Interrupt, held: &'a dyn Fn(&File) -
         most_rounds: 1,
         seed: 7,
         interrupt,
-        tell: &|_| Ok(()),
+        report: &|_| Ok(()),
         is_steady: &|_| true,
     }
 }
@@ -187,14 +187,14 @@ fn an_interrupt_ends_preconditioning_and_leaves_both_ends_blank() {
     let Some(path) = device(&folder) else { return };
     let interrupted = |when: fn(&Doing) -> bool| {
         let (interrupt, rounds) = (Interrupt::never(), RefCell::new(0));
-        let tell = |doing| {
+        let report = |doing| {
             *rounds.borrow_mut() += u32::from(matches!(doing, Doing::Round { .. }));
             if when(&doing) {
                 interrupt.raise();
             }
             Ok(())
         };
-        let error = run((&path, BYTES), &interrupt, u32::MAX, &tell).unwrap_err();
+        let error = run((&path, BYTES), &interrupt, u32::MAX, &report).unwrap_err();
         assert_eq!(error.kind(), Kind::Interrupted);
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes[..MIB as usize].iter().all(|byte| *byte == 0));

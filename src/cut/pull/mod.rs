@@ -143,17 +143,17 @@ impl Pulls {
         })
     }
 
-    /// Lets clients commit on a new cluster until the power is gone or it is interrupted. Calls `tell` just before they
+    /// Lets clients commit on a new cluster until the power is gone or it is interrupted. Reports just before they
     /// begin.
     ///
     /// # Errors
     /// If the server or the witness fails; the round then counts as cut. If interrupted, it does not.
-    pub fn commit(&mut self, host: &Host, places: &Places, interrupt: &Interrupt, tell: &dyn Fn(u32)) -> Result<()> {
+    pub fn commit(&mut self, host: &Host, places: &Places, interrupt: &Interrupt, report: &dyn Fn(u32)) -> Result<()> {
         let session = Session::open(host, places, Cutting::default(), interrupt)?;
         let number = self.record.rounds.last().map_or(1, |round| round.number + 1);
         let began = self.begin(&session, number);
         let done = began.and_then(|server| {
-            tell(number);
+            report(number);
             self.commit_until(&server, number, interrupt)
         });
         let stopped = matches!(&done, Err(e) if e.kind() == Kind::Interrupted);
@@ -199,7 +199,7 @@ impl Pulls {
                 chain = link(&chain, client, number);
                 connection.query(&commits::transaction(client, number, &chain))?;
                 connection.query("COMMIT")?;
-                voice.tell(round, client, number)?;
+                voice.report(round, client, number)?;
             }
             Ok(())
         };

@@ -4,7 +4,7 @@ use super::*;
 use crate::cluster::testing::some_installation;
 use crate::cut::session;
 use crate::cut::tests::{can_record, case, places};
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::recorded;
 use crate::provision::stack::{build_stack, reopen_stack};
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
@@ -24,14 +24,14 @@ fn refused_on_another_device(pulls: &Pulls, places: &Places) {
 
 /// The witness's own disk lost its record.
 fn refused_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
-    let told = std::fs::read_to_string(witness).unwrap();
-    let first: String = told.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let acknowledged = std::fs::read_to_string(witness).unwrap();
+    let first: String = acknowledged.lines().take(2).map(|line| format!("{line}\n")).collect();
     std::fs::write(witness, first).unwrap();
     let mut forgetful = Pulls { at: at.to_path_buf(), record: pulls.record.clone() };
     let refused = forgetful.judge(&Host::this(), places, true, &Interrupt::never()).unwrap_err();
     assert!(refused.to_string().contains("the witness lost what it was told"), "{refused}");
     assert_eq!(forgetful.record.rounds.last().unwrap().end, None, "it can be judged once the witness is back");
-    std::fs::write(witness, told).unwrap();
+    std::fs::write(witness, acknowledged).unwrap();
 }
 
 /// The sequence and the witness's record at the cut: the record is the same before and after, so nothing later is on
@@ -99,7 +99,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let left = Recorder::over(recording.images(&durable, &floor), &session.work.join("overlay"), 4 << 30).unwrap();
     let left = Arc::new(left);
     let images = shown(&left);
-    reopen_stack(&session::site(&session, name, &images), &case.stack, Grounds::new()).unwrap();
+    reopen_stack(&session::site(&session, name, &images), &case.stack, Bases::new()).unwrap();
     assert!(pulls.judge(&host, &places, false, &never).unwrap_err().to_string().contains("not restarted"));
     refused_on_another_device(&pulls, &places);
     if mount.is_empty() {

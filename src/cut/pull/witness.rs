@@ -88,7 +88,7 @@ impl Voice {
     ///
     /// # Errors
     /// If it could not be synced.
-    pub fn tell(&mut self, round: u32, client: u16, number: u64) -> Result<()> {
+    pub fn report(&mut self, round: u32, client: u16, number: u64) -> Result<()> {
         match self {
             Voice::File(file) => keep(file, round, client, number),
             Voice::Remote(lines, id) => match lines.ask(&format!("keep {id} {round} {client} {number}"))?.as_str() {

@@ -4,9 +4,8 @@
 //! with hundreds of them. The kernel gives the same figure, in nanoseconds instead of ticks, as the process's CPU clock
 //! for 0.2 us. So all clocks are read, but names only of the processes of interest.
 
-use super::{Host, pids_with_ours};
+use super::{Host, pids_with_ours, with_stat};
 use crate::error::Result;
-use crate::parse::proc_pid_stat;
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +27,11 @@ pub fn cpu_times(host: &Host) -> Result<HashMap<u32, u64>> {
 
 /// Name of a process; `None` if it has ended.
 pub fn named(host: &Host, pid: u32) -> Option<Named> {
-    let mut text = Vec::new();
-    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let stat = proc_pid_stat::parse("/proc/PID/stat", &text).ok()?;
-    Some(Named { comm: stat.comm.to_owned(), kernel_thread: stat.kernel_thread, parent: stat.parent })
+    with_stat(host, pid, |stat| Named {
+        comm: stat.comm.to_owned(),
+        kernel_thread: stat.kernel_thread,
+        parent: stat.parent,
+    })
 }
 
 /// CPU clock of a process; `None` if there is none with this pid.
@@ -63,6 +62,7 @@ fn cpu_time_ns(pid: u32) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::host::time::thread_cpu_us;
+    use crate::parse::proc_pid_stat;
 
     #[test]
     fn the_cpu_clock_of_a_process_includes_its_threads() {

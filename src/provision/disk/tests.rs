@@ -8,7 +8,7 @@ use crate::provision::images::Images;
 use crate::provision::stack::{build_stack, unmet};
 use crate::provision::test_site::{TestPlace, options_of, stack, text};
 use crate::provision::undo::{Undoers, undo_from};
-use crate::provision::{Ground, Layer, Site, drives, guard};
+use crate::provision::{Base, Layer, Site, drives, guard};
 use crate::record::options::{OptionValue, Options};
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
@@ -28,7 +28,7 @@ impl Bench {
         // It reads as zeros, like a blank disk.
         image.set("sparse", OptionValue::Boolean(true));
         let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), &[], &image).unwrap();
-        let Ground::Device(path) = built.grounds[0].clone() else { panic!() };
+        let Base::Device(path) = built.bases[0].clone() else { panic!() };
         let device = BlockDevice::find(&path).unwrap();
         let root = tempfile::tempdir().unwrap();
         let sys = root.path().join(format!("sys/dev/block/{}:{}", device.node.major, device.node.minor));

@@ -9,9 +9,9 @@ use super::{setting, wanted};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
+use crate::provision::Details;
 use crate::provision::ledger::Ledger;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
-use std::collections::BTreeMap;
 
 pub const KEY: &str = "module";
 
@@ -80,7 +80,8 @@ fn check_limit(host: &Host, name: &str, asked: &str) -> Result<()> {
 /// ledger's walk restores them in reverse, where the same holds.
 fn ordered<'p>(host: &Host, parameters: &'p Options) -> Result<Vec<(&'p str, String)>> {
     let mut all: Vec<(&str, String)> = asked(parameters).collect();
-    let most = limit_if_shown(host)?;
+    // `None` if the modules do not report it.
+    let most = if host.exists(ARCSTATS) { limit(host, LIMITS[0].0)? } else { None };
     let below = |value: &str| value.parse::<u64>().is_ok_and(|least| most.is_some_and(|most| least <= most));
     if let Some(place) = all.iter().position(|(name, value)| *name == LIMITS[1].0 && below(value)) {
         all[..=place].rotate_right(1);
@@ -88,17 +89,12 @@ fn ordered<'p>(host: &Host, parameters: &'p Options) -> Result<Vec<(&'p str, Str
     Ok(all)
 }
 
-/// Current maximum of the ARC; `None` if the modules do not report it.
-fn limit_if_shown(host: &Host) -> Result<Option<u64>> {
-    if host.exists(ARCSTATS) { limit(host, LIMITS[0].0) } else { Ok(None) }
-}
-
 /// Sets parameters, each entered into the ledger first, and returns the values they show.
 ///
 /// # Errors
 /// When the modules have no such parameter, or the kernel refuses the value or shows another one after it.
-pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMap<String, String>> {
-    let mut set = BTreeMap::new();
+pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<Details> {
+    let mut set = Details::new();
     for (name, value) in ordered(host, parameters)? {
         let path = path_of(host, name).ok_or_else(|| {
             Error::host(format!("the ZFS module has no parameter `{name}`"))

@@ -93,8 +93,11 @@ fn a_knob_that_somebody_set_meanwhile_is_left_and_told() {
     let fake = Fake::new();
     fake.set_swappiness(10).unwrap();
     fake.put(SWAPPINESS, "33\n");
-    let told = strayed(&fake.host, &fake.ledger, 0);
-    assert_eq!(told, ["vm.swappiness (/proc/sys/vm/swappiness) is `33`, not `10` as set by the run: left unchanged"]);
+    let reported = strayed(&fake.host, &fake.ledger, 0);
+    assert_eq!(
+        reported,
+        ["vm.swappiness (/proc/sys/vm/swappiness) is `33`, not `10` as set by the run: left unchanged"]
+    );
     fake.undo();
     assert_eq!(fake.get(SWAPPINESS), "33");
 }
@@ -172,10 +175,11 @@ fn of_two_rivals_the_one_in_force_is_told() {
     fake.put("proc/sys/vm/dirty_background_bytes", "4096\n");
     fake.put("proc/sys/vm/dirty_background_ratio", "0\n");
     fake.put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-    let told: Vec<String> = in_force(&fake.host).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let reported: Vec<String> =
+        in_force(&fake.host).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     let expected =
         ["transparent_hugepage madvise", "vm.dirty_background_bytes 4096", "vm.dirty_ratio 20", "vm.swappiness 60"];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]
@@ -188,20 +192,20 @@ fn a_knob_that_the_kernel_lacks_is_unmet() {
     assert_eq!(unmet(&fake.host, &options_of(&[("vm.dirty_bytes", text("default"))])), []);
 }
 
-fn device_of(place: &TestPlace) -> Ground {
+fn device_of(place: &TestPlace) -> Base {
     let image = options_of(&[("loop", text("8MiB")), ("in", text(place.path().to_str().unwrap()))]);
-    super::super::layer("loop").unwrap().build(&place.site("q"), &[], &image).unwrap().grounds[0].clone()
+    super::super::layer("loop").unwrap().build(&place.site("q"), &[], &image).unwrap().bases[0].clone()
 }
 
-fn path_of(device: &Ground) -> &std::path::Path {
+fn path_of(device: &Base) -> &std::path::Path {
     match device {
-        Ground::Device(path) => path,
+        Base::Device(path) => path,
         _ => panic!("no device"),
     }
 }
 
 /// Values of its four knobs.
-fn queue_of(host: &Host, device: &Ground) -> Vec<String> {
+fn queue_of(host: &Host, device: &Base) -> Vec<String> {
     let of = KnobOwner::device(host, BlockDevice::find(path_of(device)).unwrap().node);
     OF_DEVICE.iter().map(|knob| shown(host, &of.path_of(knob)).unwrap()).collect()
 }
@@ -232,7 +236,7 @@ fn knobs_of_a_stack_device_are_set_and_restored_afterwards() {
     assert_eq!(facts.write_cache, Some(WriteCache::WriteThrough));
     let held_back = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap().1;
     assert_eq!(held_back.source, "queue.write_cache = write through", "it is the plan's word and not the device's");
-    let device = built.grounds.values().find(|ground| matches!(ground, Ground::Device(_))).unwrap();
+    let device = built.bases.values().find(|base| matches!(base, Base::Device(_))).unwrap();
     let knobs: Vec<Thing> =
         place.ledger().open_things().into_iter().map(|(_, thing)| thing).filter(|thing| thing.owner == OWNER).collect();
     let old = |kind: &str| knobs.iter().find(|thing| thing.kind == kind).unwrap().mark("old").unwrap().to_owned();
@@ -355,8 +359,11 @@ fn a_kernel_that_cannot_restore_discards_is_reported_without_failure() {
     set(&fake.host, &fake.ledger, &DISCARDS, &device, "0").unwrap();
     assert!(strayed(&fake.host, &fake.ledger, 0).is_empty());
     fake.put(&format!("{queue}/discard_granularity"), "0\n");
-    let told = strayed(&fake.host, &fake.ledger, 0);
-    assert!(told.len() == 1 && told[0].contains("until it is reattached or the machine reboots"), "{told:?}");
+    let reported = strayed(&fake.host, &fake.ledger, 0);
+    assert!(
+        reported.len() == 1 && reported[0].contains("until it is reattached or the machine reboots"),
+        "{reported:?}"
+    );
     fs::create_dir(fake.root.path().join("sys/dev/block/7:1/dm")).unwrap();
     assert!(strayed(&fake.host, &fake.ledger, 0).is_empty(), "a mapping goes with the trial");
     fake.undo();
@@ -377,7 +384,7 @@ fn discards_of_a_real_device_are_off_during_a_stack() {
     let limit = || shown(host, &owner.path_of(&DISCARDS)).unwrap().parse::<u64>().unwrap();
     let old = limit();
     let mark = place.ledger().mark();
-    without_discards(host, place.ledger(), &[Ground::Device(path.clone())]).unwrap();
+    without_discards(host, place.ledger(), &[Base::Device(path.clone())]).unwrap();
     let (off, entries) = (limit(), place.ledger().open_things().len());
     let granularity = shown(host, &owner.path_of(&DISCARDS).replace("max_bytes", "granularity")).unwrap();
     let failures = undo_from(place.ledger(), mark, &Undoers::new(), host);

@@ -1,10 +1,10 @@
 //! Options of a volume group and its volumes: sizes, arguments of lvcreate, and the comparison with LVM's report.
 
+use super::Row;
 use crate::error::{Error, Result};
 use crate::provision::knobs;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 
 /// Requested size of a volume.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,7 @@ pub(super) struct Volume {
     /// Its name in the group.
     pub name: String,
     /// Its name among the node's grounds; empty for the only one.
-    pub ground: String,
+    pub base: String,
     /// `None` if it cannot be parsed.
     pub size: Option<Amount>,
 }
@@ -75,10 +75,10 @@ pub(super) fn volumes(options: &Options) -> Vec<Volume> {
     let named = options.table("volumes").0;
     if named.is_empty() {
         let size = size(options.text("size").unwrap_or("100%"));
-        return vec![Volume { name: ONLY.to_owned(), ground: String::new(), size }];
+        return vec![Volume { name: ONLY.to_owned(), base: String::new(), size }];
     }
     let volume = |(name, value): (String, crate::record::options::OptionValue)| Volume {
-        ground: name.clone(),
+        base: name.clone(),
         name,
         size: size(&value.plain()),
     };
@@ -211,7 +211,7 @@ pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, exte
 ///
 /// # Errors
 /// With the first column that differs.
-pub(super) fn verify(options: &Options, volume: &Volume, row: &BTreeMap<String, String>) -> Result<()> {
+pub(super) fn verify(options: &Options, volume: &Volume, row: &Row) -> Result<()> {
     let stripes = stripes(options);
     let kind = match (is_thin(options), stripes) {
         (true, _) => "thin",
@@ -235,7 +235,7 @@ pub(super) fn verify(options: &Options, volume: &Volume, row: &BTreeMap<String, 
 ///
 /// # Errors
 /// With the first column that differs.
-pub(super) fn verify_pool(options: &Options, row: &BTreeMap<String, String>) -> Result<()> {
+pub(super) fn verify_pool(options: &Options, row: &Row) -> Result<()> {
     let mut wanted = Vec::new();
     wanted.extend(options.size("chunk").map(|Bytes(chunk)| ("chunk_size", chunk.to_string())));
     let zero = if options.boolean("zero").unwrap_or(true) { "zero" } else { "" };
@@ -252,7 +252,7 @@ pub(super) const ROOM: &str = "lv_name,segtype,data_percent,metadata_percent,lv_
 const METADATA_FULL_PERCENT: f64 = 90.0;
 
 /// Reason why a pool accepts no more writes, from its row of lvs; `None` if it has room.
-pub(super) fn full(row: &BTreeMap<String, String>) -> Option<String> {
+pub(super) fn full(row: &Row) -> Option<String> {
     let column = |name: &str| row.get(name).map_or("", String::as_str);
     let percent = |name: &str| column(name).parse::<f64>().ok();
     let health = column("lv_health_status");
@@ -266,7 +266,7 @@ pub(super) fn full(row: &BTreeMap<String, String>) -> Option<String> {
     is_full.then(|| of("metadata space", "metadata_percent"))
 }
 
-fn same(volume: &str, wanted: &[(&str, String)], row: &BTreeMap<String, String>) -> Result<()> {
+fn same(volume: &str, wanted: &[(&str, String)], row: &Row) -> Result<()> {
     for (column, wanted) in wanted {
         let shown = row.get(*column).map_or("nothing", String::as_str);
         if shown != wanted {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::ledger::Thing;
 use crate::provision::snapshots::{IsLost, SNAPSHOT, SnapshotWay, text_of};
-use crate::provision::{Ground, folder, mapper};
+use crate::provision::{Base, folder, mapper};
 use crate::record::options::Options;
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 const THICK_SHARE: &str = "20%FREE";
 
 /// How to take snapshots of the volume behind a ground.
-pub(super) fn way(host: &Host, devices: &[&Path], ground: &Ground, asked: &Options) -> Result<SnapshotWay> {
+pub(super) fn way(host: &Host, devices: &[&Path], base: &Base, asked: &Options) -> Result<SnapshotWay> {
     let rows = report(host, "pv", "vg_name", devices, None)?;
     let group = rows.into_iter().find_map(|mut row| row.remove("vg_name"));
     let group = group.ok_or_else(|| Error::tool("LVM does not list the volume group of the stack"))?;
     let is_it = |name: &str| {
         mapper::find(host, &mapped_name(&group, name))
-            .is_ok_and(|mapping| text_of(ground) == mapping.path().display().to_string())
+            .is_ok_and(|mapping| text_of(base) == mapping.path().display().to_string())
     };
     let volume = options::volumes(asked).into_iter().map(|volume| volume.name).find(|name| is_it(name));
-    let volume = volume.ok_or_else(|| Error::bug(format!("no volume of {group} is {}", text_of(ground))))?;
+    let volume = volume.ok_or_else(|| Error::bug(format!("no volume of {group} is {}", text_of(base))))?;
     let origin = format!("{group}/{volume}");
     let devices: Vec<PathBuf> = devices.iter().map(|device| (*device).to_owned()).collect();
     let extents: Vec<String> = match options::is_thin(asked) {

@@ -97,9 +97,9 @@ fn several_volumes_of_one_group_are_several_grounds() {
     let Some(place) = TestPlace::new() else { return };
     let options = options_of(&[("volumes", volumes(&[("data", "60%"), ("wal", "40%")]))]);
     let mut spec = place.on_volume("lvm", options, 1, "96MiB");
-    let ground = |name: &str| vec![Input { from: GroundName(format!("lvm.{name}")), role: Role::Data, group: None }];
-    spec.nodes.last_mut().unwrap().inputs = ground("data");
-    let wal = NodeSpec { name: "wal".to_owned(), inputs: ground("wal"), ..spec.nodes.last().unwrap().clone() };
+    let base = |name: &str| vec![Input { from: GroundName(format!("lvm.{name}")), role: Role::Data, group: None }];
+    spec.nodes.last_mut().unwrap().inputs = base("data");
+    let wal = NodeSpec { name: "wal".to_owned(), inputs: base("wal"), ..spec.nodes.last().unwrap().clone() };
     spec.nodes.push(wal);
     spec.wal = Some(GroundName("wal".to_owned()));
     if !place.can_build(&spec) {

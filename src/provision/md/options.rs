@@ -2,11 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::knobs;
 use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{Details, knobs};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Level {
@@ -147,13 +146,7 @@ pub(super) fn set(host: &Host, array: DeviceNumber, options: &Options) -> Result
 ///
 /// # Errors
 /// With the first that differs.
-pub(super) fn verify(
-    level: Level,
-    options: &Options,
-    members: usize,
-    journal: bool,
-    facts: &BTreeMap<String, String>,
-) -> Result<()> {
+pub(super) fn verify(level: Level, options: &Options, members: usize, journal: bool, facts: &Details) -> Result<()> {
     let policy = match options.text("bitmap") {
         _ if level.number == 0 => None,
         _ if journal => Some("journal"),

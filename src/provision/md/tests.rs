@@ -11,7 +11,7 @@ fn array(level: i64, more: &[(&str, OptionValue)]) -> Options {
     options
 }
 
-fn details(built: &crate::provision::stack::BuiltStack) -> BTreeMap<String, String> {
+fn details(built: &crate::provision::stack::BuiltStack) -> Details {
     built.facts.node("md").unwrap().details.clone()
 }
 
@@ -71,7 +71,7 @@ fn every_level_is_built_in_sync_read_back_and_undone() {
 fn a_build_that_dies_anywhere_leaves_no_array() {
     let spec = |place: &TestPlace| place.on_volume("md", array(1, &[]), 2, "64MiB");
     stands_and_dies("md", spec, |place, built| {
-        let Ground::Device(member) = &built.grounds[&GroundName("d1".to_owned())] else { panic!() };
+        let Base::Device(member) = &built.bases[&GroundName("d1".to_owned())] else { panic!() };
         let theirs = Thing::new("md", MEMBER).with("uuid", "00000000-0000-0000-0000-000000000001");
         Md.undo(&place.host, &theirs.with_path("device", member).unwrap()).unwrap();
         Md.undo(&place.host, &Thing::new("md", ARRAY).with("uuid", "00000000-0000-0000-0000-000000000001")).unwrap();

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::parse::kstat;
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::{self, BuiltStack};
 use crate::provision::test_site::{TestPlace, at_every_entry, options_of, text};
@@ -15,11 +15,11 @@ use crate::record::stack::{GroundName, Input, NodeSpec, StackSpec};
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-fn given(role: Role, group: Option<&str>, path: &str) -> GivenGround {
-    GivenGround { role, group: group.map(str::to_owned), ground: Ground::Device(PathBuf::from(path)) }
+fn given(role: Role, group: Option<&str>, path: &str) -> LayerInput {
+    LayerInput { role, group: group.map(str::to_owned), base: Base::Device(PathBuf::from(path)) }
 }
 
-fn words(inputs: &[GivenGround], options: &Options) -> (String, bool) {
+fn words(inputs: &[LayerInput], options: &Options) -> (String, bool) {
     let vdevs = vdevs(inputs, options).unwrap();
     (vdevs.words.join(" "), vdevs.mixed)
 }
@@ -52,7 +52,7 @@ fn devices_are_given_in_the_order_that_zpool_takes_them() {
 
 #[test]
 fn a_draid_says_how_many_devices_hold_data() {
-    let members: Vec<GivenGround> =
+    let members: Vec<LayerInput> =
         ["/a", "/b", "/c", "/d"].iter().map(|path| given(Role::Data, Some("draid1-0"), path)).collect();
     assert_eq!(words(&members, &Options::default()).0, "draid1:4c /a /b /c /d");
     let options = options_of(&[("draid_data", OptionValue::Integer(2)), ("draid_spares", OptionValue::Integer(1))]);
@@ -138,8 +138,8 @@ fn clean(place: TestPlace, built: &BuiltStack) {
     let failures = undo_from(place.ledger(), first, &Undoers::new(), &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
-    for ground in built.grounds.values() {
-        let Ground::Device(path) = ground else { continue };
+    for base in built.bases.values() {
+        let Base::Device(path) = base else { continue };
         let Ok(device) = BlockDevice::find(path) else { continue };
         assert_eq!(guard::signatures(&place.host, &device).unwrap(), [], "on {}", path.display());
     }
@@ -297,16 +297,16 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     let spec = pool_of(&place, inputs, Options::default(), properties(&[("recordsize", text("16k"))]));
     let built = place.build(&spec).unwrap();
     fs::write(built.folder().join("kept"), "x").unwrap();
-    let Ground::Pool(name) = &built.grounds[&GroundName("zpool".to_owned())] else { panic!() };
+    let Base::Pool(name) = &built.bases[&GroundName("zpool".to_owned())] else { panic!() };
     let things = place.ledger().open_things();
     let (number, thing) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
     mount::undo(&place.host, thing).unwrap();
     place.ledger().undone(*number).unwrap();
     place.host.run(&zfs_tools::call("zpool", &["export", name])).unwrap();
-    let devices: Grounds = built
-        .grounds
+    let devices: Bases = built
+        .bases
         .iter()
-        .filter(|(_, ground)| matches!(ground, Ground::Device(_)))
+        .filter(|(_, base)| matches!(base, Base::Device(_)))
         .map(|(n, g)| (n.clone(), g.clone()))
         .collect();
     let again = stack::reopen_stack(&place.site("again"), &spec, devices).unwrap();
@@ -316,8 +316,8 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     let failures = undo_from(place.ledger(), again.mark, &Undoers::new(), &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
-    for ground in built.grounds.values() {
-        let Ground::Device(path) = ground else { continue };
+    for base in built.bases.values() {
+        let Base::Device(path) = base else { continue };
         let thing = Thing::new("zpool", LABEL).with_path("device", path).unwrap().with("pool", "some-other");
         wipe_label(&place.host, &thing).unwrap();
         assert!(carrier(&place.host, path).is_ok(), "another pool's label stays");
@@ -408,8 +408,8 @@ fn pool_devices_are_found_below_a_folder_on_a_dataset() {
     assert_eq!(found.roles.values().copied().collect::<Vec<_>>(), [Role::Data, Role::Log]);
     let reached: Vec<PathBuf> =
         found.reached_by_a_sync().iter().map(|device| Path::new("/dev").join(&device.name)).collect();
-    let is_reached = |node: &str| match &built.grounds[&GroundName(node.to_owned())] {
-        Ground::Device(path) => reached.contains(path),
+    let is_reached = |node: &str| match &built.bases[&GroundName(node.to_owned())] {
+        Base::Device(path) => reached.contains(path),
         _ => panic!("{node} is a device"),
     };
     assert!(is_reached("slog") && !is_reached("a"), "a sync goes to the log alone: {reached:?}");

@@ -23,7 +23,6 @@ const BACKENDS: ColumnDef = interval(
 );
 
 /// Columns of `waits.parquet`, one row per second and wait.
-#[must_use]
 pub(crate) fn waits() -> [Column; 6] {
     [SECOND, TIME_US, WAIT_CLASS, WAIT_EVENT, SAMPLES, BACKENDS].map(|column| column.column())
 }

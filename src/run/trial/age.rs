@@ -97,8 +97,8 @@ fn build_anew(trial: &mut Trial<'_, '_>) -> Result<()> {
     let mark = trial.mark.ok_or_else(|| Error::bug("a stack that nothing was entered for was to be built anew"))?;
     trial.stack = None;
     trial.session.undo_from(mark);
-    if let Some(stuck) = trial.session.stuck.take() {
-        return Err(stuck);
+    if let Some(undo_failure) = trial.session.undo_failure.take() {
+        return Err(undo_failure);
     }
     stack::build(trial)?;
     trial.folder = Some(cluster::folder_on(trial, &trial.stack()?.folder().join("pgstrata-data"))?);

@@ -70,8 +70,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
     let mut watch = Watch::begin(&server, window, ours)?;
-    let mut client = server.connect(server::DATABASE)?;
-    client.set_limit(CHECKPOINT_LIMIT)?;
+    let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
     for (name, folder) in &tablespaces {
         client.query(&server::create_tablespace(name, folder)?)?;
     }

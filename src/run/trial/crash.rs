@@ -10,7 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::command::CommandLog;
 use crate::host::processes;
 use crate::host::time::{self, Instant, micros, now, sleep};
-use crate::provision::facts::Grounds;
+use crate::provision::facts::Bases;
 use crate::provision::images::Images;
 use crate::provision::stack::reopen_stack;
 use crate::provision::{guest_disk, knobs};
@@ -23,9 +23,9 @@ use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::measure::second_event;
 use crate::run::session::{Session, Templates};
-use crate::run::sitting;
+use crate::run::trial_loop;
 use crate::units::Micros;
-use crate::workload::{Crash, GuestIsBack, Measuring, Place, Progress, Told, Until};
+use crate::workload::{Crash, GuestIsBack, LoadEvent, Measuring, Place, Progress, Until};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
     let away_us = crashed.since_answer_us + crashed.down_us + own_age_us;
     let key: &TrialKey = &crashed.trial;
     session.events.emit(Event::CrashSurvived { trial: key.clone(), away_us })?;
-    let case = sitting::case_of(&session.record, key)?.clone();
+    let case = trial_loop::case_of(&session.record, key)?.clone();
     let staging = session.events.writer().staged(key);
     let read = staging.and_then(|staging| {
         let content = staging.take_over()?;
@@ -172,8 +172,8 @@ fn measure_on(
     let raw = trial.staging.raw();
     let mut progress = || Ok(Progress::default());
     // The seconds of the second half are shown, but stored only in the counts of the recovery.
-    let listener = |told| {
-        if let Told::Second(second) = told {
+    let listener = |event| {
+        if let LoadEvent::Second(second) = event {
             // A run folder that cannot be written is reported when the trial is stored.
             drop(trial.session.events.emit(second_event(trial.key, &second)));
         }
@@ -201,7 +201,7 @@ fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64
     let name = super::site::name_of(session, spec, &trial.key.trial.to_string());
     let site = super::site::site(session, name, &hand_over.images_of_stack);
     let before = session.host.command_log().len();
-    let built = reopen_stack(&site, spec, Grounds::new())
+    let built = reopen_stack(&site, spec, Bases::new())
         .map_err(|e| e.while_doing(format!("open the stack {} after the crash", spec.name)))?;
     let opened = now();
     let mounts_us = session.host.command_log().iter().skip(before).filter_map(mount_us).sum();

@@ -52,7 +52,7 @@ fn one(trial: &mut Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let made = write(trial, wanted);
     trial.session.undo_from(mark);
     let record = made.map_err(|e| e.while_doing(format!("bring {} to its steady state", wanted.key)))?;
-    if trial.session.stuck.is_some() {
+    if trial.session.undo_failure.is_some() {
         return Err(Error::host(format!("{} could not be released after it was preconditioned", wanted.key)));
     }
     let (trial_key, drive) = (trial.key.clone(), Box::new(record.clone()));
@@ -68,7 +68,7 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let StandingDrive { path, model, bytes, .. } = &standing;
     let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
     let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);
-    let tell = |doing| {
+    let report = |doing| {
         let (trial, drive) = (trial.key.clone(), wanted.key.clone());
         session.events.emit(match doing {
             Doing::Filling { done, of } => Event::DriveFilled { trial, drive, done_bytes: done, of_bytes: of },
@@ -84,7 +84,7 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         most_rounds,
         seed: session.record.seed,
         interrupt: &session.interrupt,
-        tell: &tell,
+        report: &report,
         is_steady: &|rounds| is_reached(&rounds.iter().map(DriveRound::rate).collect::<Vec<_>>()),
     })?;
     Ok(DriveRecord {

@@ -73,12 +73,12 @@ fn first(
     now_us: u64,
     below: impl FnOnce() -> Option<String>,
 ) -> Option<(u64, String)> {
-    let told = no_space::logged(log).or_else(|| Some((now_us, no_room?)));
-    let at_us_and_words = told.or_else(|| no_space::refused_logged(log)).or_else(|| Some((now_us, refused?)));
+    let logged = no_space::logged(log).or_else(|| Some((now_us, no_room?)));
+    let at_us_and_words = logged.or_else(|| no_space::refused_logged(log)).or_else(|| Some((now_us, refused?)));
     let (at_us, words) = at_us_and_words?;
     match below() {
         Some(full) => Some((at_us, format!("{words} ({full})"))),
-        None => told.map(|(at_us, words)| (at_us, words.to_owned())),
+        None => logged.map(|(at_us, words)| (at_us, words.to_owned())),
     }
 }
 

@@ -43,8 +43,8 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
     let elapsed_us = micros(begun.elapsed());
     let after = counts(host, &shared);
     let grown = after.into_iter().filter_map(|(name, after)| {
-        let before = before.get(&name)?;
-        Some((name, growth(before, &after)))
+        let growth = after.combined(before.get(&name)?, u64::wrapping_sub);
+        Some((name, growth))
     });
     Ok(Some(IdleTraffic { elapsed_us, devices: grown.collect() }))
 }
@@ -58,13 +58,4 @@ fn counts(host: &Host, devices: &[(GroundName, &DeviceFacts)]) -> BTreeMap<Strin
         Some((name.0.clone(), counts))
     };
     devices.iter().filter_map(of).collect()
-}
-
-fn growth(before: &DeviceCounts, after: &DeviceCounts) -> DeviceCounts {
-    DeviceCounts {
-        writes: after.writes.wrapping_sub(before.writes),
-        write_bytes: after.write_bytes.wrapping_sub(before.write_bytes),
-        flushes: after.flushes.zip(before.flushes).map(|(after, before)| after.wrapping_sub(before)),
-        reads: after.reads.wrapping_sub(before.reads),
-    }
 }

@@ -128,9 +128,9 @@ fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result
         Ok(()) => None,
     };
     trial.enter(Step::Store)?;
-    let stuck = trial.session.stuck.take();
+    let undo_failure = trial.session.undo_failure.take();
     let measured_us = trial.store(wall_us)?;
-    match stuck {
+    match undo_failure {
         // Continuing would measure on top of the leftovers.
         Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
         None => Ok(Ran { measured_us, failure }),
@@ -213,7 +213,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             self.note_full(e);
         }
         // A run folder that cannot be written must not prevent undoing.
-        let told = self.enter(Step::TearDown);
+        let entered = self.enter(Step::TearDown);
         self.stop_server();
         if let Some(mark) = self.mark {
             if self.stack.is_some() {
@@ -229,7 +229,7 @@ impl<'s, 'a> Trial<'s, 'a> {
                 self.failed_in = Some(reached);
             }
         }
-        done.and(told)
+        done.and(entered)
     }
 
     fn steps(&mut self) -> Result<()> {

@@ -23,11 +23,11 @@ pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
     let mark = session.ledger.mark();
     let mut images = std::mem::take(&mut session.images);
-    let tell = |done: Bytes, of: Bytes| {
+    let report = |done: Bytes, of: Bytes| {
         let (trial, done_bytes, of_bytes) = (trial.key.clone(), done.0, of.0);
         session.events.emit(Event::ImagesWritten { trial, done_bytes, of_bytes })
     };
-    let made = images.make(&site(session, String::new(), &BTreeMap::new()), spec, &tell);
+    let made = images.make(&site(session, String::new(), &BTreeMap::new()), spec, &report);
     session.images = images;
     if made.is_err() {
         session.undo_from(mark);

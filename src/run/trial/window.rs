@@ -53,8 +53,7 @@ pub(super) struct Watch {
 impl Watch {
     /// For a server just started with these settings of ours.
     pub(super) fn begin(server: &Server, window: Window, settings: BTreeMap<String, String>) -> Result<Watch> {
-        let mut client = server.connect(server::DATABASE)?;
-        client.set_limit(CHECKPOINT_LIMIT)?;
+        let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
         // Keeps this connection from being counted as one of the workload's clients.
         client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
         let sql = "SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout'";

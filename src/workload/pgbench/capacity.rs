@@ -17,7 +17,7 @@ use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
 use crate::stats::search::{self, Try};
 use crate::units::Micros;
-use crate::workload::{Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo};
+use crate::workload::{Measuring, Memory, Place, Progress, Until, Workload, WorkloadInfo};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
@@ -133,10 +133,6 @@ impl Workload for Capacity {
         Ok(operation)
     }
 
-    fn window(&self, options: &Options) -> Window {
-        Pgbench.window(&as_pgbench(options))
-    }
-
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
         let settings = Settings { latency_limit: None, ..settings(&as_pgbench(options))? };
         drive::warm_up(place, &settings, settings.units(memory), until)
@@ -166,7 +162,9 @@ impl Workload for Capacity {
             let longest = if in_cycles { longest } else { lengthened(longest, rate) };
             let until = Until { longest, progress: &mut progress };
             let at_rate = Settings { rate: Some(rate), ..settings.clone() };
-            let tally = drive::measure(place, &at_rate, &step.tag, units, until, &|told| shifted.tell(told))?;
+            let (tally, failed) =
+                drive::measure(place, &at_rate, &step.tag, units, until, &|event| shifted.report(event))?;
+            failed.map_or(Ok(()), Err)?;
             let start_us = shifted.start_us.into_inner();
             search.steps.push(counted(step, &tally, start_us));
         }
@@ -186,18 +184,13 @@ fn steps(options: &Options) -> u64 {
 
 /// Options of a pgbench that runs as long as all steps together.
 fn as_pgbench(options: &Options) -> Options {
-    let mut plain = options.clone();
+    // Whether a transaction was late, and whether the driver was, shows only if it is logged.
+    let mut plain = options::logging_all(options, &["steps", "step"]);
     let steps = steps(options);
     let step = options.text("step").and_then(|text| Micros::parse(text).ok());
-    for key in ["steps", "step"] {
-        plain.0.remove(key);
-    }
     if plain.get("clients").is_none() {
         plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
     }
-    // Log every transaction: whether it was late, and whether the driver was.
-    plain.set("log_sample", OptionValue::Number(1.0));
-    plain.set("statements", OptionValue::Boolean(false));
     let reads = Settings::from(&plain).is_ok_and(|settings| settings.writes() == Writes::Never);
     match step.or(reads.then_some(DEFAULT_STEP)) {
         Some(step) => plain.set("duration", OptionValue::Text(format!("{}s", step.0 / SECOND_US * steps))),

@@ -13,7 +13,7 @@ use crate::host::{Host, files, processes, threads};
 use crate::parse::no_space;
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
-use crate::workload::{Listener, Place, Progress, Told, Until};
+use crate::workload::{Listener, LoadEvent, Place, Progress, Until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
@@ -51,7 +51,7 @@ struct Running {
     child: Child,
     ended: bool,
     /// Wall clock when it was asked to end, microseconds.
-    told_to_end_us: Option<u64>,
+    asked_to_end_us: Option<u64>,
 }
 
 impl Running {
@@ -59,7 +59,7 @@ impl Running {
         let create = |extension: &str| files::create(&place.raw.join(format!("{name}.{extension}")));
         let command = command.clone().user(place.user);
         let child = place.host.spawn(&command, Stdio::from(create("out")?), Stdio::from(create("err")?))?;
-        Ok(Running { child, ended: false, told_to_end_us: None })
+        Ok(Running { child, ended: false, asked_to_end_us: None })
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
@@ -74,8 +74,8 @@ impl Running {
                 return Ok(status);
             }
             place.interrupt.check()?;
-            if self.told_to_end_us.is_none() && progress()?.is_over {
-                self.tell_to_end(place.host)?;
+            if self.asked_to_end_us.is_none() && progress()?.is_over {
+                self.ask_to_end(place.host)?;
             }
             sleep(POLL_INTERVAL);
         }
@@ -83,11 +83,11 @@ impl Running {
 
     /// Ends pgbench as if its duration were over: each client finishes its transaction, then the summary is printed.
     /// `-T` is an alarm (`setalarm` in pgbench.c), so SIGALRM triggers it early.
-    fn tell_to_end(&mut self, host: &Host) -> Result<()> {
+    fn ask_to_end(&mut self, host: &Host) -> Result<()> {
         let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
         // Before pgbench has installed its handler, SIGALRM would kill it.
         if !self.ended && processes::catches(host, self.child.id(), Signal::ALARM) {
-            self.told_to_end_us = Some(wall_us());
+            self.asked_to_end_us = Some(wall_us());
             kill_process(pid, Signal::ALARM).or_host(|| "stop pgbench at the end of its time".to_owned())?;
         }
         Ok(())
@@ -154,8 +154,8 @@ pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn 
             if over_since.get_or_insert_with(now).elapsed() > BESIDE_LIMIT {
                 return Ok(());
             }
-            if running.told_to_end_us.is_none() {
-                running.tell_to_end(place.host)?;
+            if running.asked_to_end_us.is_none() {
+                running.ask_to_end(place.host)?;
             }
         }
         sleep(POLL_INTERVAL);
@@ -185,21 +185,9 @@ pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<
     judged_as(program, place, status, program)
 }
 
-/// Runs a measured pgbench with its output under `name`; returns the counts from its log.
+/// Runs a measured pgbench with its output under `name`; returns the counts from its log. A failed pgbench still yields
+/// its counts so far, with the error.
 pub fn measure(
-    place: &Place<'_>,
-    settings: &Settings,
-    name: &str,
-    units: u64,
-    until: Until<'_>,
-    listener: &Listener<'_>,
-) -> Result<Tally> {
-    let (tally, failed) = measured(place, settings, name, units, until, listener)?;
-    failed.map_or(Ok(tally), Err)
-}
-
-/// Like [`measure`], but a failed pgbench still yields its counts so far, with the error.
-pub fn measured(
     place: &Place<'_>,
     settings: &Settings,
     name: &str,
@@ -217,10 +205,10 @@ pub fn measured(
         args.insert(0, format!("--sampling-rate={log_sample}"));
     }
     let streams = settings.jobs as usize;
-    let (tell, heard) = mpsc::channel();
+    let (events, heard) = mpsc::channel();
     let limit_us = settings.latency_limit.map(|limit| limit.0);
     let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
-    let collector = Collector::new(streams, scripts, limit_us, log_sample, tell.clone());
+    let collector = Collector::new(streams, scripts, limit_us, log_sample, events.clone());
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = Running::start(place, &command, name)?;
     let pid = running.child.id();
@@ -228,12 +216,12 @@ pub fn measured(
     let ended = AtomicBool::new(false);
     let status = std::thread::scope(|scope| {
         let read = |thread| {
-            let (tell, pipes, collector, ended) = (tell.clone(), &pipes, &collector, &ended);
+            let (events, pipes, collector, ended) = (events.clone(), &pipes, &collector, &ended);
             threads::begin(scope, move || {
                 let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
                 if let Err(error) = outcome {
                     // The receiver is dropped only when the measurement has already failed.
-                    drop(tell.send(Err(error)));
+                    drop(events.send(Err(error)));
                 }
             })
         };
@@ -247,7 +235,7 @@ pub fn measured(
     let load = load.map(|(rate, began_us)| FixedRate {
         rate,
         clients: settings.clients,
-        end_us: running.told_to_end_us.unwrap_or(began_us.saturating_add(longest.0)),
+        end_us: running.asked_to_end_us.unwrap_or(began_us.saturating_add(longest.0)),
         is_sampled: log_sample < 1.0,
     });
     // pgbench's own error explains more than its truncated log.
@@ -256,10 +244,10 @@ pub fn measured(
         (Err(failed), Ok(tally)) => (tally, Some(failed)),
         (Err(failed), Err(_)) => return Err(failed),
     };
-    for told in heard.try_iter() {
+    for event in heard.try_iter() {
         // Errors from a truncated log add nothing.
-        match told {
-            Ok(told) => listener(told),
+        match event {
+            Ok(event) => listener(event),
             Err(error) if failed.is_none() => return Err(error),
             Err(_) => {}
         }
@@ -282,7 +270,7 @@ pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
 fn attend(
     running: &mut Running,
     place: &Place<'_>,
-    heard: &Receiver<Result<Told>>,
+    heard: &Receiver<Result<LoadEvent>>,
     until: Until<'_>,
     listener: &Listener<'_>,
 ) -> Result<ExitStatus> {
@@ -295,7 +283,7 @@ fn attend(
                 sleep(POLL_INTERVAL);
                 return running.has_ended()?.filter(|status| !status.success()).ok_or(error);
             }
-            Ok(Ok(told)) => listener(told),
+            Ok(Ok(event)) => listener(event),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         place.interrupt.check()?;
@@ -307,8 +295,8 @@ fn attend(
             let error = Error::tool(format!("pgbench did not end within {limit} after its time: a transaction hangs"));
             return Err(error.hint("the stack takes no more writes: check the kernel's log"));
         }
-        if running.told_to_end_us.is_none() && progress()?.is_over {
-            running.tell_to_end(place.host)?;
+        if running.asked_to_end_us.is_none() && progress()?.is_over {
+            running.ask_to_end(place.host)?;
         }
     }
 }

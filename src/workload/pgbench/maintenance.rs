@@ -6,17 +6,17 @@ use super::capacity::of_pgbench;
 use super::{Pgbench, drive};
 use crate::cluster::client::Client;
 use crate::cluster::copy;
-use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::server::Server;
 use crate::error::{Context, Result};
 use crate::host::time::{micros, now, wall_us};
 use crate::host::{files, folders, paths};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
-use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use crate::workload::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
+use crate::workload::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,11 +62,9 @@ impl Workload for Maintenance {
     }
 
     fn as_pgbench(&self, options: &Options) -> Option<Options> {
-        Some(as_pgbench(options))
-    }
-
-    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        Pgbench.check(&as_pgbench(options))
+        let mut plain = options.clone();
+        plain.set_where_absent(&[("cache", "cold")]);
+        Some(plain)
     }
 
     fn connections(&self, _options: &Options) -> u64 {
@@ -75,7 +73,7 @@ impl Workload for Maintenance {
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
-        let pgbench = Pgbench.operation(&as_pgbench(options))?;
+        let pgbench = Pgbench.operation(&self.as_pgbench(options).unwrap_or_default())?;
         Ok(Operation {
             noun: "pass".to_owned(),
             unit: "1/s".to_owned(),
@@ -84,7 +82,7 @@ impl Workload for Maintenance {
             scripts: Vec::new(),
             query_mode: None,
             log_sample: None,
-            settings: options.told(&["cache", "tablespace", "index_tablespace"]).collect(),
+            settings: options.given(&["cache", "tablespace", "index_tablespace"]).collect(),
             ..pgbench
         })
     }
@@ -98,7 +96,7 @@ impl Workload for Maintenance {
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, listener, .. } = run;
-        listener(Told::Began(wall_us()));
+        listener(LoadEvent::Began(wall_us()));
         let begun = now();
         let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
         pass.index()?;
@@ -108,15 +106,6 @@ impl Workload for Maintenance {
         let passes = Measure { name: PASSES.to_owned(), done: Some(1), elapsed_us, ..Measure::default() };
         Ok(Counts { elapsed_us, measures: vec![passes], stages: pass.stages, ..Counts::default() })
     }
-}
-
-/// Options of a pgbench on the same data.
-fn as_pgbench(options: &Options) -> Options {
-    let mut plain = options.clone();
-    if plain.get("cache").is_none() {
-        plain.set("cache", OptionValue::Text("cold".to_owned()));
-    }
-    plain
 }
 
 /// A pass in progress.
@@ -131,8 +120,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn begin(place: &'a Place<'a>, is_cold: bool) -> Result<Pass<'a>> {
         let server = drive::server_of(place)?;
-        let mut client = server.connect(DATABASE)?;
-        client.set_limit(STATEMENT_LIMIT)?;
+        let client = server.connect_with_limit(STATEMENT_LIMIT)?;
         Ok(Pass { place, server, client, is_cold, stages: Vec::new() })
     }
 
@@ -233,6 +221,7 @@ fn bytes_below(folder: &Path) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::options::OptionValue;
     use crate::workload::Memory;
 
     #[test]

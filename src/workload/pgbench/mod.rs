@@ -130,7 +130,7 @@ impl Workload for Pgbench {
             query_mode: Some(settings.mode),
             log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             script_settings: script_settings(&settings.scripts),
-            settings: options.told(&SETTINGS).collect(),
+            settings: options.given(&SETTINGS).collect(),
         })
     }
 
@@ -146,8 +146,7 @@ impl Workload for Pgbench {
     fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
         let settings = settings(options)?;
         drive::load(place, settings.units(memory))?;
-        let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
-        client.set_limit(CHECKPOINT_LIMIT)?;
+        let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
         if let Some(setup) = &settings.setup {
             let sql = String::from_utf8_lossy(&setup.text()?).into_owned();
             client.query(&sql).map_err(|e| e.while_doing("run `setup` of the workload"))?;
@@ -162,8 +161,7 @@ impl Workload for Pgbench {
     fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
         for (key, what) in MOVED {
             let Some(tablespace) = options.text(key) else { continue };
-            let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
-            client.set_limit(CHECKPOINT_LIMIT)?;
+            let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
             let name = tablespace.replace('"', "\"\"");
             client.query(&format!("ALTER {what} ALL IN TABLESPACE pg_default SET TABLESPACE \"{name}\""))?;
         }
@@ -194,7 +192,7 @@ impl Workload for Pgbench {
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, memory, until, listener } = run;
         let settings = settings(options)?;
-        let (tally, failed) = drive::measured(place, &settings, MEASURED, settings.units(memory), until, listener)?;
+        let (tally, failed) = drive::measure(place, &settings, MEASURED, settings.units(memory), until, listener)?;
         let ended = drive::ended(drive::server_of(place)?, failed)?;
         // The summary of a pgbench that was ended early, if any, covers fewer clients or another time.
         let summary = match &ended {

@@ -244,6 +244,15 @@ fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
     })
 }
 
+/// Options of a pgbench that logs every transaction: a workload's options without its `own`.
+pub fn logging_all(options: &Options, own: &[&str]) -> Options {
+    let mut plain = options.clone();
+    plain.0.retain(|key, _| !own.contains(&key.as_str()));
+    plain.set("log_sample", OptionValue::Number(1.0));
+    plain.set("statements", OptionValue::Boolean(false));
+    plain
+}
+
 /// Replaces cycles by a short duration; keeps values from the plan.
 pub fn make_quick(options: &mut Options) {
     for key in ["cycles", "limit"] {

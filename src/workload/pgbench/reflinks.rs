@@ -2,7 +2,7 @@
 //! database, so it is made between the calls of a base backup (PostgreSQL's manual, "Making a Base Backup Using the Low
 //! Level API").
 
-use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::host::{files, reflinks};
 use std::ffi::OsStr;
@@ -38,8 +38,7 @@ pub fn copy(server: &Server, into: &Path) -> Result<()> {
     };
     let (data, target) = (&server.spec.data, data_in(into, &server.spec.data));
     // The backup ends with its session.
-    let mut client = server.connect(DATABASE)?;
-    client.set_limit(CHECKPOINT_LIMIT)?;
+    let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
     client.query(start)?;
     reflinks::copy(data, &target, &|path| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();

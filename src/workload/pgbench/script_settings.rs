@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn settings_count_only_in_sql_that_is_executed() {
-        let (off, untold, none): (&[_], &[_], &[_]) = (&[Some("off")], &[None], &[]);
+        let (off, unknown, none): (&[_], &[_], &[_]) = (&[Some("off")], &[None], &[]);
         for (text, wanted) in [
             ("SELECT 1 WHERE 'synchronous_commit = off' <> '';", none),
             ("INSERT INTO log VALUES ('SET synchronous_commit = off');", none),
@@ -303,12 +303,12 @@ mod tests {
             ("DO 'BEGIN EXECUTE ''SET LOCAL synchronous_commit = off''; END';", off),
             ("DO $$ BEGIN EXECUTE $q$SET LOCAL synchronous_commit = off$q$; END $$;", off),
             ("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'SET LOCAL synchronous_commit = off';", off),
-            ("DO $$ BEGIN EXECUTE 'SET LOCAL synchronous_commit = ' || v; END $$;", untold),
-            ("DO $$ BEGIN EXECUTE format('SET LOCAL %I = off', 'synchronous_commit'); END $$;", untold),
-            ("DO $$ DECLARE s text := 'SET LOCAL synchronous_commit = off'; BEGIN EXECUTE s; END $$;", untold),
-            ("SELECT run_this('SET LOCAL synchronous_commit = off');", untold),
-            ("SELECT set_config('synchronous_commit', 'o' || 'ff', true);", untold),
-            ("SELECT set_config('synchronous_commit', :mode, true);", untold),
+            ("DO $$ BEGIN EXECUTE 'SET LOCAL synchronous_commit = ' || v; END $$;", unknown),
+            ("DO $$ BEGIN EXECUTE format('SET LOCAL %I = off', 'synchronous_commit'); END $$;", unknown),
+            ("DO $$ DECLARE s text := 'SET LOCAL synchronous_commit = off'; BEGIN EXECUTE s; END $$;", unknown),
+            ("SELECT run_this('SET LOCAL synchronous_commit = off');", unknown),
+            ("SELECT set_config('synchronous_commit', 'o' || 'ff', true);", unknown),
+            ("SELECT set_config('synchronous_commit', :mode, true);", unknown),
         ] {
             let found = set(text);
             assert_eq!(found.iter().map(|(value, _)| value.as_deref()).collect::<Vec<_>>(), wanted, "{text}");

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::counts::Unsent;
 use crate::record::latency::LatencyInterval;
-use crate::workload::{ClientSecond, Told, empty_histogram};
+use crate::workload::{ClientSecond, LoadEvent, empty_histogram};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -73,14 +73,14 @@ impl Collector {
         scripts: Vec<String>,
         limit_us: Option<u64>,
         log_sample: f64,
-        told: Sender<Result<Told>>,
+        events: Sender<Result<LoadEvent>>,
     ) -> Collector {
         Collector {
             state: Mutex::new(State {
                 streams: vec![Stream::default(); streams],
                 limit_us,
                 log_sample,
-                told,
+                events,
                 held: Vec::new(),
                 open: VecDeque::new(),
                 first_open: 0,
@@ -152,7 +152,7 @@ struct State {
     streams: Vec<Stream>,
     limit_us: Option<u64>,
     log_sample: f64,
-    told: Sender<Result<Told>>,
+    events: Sender<Result<LoadEvent>>,
     /// Transactions held until the start of second 1 is known, with their stream.
     held: Vec<(usize, Transaction)>,
     open: VecDeque<Bin>,
@@ -183,13 +183,13 @@ impl State {
                 self.begin_when_known(self.held.len() >= HELD)?;
             }
         }
-        self.tell_complete()
+        self.report_complete()
     }
 
     fn end(&mut self, stream: usize) -> Result<()> {
         self.streams[stream].has_ended = true;
         self.begin_when_known(false)?;
-        self.tell_complete()
+        self.report_complete()
     }
 
     /// Second 1 begins when the earliest of the streams' first transactions began.
@@ -204,7 +204,7 @@ impl State {
         };
         let Some(began_us) = self.held.iter().map(|(_, transaction)| start(transaction)).min() else { return Ok(()) };
         self.tally.began_us = Some(began_us);
-        self.tell(Told::Began(began_us));
+        self.report(LoadEvent::Began(began_us));
         for (stream, transaction) in std::mem::take(&mut self.held) {
             self.count(began_us, &transaction)?;
             self.pass(stream, began_us, &transaction);
@@ -267,21 +267,21 @@ impl State {
     }
 
     /// Reports every second that all streams have passed.
-    fn tell_complete(&mut self) -> Result<()> {
+    fn report_complete(&mut self) -> Result<()> {
         if self.tally.began_us.is_none() {
             return Ok(());
         }
         let alive = self.streams.iter().filter(|stream| !stream.has_ended);
         let Some(passed) = alive.map(|stream| stream.passed).min() else { return Ok(()) };
-        self.tell_up_to(passed)
+        self.report_up_to(passed)
     }
 
-    fn tell_up_to(&mut self, seconds: u64) -> Result<()> {
+    fn report_up_to(&mut self, seconds: u64) -> Result<()> {
         while self.first_open < seconds {
             let bin = self.open.pop_front().unwrap_or_default();
             let second = self.close(bin, SECOND_US)?;
             self.first_open += 1;
-            self.tell(Told::Second(second));
+            self.report(LoadEvent::Second(second));
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl State {
         let Some(began_us) = self.tally.began_us else { return Ok(()) };
         let whole = (self.tally.last_us.saturating_sub(began_us) + MISSING_US) / SECOND_US;
         self.tally.due = self.due.as_ref().map(|due| due.tally(whole)).unwrap_or_default();
-        self.tell_up_to(whole)?;
+        self.report_up_to(whole)?;
         // The rest belongs to a partial second, which gets no row.
         let rest_us = self.tally.last_us.saturating_sub(began_us + self.first_open * SECOND_US);
         let Some(bin) = self.open.pop_front() else { return Ok(()) };
@@ -308,11 +308,11 @@ impl State {
             let Some(latencies) = latencies else { continue };
             all.add(&latencies).map_err(|e| Error::bug(format!("cannot add latencies: {e}")))?;
             if self.scripts.len() > 1 {
-                self.tell_latencies(script, length_us, latencies);
+                self.report_latencies(script, length_us, latencies);
             }
         }
         if !all.is_empty() {
-            self.tell_latencies(TRANSACTIONS, length_us, all.clone());
+            self.report_latencies(TRANSACTIONS, length_us, all.clone());
         }
         Ok(ClientSecond {
             second: self.first_open + 1,
@@ -331,14 +331,19 @@ impl State {
         (logged as f64 / self.log_sample).round() as u64
     }
 
-    fn tell_latencies(&self, measure: &str, length_us: u64, latencies: Histogram<u64>) {
+    fn report_latencies(&self, measure: &str, length_us: u64, latencies: Histogram<u64>) {
         let start_us = self.first_open * SECOND_US;
-        self.tell(Told::Latencies(LatencyInterval { measure: measure.to_owned(), start_us, length_us, latencies }));
+        self.report(LoadEvent::Latencies(LatencyInterval {
+            measure: measure.to_owned(),
+            start_us,
+            length_us,
+            latencies,
+        }));
     }
 
-    fn tell(&self, told: Told) {
+    fn report(&self, event: LoadEvent) {
         // The receiver is dropped only when the measurement has already failed.
-        drop(self.told.send(Ok(told)));
+        drop(self.events.send(Ok(event)));
     }
 }
 
@@ -379,15 +384,17 @@ mod tests {
         }
     }
 
-    fn collector(streams: usize) -> (Collector, Receiver<Result<Told>>) {
-        let (told, heard) = channel();
+    fn collector(streams: usize) -> (Collector, Receiver<Result<LoadEvent>>) {
+        let (events, heard) = channel();
         let scripts = ["select-only", "own"].map(str::to_owned).to_vec();
-        (Collector::new(streams, scripts, Some(1_000), 1.0, told), heard)
+        (Collector::new(streams, scripts, Some(1_000), 1.0, events), heard)
     }
 
-    fn seconds(heard: &Receiver<Result<Told>>) -> Vec<(u64, u64)> {
-        let told = heard.try_iter().flatten();
-        told.filter_map(|told| if let Told::Second(s) = told { Some((s.second, s.done)) } else { None }).collect()
+    fn seconds(heard: &Receiver<Result<LoadEvent>>) -> Vec<(u64, u64)> {
+        let events = heard.try_iter().flatten();
+        events
+            .filter_map(|event| if let LoadEvent::Second(s) = event { Some((s.second, s.done)) } else { None })
+            .collect()
     }
 
     #[test]
@@ -396,7 +403,7 @@ mod tests {
         collector.take(0, &[done(500, 400), done(900_000, 10)]).unwrap();
         assert!(heard.try_recv().is_err(), "the other stream may have begun earlier");
         collector.take(1, &[done(600, 550)]).unwrap();
-        assert!(matches!(heard.try_recv().unwrap(), Ok(Told::Began(us)) if us == START + 50));
+        assert!(matches!(heard.try_recv().unwrap(), Ok(LoadEvent::Began(us)) if us == START + 50));
         collector.take(0, &[done(1_000_049, 5), done(1_000_050, 5), done(3_500_000, 5)]).unwrap();
         assert!(seconds(&heard).is_empty());
         collector.take(1, &[done(2_100_000, 5)]).unwrap();
@@ -428,9 +435,11 @@ mod tests {
         collector.end(0).unwrap();
         collector.end(1).unwrap();
         collector.finish(None).unwrap();
-        let told =
-            heard.try_iter().flatten().filter_map(|told| if let Told::Second(s) = told { s.idle_us } else { None });
-        assert_eq!(told.collect::<Vec<_>>(), [301_000, 0], "both stood still for 300 ms; the last 5 ms are missing");
+        let idle_us = heard
+            .try_iter()
+            .flatten()
+            .filter_map(|event| if let LoadEvent::Second(s) = event { s.idle_us } else { None });
+        assert_eq!(idle_us.collect::<Vec<_>>(), [301_000, 0], "both stood still for 300 ms; the last 5 ms are missing");
     }
 
     #[test]
@@ -475,11 +484,11 @@ mod tests {
         let tally = collector.finish(None).unwrap();
         assert_eq!((tally.scripts[1].done, tally.scripts[1].skipped), (1, 1));
         let (mut seconds, mut latencies) = (Vec::new(), Vec::new());
-        for told in heard.try_iter().flatten() {
-            match told {
-                Told::Second(s) => seconds.push((s.second, s.done, s.failed, s.skipped, s.late)),
-                Told::Latencies(i) => latencies.push((i.measure, i.start_us, i.length_us, i.latencies.len())),
-                Told::Began(_) => {}
+        for event in heard.try_iter().flatten() {
+            match event {
+                LoadEvent::Second(s) => seconds.push((s.second, s.done, s.failed, s.skipped, s.late)),
+                LoadEvent::Latencies(i) => latencies.push((i.measure, i.start_us, i.length_us, i.latencies.len())),
+                LoadEvent::Began(_) => {}
             }
         }
         assert_eq!(seconds, [(1, 1, 0, 0, 0), (2, 2, 1, 1, 1)]);
@@ -527,11 +536,11 @@ mod tests {
                 collector.end(stream).unwrap();
             }
             let tally = collector.finish(None).unwrap();
-            let (mut told, mut merged, mut ends) = (Vec::new(), empty_histogram().unwrap(), 0);
+            let (mut reported, mut merged, mut ends) = (Vec::new(), empty_histogram().unwrap(), 0);
             for it in heard.try_iter().flatten() {
                 match it {
-                    Told::Second(second) => told.push((second.second, second.done)),
-                    Told::Latencies(interval) if interval.measure == TRANSACTIONS => {
+                    LoadEvent::Second(second) => reported.push((second.second, second.done)),
+                    LoadEvent::Latencies(interval) if interval.measure == TRANSACTIONS => {
                         prop_assert!(interval.start_us >= ends, "intervals overlap");
                         ends = interval.start_us + interval.length_us;
                         merged.add(&interval.latencies).unwrap();
@@ -545,8 +554,8 @@ mod tests {
             }
             prop_assert_eq!(merged, whole);
             prop_assert_eq!(tally.scripts[0].done, steps.len() as u64);
-            prop_assert!(told.iter().enumerate().all(|(i, (second, _))| *second == i as u64 + 1));
-            prop_assert!(told.iter().map(|(_, done)| done).sum::<u64>() <= steps.len() as u64);
+            prop_assert!(reported.iter().enumerate().all(|(i, (second, _))| *second == i as u64 + 1));
+            prop_assert!(reported.iter().map(|(_, done)| done).sum::<u64>() <= steps.len() as u64);
             prop_assert_eq!(tally.out_of_order, 0);
         }
     }

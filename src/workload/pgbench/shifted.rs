@@ -2,7 +2,7 @@
 
 use super::seconds::TRANSACTIONS;
 use crate::record::latency::LatencyInterval;
-use crate::workload::{ClientSecond, Listener, Told};
+use crate::workload::{ClientSecond, Listener, LoadEvent};
 use hdrhistogram::Histogram;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,22 +33,22 @@ impl<'a> Shifted<'a> {
     }
 
     /// Forwards an event of this pgbench.
-    pub fn tell(&self, told: Told) {
-        match told {
-            Told::Began(wall_us) => self.began(wall_us),
-            Told::Second(second) => self.second(second),
-            Told::Latencies(interval) if interval.measure == TRANSACTIONS => {
+    pub fn report(&self, event: LoadEvent) {
+        match event {
+            LoadEvent::Began(wall_us) => self.began(wall_us),
+            LoadEvent::Second(second) => self.second(second),
+            LoadEvent::Latencies(interval) if interval.measure == TRANSACTIONS => {
                 let start_us = self.start_us.load(Ordering::SeqCst) + interval.start_us;
                 let interval = LatencyInterval { measure: self.tag.to_owned(), start_us, ..interval };
-                (self.listener)(Told::Latencies(interval));
+                (self.listener)(LoadEvent::Latencies(interval));
             }
-            Told::Latencies(_) => {}
+            LoadEvent::Latencies(_) => {}
         }
     }
 
     fn began(&self, wall_us: u64) {
         if self.origin.set(wall_us).is_ok() {
-            (self.listener)(Told::Began(wall_us));
+            (self.listener)(LoadEvent::Began(wall_us));
         }
         let start_us = wall_us.saturating_sub(*self.origin.get().unwrap_or(&wall_us));
         self.start_us.store(start_us, Ordering::SeqCst);
@@ -63,9 +63,9 @@ impl<'a> Shifted<'a> {
             let latencies = Histogram::new_from(&second.latencies);
             let (done, failed, skipped, late, idle_us, log_sample) = (0, 0, 0, 0, None, second.log_sample);
             let pause = ClientSecond { second: pause, done, failed, skipped, late, idle_us, log_sample, latencies };
-            (self.listener)(Told::Second(pause));
+            (self.listener)(LoadEvent::Second(pause));
         }
-        (self.listener)(Told::Second(ClientSecond { second: now, ..second }));
+        (self.listener)(LoadEvent::Second(ClientSecond { second: now, ..second }));
     }
 }
 
@@ -76,12 +76,12 @@ mod tests {
     #[test]
     fn a_clock_step_is_placed_on_the_trial_time_axis() {
         use std::sync::Mutex;
-        let (told, origin) = (Mutex::new(Vec::new()), OnceLock::new());
+        let (reported, origin) = (Mutex::new(Vec::new()), OnceLock::new());
         let listener = |it| {
-            told.lock().unwrap().push(match it {
-                Told::Began(wall_us) => wall_us,
-                Told::Second(second) => second.second,
-                Told::Latencies(interval) => {
+            reported.lock().unwrap().push(match it {
+                LoadEvent::Began(wall_us) => wall_us,
+                LoadEvent::Second(second) => second.second,
+                LoadEvent::Latencies(interval) => {
                     assert_eq!(interval.measure, "step-02");
                     interval.start_us
                 }
@@ -90,19 +90,19 @@ mod tests {
         let last = AtomicU64::new(0);
         let shifted = |tag| Shifted::new(&listener, &origin, tag, &last);
         let latencies = crate::workload::empty_histogram().unwrap();
-        let second = |second| Told::Second(ClientSecond { done: 1, ..ClientSecond::empty(second).unwrap() });
+        let second = |second| LoadEvent::Second(ClientSecond { done: 1, ..ClientSecond::empty(second).unwrap() });
         let first = shifted("step-01");
-        first.tell(Told::Began(7_000_000));
-        (1..=3).for_each(|number| first.tell(second(number)));
+        first.report(LoadEvent::Began(7_000_000));
+        (1..=3).for_each(|number| first.report(second(number)));
         let next = shifted("step-02");
         // A pause of 1.8 seconds yields seconds without operations, not gaps.
-        next.tell(Told::Began(11_800_000));
-        next.tell(second(1));
+        next.report(LoadEvent::Began(11_800_000));
+        next.report(second(1));
         for measure in [TRANSACTIONS, "select-only"] {
             let measure = measure.to_owned();
             let latencies = latencies.clone();
-            next.tell(Told::Latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies }));
+            next.report(LoadEvent::Latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies }));
         }
-        assert_eq!(*told.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 5, 6, 4_800_005]);
+        assert_eq!(*reported.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 5, 6, 4_800_005]);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::capacity::of_pgbench;
 use super::seconds::{TRANSACTIONS, Tally};
-use super::{Pgbench, drive, reflinks, settings};
+use super::{Pgbench, drive, options, reflinks, settings};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{micros, now, sleep, wall_us};
@@ -13,11 +13,11 @@ use crate::host::{files, folders, paths, threads};
 use crate::parse::recovery_log;
 use crate::record::counts::Counts;
 use crate::record::operation::Operation;
-use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::{Measuring, Memory, Place, SnapshotActions, Told, Until, Window, Workload, WorkloadInfo};
+use crate::workload::{LoadEvent, Measuring, Memory, Place, SnapshotActions, Until, Workload, WorkloadInfo};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,12 +83,8 @@ impl Workload for Snapshots {
 
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
-        operation.settings.extend(options.told(&["every", "keep"]));
+        operation.settings.extend(options.given(&["every", "keep"]));
         Ok(operation)
-    }
-
-    fn window(&self, options: &Options) -> Window {
-        Pgbench.window(&as_pgbench(options))
     }
 
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
@@ -101,12 +97,12 @@ impl Workload for Snapshots {
         let units = settings.units(memory);
         let actions = place.snapshots.as_ref().ok_or_else(|| Error::bug("the workload may make no snapshots"))?;
         let began = OnceLock::new();
-        let heard = |told| {
-            if let Told::Began(wall_us) = told {
+        let heard = |event| {
+            if let LoadEvent::Began(wall_us) = event {
                 // Reported once.
                 began.set(wall_us).ok();
             }
-            listener(told);
+            listener(event);
         };
         let every = every(options);
         let server = drive::server_of(place)?;
@@ -114,16 +110,9 @@ impl Workload for Snapshots {
             (actions.make)(number)?;
             (actions.filled)(number).map_or(Ok(()), |folder| reflinks::copy(server, &folder))
         };
-        let (keep, deeds) = (keep(options), Vec::new());
-        let mut schedule = Schedule {
-            make: &make,
-            delete: &*actions.delete,
-            is_lost: &*actions.is_lost,
-            every,
-            keep,
-            deeds,
-            lost: Vec::new(),
-        };
+        let (keep, deeds, lost) = (keep(options), Vec::new(), Vec::new());
+        let (delete, is_lost) = (&*actions.delete, &*actions.is_lost);
+        let mut schedule = Schedule { make: &make, delete, is_lost, every, keep, deeds, lost };
         let stop = AtomicBool::new(false);
         let used_before = (actions.used)()?;
         let (load, deeds) = std::thread::scope(|scope| {
@@ -131,7 +120,7 @@ impl Workload for Snapshots {
                 schedule.run(&began, &stop);
                 (schedule.deeds, schedule.lost)
             })?;
-            let load = drive::measured(place, &settings, TRANSACTIONS, units, until, &heard);
+            let load = drive::measure(place, &settings, TRANSACTIONS, units, until, &heard);
             stop.store(true, Ordering::SeqCst);
             Ok((load, acting.join()))
         })?;
@@ -298,22 +287,16 @@ fn keep(options: &Options) -> u64 {
 }
 
 fn as_pgbench(options: &Options) -> Options {
-    let mut plain = options.clone();
-    for key in ["every", "keep"] {
-        plain.0.remove(key);
-    }
-    if plain.get("duration").is_none() {
-        plain.set("duration", OptionValue::Text(DEFAULT_DURATION.to_owned()));
-    }
-    // Log every transaction: a gap shows only in those that wait in it.
-    plain.set("log_sample", OptionValue::Number(1.0));
-    plain.set("statements", OptionValue::Boolean(false));
+    // A gap shows only in the transactions that wait in it.
+    let mut plain = options::logging_all(options, &["every", "keep"]);
+    plain.set_where_absent(&[("duration", DEFAULT_DURATION)]);
     plain
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::options::OptionValue;
     use std::sync::Mutex;
 
     fn options(every: &str) -> Options {

@@ -16,7 +16,7 @@ use crate::record::stage::StageKind;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    ClientSecond, Crash, GuestIsBack, Listener, Measuring, Memory, Place, Progress, Told, Until, Window, Workload,
+    ClientSecond, Crash, GuestIsBack, Listener, LoadEvent, Measuring, Memory, Place, Progress, Until, Window, Workload,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -109,14 +109,14 @@ struct Ears {
 }
 
 impl Ears {
-    fn hear(&self, told: Told) {
-        match told {
-            Told::Began(wall_us) => self.began.lock().unwrap().push(wall_us),
-            Told::Second(second) => {
+    fn hear(&self, event: LoadEvent) {
+        match event {
+            LoadEvent::Began(wall_us) => self.began.lock().unwrap().push(wall_us),
+            LoadEvent::Second(second) => {
                 self.seconds.lock().unwrap().push(second);
                 self.on_second.iter().for_each(Interrupt::raise);
             }
-            Told::Latencies(interval) => {
+            LoadEvent::Latencies(interval) => {
                 *self.latencies.lock().unwrap().entry(interval.measure).or_default() += interval.latencies.len();
             }
         }
@@ -156,7 +156,7 @@ fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let until = Until { longest: Micros(1_000_000), progress: &mut || Ok(Progress::default()) };
     Pgbench.warm_up(&bench.place(), &options, MEMORY, until).unwrap();
     let ears = Ears::default();
-    let counts = bench.measure(&options, &|told| ears.hear(told)).unwrap();
+    let counts = bench.measure(&options, &|event| ears.hear(event)).unwrap();
     assert_agrees(&counts);
     let all = &counts.measures[0];
     assert_eq!((all.name.as_str(), counts.measures.len()), ("transactions", 1));
@@ -170,8 +170,8 @@ fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     assert_eq!(ears.began.into_inner().unwrap().len(), 1);
     assert!(seconds.iter().enumerate().all(|(i, second)| second.second == i as u64 + 1));
     assert!((2..=4).contains(&seconds.len()), "{}", seconds.len());
-    let told: u64 = seconds.iter().map(|second| second.done).sum();
-    assert!(told > 0 && told <= all.done.unwrap());
+    let reported: u64 = seconds.iter().map(|second| second.done).sum();
+    assert!(reported > 0 && reported <= all.done.unwrap());
     let rows = bench.server.as_ref().unwrap().connect(DATABASE).unwrap().query("select count(*) from pgbench_history");
     assert!(rows.unwrap()[0][0].as_ref().unwrap().parse::<u64>().unwrap() > all.done.unwrap(), "warm-up included");
     bench.assert_clean();
@@ -228,7 +228,7 @@ fn scripts_are_measured_each_for_itself() {
     let list = OptionValue::List(vec![text("select-only@3"), text("simple-update")]);
     let wanted = options(&[("script", list), ("mode", text("prepared")), ("duration", text("1s"))]);
     let ears = Ears::default();
-    let counts = bench.measure(&wanted, &|told| ears.hear(told)).unwrap();
+    let counts = bench.measure(&wanted, &|event| ears.hear(event)).unwrap();
     assert_agrees(&counts);
     let names: Vec<&str> = counts.measures.iter().map(|measure| measure.name.as_str()).collect();
     assert_eq!(names, ["transactions", "select-only", "simple-update"]);
@@ -246,13 +246,13 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
     let wanted = options(&[script.clone(), ("log_sample", OptionValue::Number(0.1)), ("duration", text("2s"))]);
     // At least one of the two seconds is whole.
     let ears = Ears::default();
-    let counts = bench.measure(&wanted, &|told| ears.hear(told)).unwrap();
+    let counts = bench.measure(&wanted, &|event| ears.hear(event)).unwrap();
     assert_agrees(&counts);
     let done = counts.measures[0].done.unwrap() as f64;
     let logged = ears.latencies.lock().unwrap()["transactions"] as f64;
     assert!(done > 1000.0 && (0.05..0.15).contains(&(logged / done)), "{logged} of {done}");
-    let told: u64 = ears.seconds.lock().unwrap().iter().map(|second| second.done).sum();
-    assert!((0.3..1.5).contains(&(told as f64 / done)), "{told} of {done} in whole seconds");
+    let reported: u64 = ears.seconds.lock().unwrap().iter().map(|second| second.done).sum();
+    assert!((0.3..1.5).contains(&(reported as f64 / done)), "{reported} of {done} in whole seconds");
     assert_eq!(Pgbench.operation(&wanted).unwrap().log_sample, Some(0.1));
     // Settings from the plan are not decided again, and without a warm-up all transactions are logged.
     assert_eq!(Pgbench.decide(&bench.place(), &wanted).unwrap(), Options::default());
@@ -280,7 +280,7 @@ fn an_sql_error_in_a_script_is_reported_by_pgbench() {
 fn an_interrupt_ends_pgbench_and_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
     let ears = Ears { on_second: Some(bench.interrupt.clone()), ..Ears::default() };
-    let error = bench.measure(&options(&[("duration", text("60s"))]), &|told| ears.hear(told)).unwrap_err();
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &|event| ears.hear(event)).unwrap_err();
     assert_eq!(error.kind(), Kind::Interrupted);
     bench.assert_clean();
 }
@@ -289,8 +289,8 @@ fn an_interrupt_ends_pgbench_and_leaves_nothing() {
 fn a_server_dying_midway_is_an_error() {
     let Some(mut bench) = Bench::new() else { return };
     let pid = bench.server.as_ref().unwrap().pid().unwrap();
-    let killer = |told| {
-        if let Told::Second(_) = told {
+    let killer = |event| {
+        if let LoadEvent::Second(_) = event {
             let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
             // A second call finds it gone.
             rustix::process::kill_process(pid, rustix::process::Signal::QUIT).ok();
@@ -307,8 +307,8 @@ fn a_pgbench_that_is_killed_midway_is_an_error() {
     let Some(bench) = Bench::new() else { return };
     let sockets = bench.server.as_ref().unwrap().spec.socket_folder.clone();
     // Kills the process at the other end of our pipes, found by the name of its log.
-    let killer = |told| {
-        if let Told::Second(_) = told {
+    let killer = |event| {
+        if let LoadEvent::Second(_) = event {
             let mut names = sockets.read_dir().unwrap().flatten();
             let pipes = names.find(|e| e.file_name().to_string_lossy().starts_with("pipes-"));
             let name = pipes.unwrap().path().read_dir().unwrap().flatten().next().unwrap().file_name();
@@ -356,7 +356,7 @@ fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
     let ears = Ears::default();
     let mut progress = || Ok(Progress { cycles: 0, is_over: !ears.began.lock().unwrap().is_empty() });
     let until = Until { longest: Micros(600_000_000), progress: &mut progress };
-    let counts = bench.measure_until(&options(&[]), until, &|told| ears.hear(told)).unwrap();
+    let counts = bench.measure_until(&options(&[]), until, &|event| ears.hear(event)).unwrap();
     assert!(begun.elapsed().as_secs() < 300);
     assert_agrees(&counts);
     assert!(counts.measures[0].done > Some(0));

@@ -4,7 +4,7 @@
 //! kept with them. A failed sync ends its row and is reported as such: it never counts as a fast success.
 
 use super::{
-    ClientSecond, Listener, Measuring, Memory, Place, Told, Until, Window, Workload, WorkloadInfo, empty_histogram,
+    ClientSecond, Listener, LoadEvent, Measuring, Memory, Place, Until, Window, Workload, WorkloadInfo, empty_histogram,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -69,7 +69,7 @@ impl Workload for Sync {
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
-        let settings = options.told(&["duration", "warmup"]).collect();
+        let settings = options.given(&["duration", "warmup"]).collect();
         Ok(Operation { settings, ..Operation::new("sync", "ops/s", Writes::Always) })
     }
 
@@ -135,14 +135,14 @@ fn measure(row: &RowRecord) -> Measure {
 }
 
 /// Reports the latencies of the measures, second by second.
-fn tell_latencies(record: &ProbeRecord, listener: &Listener<'_>) -> Result<()> {
+fn report_latencies(record: &ProbeRecord, listener: &Listener<'_>) -> Result<()> {
     let measured = as_the_server(record).filter(|row| row.unavailable.is_none() && row.failure.is_none());
     let mut seconds: Vec<(&SecondLatencies, &str)> =
         measured.flat_map(|row| row.seconds.iter().map(|second| (second, row.spec.label.as_str()))).collect();
     seconds.sort_by_key(|(second, _)| second.second);
     for (second, measure) in seconds {
         let start_us = u64::from(second.second) * 1_000_000;
-        listener(Told::Latencies(LatencyInterval {
+        listener(LoadEvent::Latencies(LatencyInterval {
             measure: measure.to_owned(),
             start_us,
             length_us: record.elapsed_us.saturating_sub(start_us).min(1_000_000),
@@ -174,7 +174,7 @@ impl SecondReporter<'_> {
         let second = at_ns / 1_000_000_000 + 1;
         while open.second < second {
             let next = ClientSecond::empty(open.second + 1)?;
-            (self.listener)(Told::Second(std::mem::replace(open, next)));
+            (self.listener)(LoadEvent::Second(std::mem::replace(open, next)));
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl SecondReporter<'_> {
 
 impl Observer for SecondReporter<'_> {
     fn began(&self, wall_us: u64) {
-        (self.listener)(Told::Began(wall_us));
+        (self.listener)(LoadEvent::Began(wall_us));
     }
 
     fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
@@ -212,7 +212,7 @@ fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &List
     let seconds = SecondReporter { listener, open: RefCell::new(ClientSecond::empty(1)?) };
     let record = probe::measure(host, request, interrupt, &seconds)?;
     seconds.pass(&mut seconds.open.borrow_mut(), record.elapsed_us * 1000)?;
-    tell_latencies(&record, listener)?;
+    report_latencies(&record, listener)?;
     // The main measure is PostgreSQL's default on Linux.
     let mut measures: Vec<Measure> = as_the_server(&record).map(measure).collect();
     measures.sort_by_key(|measure| measure.name != "fdatasync");

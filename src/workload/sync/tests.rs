@@ -12,11 +12,11 @@ struct Ears {
 }
 
 impl Ears {
-    fn hear(&self, told: Told) {
-        match told {
-            Told::Began(wall_us) => self.began.lock().unwrap().push(wall_us),
-            Told::Second(second) => self.seconds.lock().unwrap().push(second),
-            Told::Latencies(interval) => self.latencies.lock().unwrap().push(interval),
+    fn hear(&self, event: LoadEvent) {
+        match event {
+            LoadEvent::Began(wall_us) => self.began.lock().unwrap().push(wall_us),
+            LoadEvent::Second(second) => self.seconds.lock().unwrap().push(second),
+            LoadEvent::Latencies(interval) => self.latencies.lock().unwrap().push(interval),
         }
     }
 }
@@ -29,7 +29,7 @@ fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &Listener<'
 fn sync_measures_are_the_methods_of_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let ears = Ears::default();
-    let counts = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &|told| ears.hear(told)).unwrap();
+    let counts = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &|event| ears.hear(event)).unwrap();
     let names: Vec<&str> = counts.measures.iter().map(|measure| measure.name.as_str()).collect();
     assert_eq!(names, ["fdatasync", "open_datasync", "fsync", "open_sync"]);
     let latencies = ears.latencies.into_inner().unwrap();
@@ -46,10 +46,10 @@ fn sync_measures_are_the_methods_of_the_server() {
     assert_eq!(ears.began.into_inner().unwrap().len(), 1);
     let seconds = ears.seconds.into_inner().unwrap();
     assert_eq!(seconds[0].second, 1);
-    let told: u64 = seconds.iter().map(|second| second.done).sum();
+    let reported: u64 = seconds.iter().map(|second| second.done).sum();
     let synced = record.rows.iter().filter(|row| row.spec.family != Family::NotSynced);
     let kept: u64 = synced.flat_map(|row| &row.slices).map(|slice| slice.operations).sum();
-    assert!(told > 0 && told <= kept, "{told} {kept}");
+    assert!(reported > 0 && reported <= kept, "{reported} {kept}");
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }
 

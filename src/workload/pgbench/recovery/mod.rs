@@ -21,7 +21,7 @@ use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    Crash, Listener, Measuring, Memory, Place, Progress, Told, Until, Window, Workload, WorkloadInfo,
+    Crash, Listener, LoadEvent, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -128,7 +128,7 @@ impl Workload for Recovery {
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.settings.remove("duration");
-        operation.settings.extend(options.told(&["crash", "wal", "limit", "after"]));
+        operation.settings.extend(options.given(&["crash", "wal", "limit", "after"]));
         Ok(operation)
     }
 
@@ -220,12 +220,13 @@ impl Load<'_> {
         let units = settings.units(self.memory);
         let shifted = Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1);
         let seconds = Mutex::new(Vec::new());
-        let tally = drive::measure(self.place, &settings, name, units, until, &|told| {
-            if let Told::Second(second) = &told {
+        let (tally, failed) = drive::measure(self.place, &settings, name, units, until, &|event| {
+            if let LoadEvent::Second(second) = &event {
                 seconds.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
             }
-            shifted.tell(told);
+            shifted.report(event);
         })?;
+        failed.map_or(Ok(()), Err)?;
         Ok((tally, seconds.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -256,8 +257,7 @@ struct Distance {
 impl Distance {
     /// Makes a checkpoint and measures from there.
     fn from_checkpoint(place: &Place<'_>) -> Result<Distance> {
-        let mut client = drive::server_of(place)?.connect(server::DATABASE)?;
-        client.set_limit(CHECKPOINT_LIMIT)?;
+        let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
         client.query("CHECKPOINT")?;
         Ok(Distance { client, looked: now(), bytes: 0 })
     }
@@ -293,20 +293,13 @@ fn after(options: &Options) -> Micros {
 
 /// Options of a pgbench that runs as long as both loads may.
 fn as_pgbench(options: &Options) -> Options {
-    let mut plain = options.clone();
+    let mut plain = options::logging_all(options, &["crash", "wal", "limit", "after"]);
     let span = (limit(options).0 + after(options).0) / 1_000_000;
-    for key in ["crash", "wal", "limit", "after"] {
-        plain.0.remove(key);
-    }
     if plain.get("clients").is_none() {
         plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
     }
-    if plain.get("warmup").is_none() {
-        plain.set("warmup", OptionValue::Text(DEFAULT_WARMUP.to_owned()));
-    }
+    plain.set_where_absent(&[("warmup", DEFAULT_WARMUP)]);
     plain.set("duration", OptionValue::Text(format!("{span}s")));
-    plain.set("log_sample", OptionValue::Number(1.0));
-    plain.set("statements", OptionValue::Boolean(false));
     plain
 }
 

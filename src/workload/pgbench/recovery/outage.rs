@@ -104,9 +104,9 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
 /// Runs `act` while a client commits; `act` receives the times of the answers.
 fn watched<T>(server: &Server, clock: Clock, act: impl FnOnce(&Receiver<u64>) -> Result<T>) -> Result<T> {
     let stop = AtomicBool::new(false);
-    let (tell, heard) = channel();
+    let (answers, heard) = channel();
     std::thread::scope(|scope| {
-        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
+        threads::begin(scope, || watch(server, clock, &answers, &stop))?;
         let done = act(&heard);
         stop.store(true, Ordering::SeqCst);
         done

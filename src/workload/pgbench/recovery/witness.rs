@@ -1,7 +1,7 @@
 //! A client that commits continually, to see an outage as a user does.
 
 use crate::cluster::client::Client;
-use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::server::Server;
 use crate::error::Result;
 use crate::host::time::{Instant, micros, now, sleep, wall_us};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,11 +60,7 @@ pub fn watch(server: &Server, clock: Clock, answers: &Sender<u64>, stop: &Atomic
 fn commit(session: &mut Option<Client>, server: &Server) -> Result<()> {
     let client = match session {
         Some(client) => client,
-        None => {
-            let mut client = server.connect(DATABASE)?;
-            client.set_limit(ANSWER_LIMIT)?;
-            session.insert(client)
-        }
+        None => session.insert(server.connect_with_limit(ANSWER_LIMIT)?),
     };
     client.query(COMMIT).map(drop)
 }

@@ -34,18 +34,18 @@ impl Session<'_> {
         let trials = self.trials(opening, judge, &mut progress);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
         // A run folder that cannot be written must not prevent undoing.
-        let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
+        let reported = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
         self.undo_from(0);
         let counted = self.count_trials();
         let folder = self.events.writer().folder().path().to_path_buf();
-        let Session { events, ledger, stuck, cut_short, .. } = self;
-        let undone = stuck.map_or_else(|| ledger.close(), Err);
+        let Session { events, ledger, undo_failure, cut_short, .. } = self;
+        let undone = undo_failure.map_or_else(|| ledger.close(), Err);
         if let Err(e) = give_to_person(&folder) {
             // A run folder that cannot be written has its own error.
             drop(events.emit(Event::Warning { message: e.to_string() }));
         }
         settle(trials, undone, &folder)?;
-        told?;
+        reported?;
         let (done, not_run) = counted?;
         let wall_us = micros(begun.elapsed());
         let Progress { measured_us, stopped, handed_over } = progress;
@@ -69,9 +69,7 @@ impl Session<'_> {
             handed_over,
         })
     }
-}
 
-impl Session<'_> {
     /// Runs every trial without figures, in the run's order, until the first ones have all failed alike, or a trial of
     /// another guest is due.
     pub(super) fn trials(&mut self, opening: Vec<Event>, judge: Judge<'_>, progress: &mut Progress) -> Result<()> {
