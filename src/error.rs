@@ -24,7 +24,6 @@ pub enum Kind {
 
 impl Kind {
     /// The exit code of the program for this kind. Documented in the manual page; never reused for another meaning.
-    #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
             Kind::User => 2,
@@ -106,38 +105,32 @@ impl Error {
     }
 
     /// The run was interrupted.
-    #[must_use]
     pub fn interrupted() -> Self {
         Self::new(Kind::Interrupted, "interrupted")
     }
 
     /// Says what the person can do about it.
-    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Puts what was being done in front: "failed to {doing}: ...".
-    #[must_use]
     pub fn while_doing(mut self, doing: impl Into<String>) -> Self {
         self.context.push(doing.into());
         self
     }
 
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
     /// What the person can do about it, where that is known.
-    #[must_use]
     pub fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
     /// Message with everything that was being done, outermost first, without the hint.
-    #[must_use]
     pub fn chain(&self) -> String {
         let mut text = String::new();
         for doing in self.context.iter().rev() {

@@ -69,13 +69,11 @@ impl Micros {
     }
 
     /// The span in seconds.
-    #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// The span in milliseconds.
-    #[must_use]
     pub(crate) fn millis(self) -> f64 {
         self.0 as f64 / 1e3
     }
@@ -98,7 +96,6 @@ impl fmt::Display for Micros {
 }
 
 /// A number with at most three significant digits: `0.0123`, `1.5`, `42`, `12 300`.
-#[must_use]
 pub(crate) fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -116,7 +113,6 @@ pub(crate) fn significant(value: f64) -> String {
 }
 
 /// A ratio above 1 as a difference: `5.8 %`, `20 %`, from 2 on `a factor of 2.4`.
-#[must_use]
 pub(crate) fn beyond(ratio: f64) -> String {
     let per_cent = (ratio - 1.0) * 100.0;
     match per_cent {
@@ -127,7 +123,6 @@ pub(crate) fn beyond(ratio: f64) -> String {
 }
 
 /// A whole number with thin spaces between groups of three digits: `12 345`.
-#[must_use]
 pub(crate) fn grouped(value: u64) -> String {
     group_thousands(&value.to_string())
 }
@@ -169,7 +164,6 @@ fn scale(number: &str, factor: u64, text: &str) -> Result<u64, String> {
 }
 
 /// A number with its noun: `1 trial`, `4 trials`.
-#[must_use]
 pub fn count<N: Copy + fmt::Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
     let plural = if n == 1.into() { "" } else { "s" };
     format!("{n} {noun}{plural}")

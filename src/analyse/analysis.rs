@@ -48,7 +48,6 @@ pub struct Analysis {
 
 impl Analysis {
     /// Starts the analysis of a run whose trials are still to be added.
-    #[must_use]
     pub fn new(mut input: RunInput) -> Analysis {
         let mut cases: Vec<CaseSums> = input.run.cases.iter().cloned().map(CaseSums::new).collect();
         input.verdicts = power_cuts::known(std::mem::take(&mut input.verdicts), &cases);
@@ -98,7 +97,6 @@ impl Analysis {
     }
 
     /// Draws every conclusion.
-    #[must_use]
     pub fn finish(mut self) -> Findings {
         for key in &self.input.pending {
             self.not_run.add_pending(key);

@@ -121,7 +121,6 @@ pub struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
-    #[must_use]
     pub fn of(
         label: &'a str,
         run: &'a RunRecord,
@@ -178,7 +177,6 @@ pub struct LimitFinding {
 }
 
 /// Figures that limits name but neither run has, with the available names.
-#[must_use]
 pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(String, Vec<String>)> {
     let measures = || sides.iter().chain(others).flat_map(|side| &side.measures);
     let missing = limits.iter().find(|limit| !measures().any(|measure| limit.names(measure)))?;
@@ -191,13 +189,11 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
 const MORE_BLOCKS: &str = "More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N";
 
 /// True if two sides are compared: sides of the same name, or the only side of each run.
-#[must_use]
 pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Side) -> bool {
     (run.len() == 1 && baseline.len() == 1) || side.name == reference.name
 }
 
 /// Checks a run against a baseline.
-#[must_use]
 pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> LimitFindings {
     let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
     let same = |one: &Side, other: &Side| are_partners(run.sides, one, baseline.sides, other);
@@ -241,7 +237,6 @@ fn of_all(found: &[LimitFinding]) -> Outcome {
 impl LimitFindings {
     /// Turns this into the result of a rerun in `folder`: a finding of `before` that is missing here becomes undecided,
     /// so that a case which now fails to run does not pass silently.
-    #[must_use]
     pub fn of_rerun(mut self, folder: String, before: LimitFindings) -> LimitFindings {
         let key = |one: &LimitFinding| (one.case.clone(), one.measure.clone(), one.limit.clone());
         let known: BTreeSet<_> = self.limits.iter().map(key).collect();

@@ -41,7 +41,6 @@ impl Source {
     }
 
     /// Properties that runs must share to be merged with it.
-    #[must_use]
     pub fn class(&self) -> MachineClass {
         let version: Vec<&str> = self.record.tool_version.split('.').take(2).collect();
         let (mut postgres, mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -92,7 +91,6 @@ impl Source {
 }
 
 /// Models and firmware of the disks below a trial's stack, as far as known.
-#[must_use]
 pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new());
     let Some(stack) = &trial.stack else { return (models, firmware) };
@@ -213,7 +211,6 @@ fn too_few(left_out: &[LeftOut]) -> Error {
 }
 
 /// Describes one exclusion in a line.
-#[must_use]
 pub fn line(left_out: &LeftOut) -> String {
     let LeftOut { folder, blocks, reason } = left_out;
     let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
@@ -305,7 +302,6 @@ fn most<K: Ord>(places: &[usize], key: &dyn Fn(&usize) -> K, weight: &dyn Fn(usi
 
 impl Choice {
     /// Entries of `merged.json` for the merged runs.
-    #[must_use]
     pub fn taken_runs(&self, sources: &[Source]) -> Vec<TakenRun> {
         let taken = |(place, blocks): &(usize, BTreeSet<u32>)| {
             let source = &sources[*place];

@@ -5,7 +5,6 @@ use crate::provision::{self, knobs};
 use crate::{ageing, workload};
 
 /// All layers, workloads and knobs of this program.
-#[must_use]
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {

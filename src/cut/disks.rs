@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 impl Attachment {
     /// What this machine lacks for this attachment.
-    #[must_use]
     pub fn lacking(self, session: &Session<'_>) -> Option<String> {
         match self {
             Attachment::Loop => {

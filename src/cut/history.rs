@@ -69,7 +69,6 @@ impl History {
     }
 
     /// Adds the ends of commit records.
-    #[must_use]
     pub fn with_wal(mut self, shape: WalShape, ends: &BTreeMap<u32, Lsn>) -> History {
         for one in &mut self.acknowledged {
             one.end = ends.get(&one.xid).copied();

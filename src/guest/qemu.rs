@@ -27,7 +27,6 @@ impl Accelerator {
         }
     }
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Accelerator::Kvm => "kvm",

@@ -85,20 +85,17 @@ impl Command {
         Command { program: program.as_ref().to_owned(), ..Command::default() }
     }
 
-    #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Command {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Command {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Command {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
@@ -112,28 +109,24 @@ impl Command {
     }
 
     /// Sets the working folder.
-    #[must_use]
     pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Command {
         self.cwd = Some(folder.into());
         self
     }
 
     /// Runs it as another user if we are root (group and supplementary groups are dropped too).
-    #[must_use]
     pub fn user(mut self, user: &User) -> Command {
         self.user = Some(user.clone());
         self
     }
 
     /// Feeds this text to standard input.
-    #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Command {
         self.stdin = Some(text.into());
         self
     }
 
     /// Kills it after this time, which counts as a failure.
-    #[must_use]
     pub fn limit(mut self, limit: Duration) -> Command {
         self.limit = Some(limit);
         self

@@ -11,7 +11,6 @@ pub(crate) struct Source {
 }
 
 /// The binary sources of a one-line file; skips other lines.
-#[must_use]
 pub(crate) fn one_line(text: &str) -> Vec<Source> {
     text.lines().filter_map(line).collect()
 }
@@ -30,7 +29,6 @@ fn line(line: &str) -> Option<Source> {
 }
 
 /// The binary sources of a deb822 file: one for each URI and suite of a stanza.
-#[must_use]
 pub(crate) fn deb822(text: &str) -> Vec<Source> {
     let plain: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     plain.split(|line| line.trim().is_empty()).flat_map(stanza).collect()

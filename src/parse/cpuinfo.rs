@@ -9,7 +9,6 @@ pub struct Cpuinfo {
 }
 
 /// Reads the first CPU, which stands for all.
-#[must_use]
 pub fn parse(text: &str) -> Cpuinfo {
     let value = |wanted: &str| {
         let pairs = text.lines().filter_map(|line| line.split_once(':'));

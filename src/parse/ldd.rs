@@ -1,7 +1,6 @@
 //! Output of ldd(1): the libraries that a program is loaded with.
 
 /// Paths of the libraries, including the loader; empty for a program that needs none.
-#[must_use]
 pub(crate) fn libraries(text: &str) -> Vec<String> {
     let path = |line: &str| {
         let line = line.rsplit(" => ").next()?.trim();

@@ -25,7 +25,6 @@ pub struct Meminfo {
 
 impl Meminfo {
     /// Swap space in use.
-    #[must_use]
     pub fn swap_used_bytes(&self) -> Option<u64> {
         Some(self.swap_total_bytes?.saturating_sub(self.swap_free_bytes?))
     }

@@ -10,7 +10,6 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
-    #[must_use]
     pub(crate) fn parse(dep: &str, builtin: &str) -> Modules {
         let line = |line: &str| -> Option<(String, Vec<String>)> {
             let (path, needs) = line.split_once(':')?;
@@ -22,7 +21,6 @@ impl Modules {
 
     /// Paths of a module and of all modules that it needs, in loading order. Empty if it is built in; `None` if it does
     /// not exist.
-    #[must_use]
     pub(crate) fn closure(&self, module: &str) -> Option<Vec<String>> {
         let wanted = module.replace('-', "_");
         if let Some((path, needs)) = self.loadable.iter().find(|(path, _)| name(path).replace('-', "_") == wanted) {

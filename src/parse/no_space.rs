@@ -17,13 +17,11 @@ const FULL: &[&str] = &[
 const REFUSED: &[&str] = &["Input/output error", "Read-only file system"];
 
 /// The first line with such a message.
-#[must_use]
 pub fn line(text: &str) -> Option<&str> {
     line_with(text, FULL)
 }
 
 /// The first line about refused writes, of which a full device may be the cause.
-#[must_use]
 pub fn refused_line(text: &str) -> Option<&str> {
     line_with(text, REFUSED)
 }
@@ -33,13 +31,11 @@ fn line_with<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
 }
 
 /// The first such message in a server's log: wall clock, microseconds since 1970, and the message with its level.
-#[must_use]
 pub fn logged(log: &str) -> Option<(u64, &str)> {
     logged_with(log, FULL)
 }
 
 /// The first message about refused writes in a server's log.
-#[must_use]
 pub fn refused_logged(log: &str) -> Option<(u64, &str)> {
     logged_with(log, REFUSED)
 }

@@ -1,7 +1,6 @@
 //! `/etc/os-release`: the name of the distribution (os-release(5)).
 
 /// Name of the distribution: `PRETTY_NAME`, else `NAME`, unquoted.
-#[must_use]
 pub fn pretty_name(text: &str) -> Option<String> {
     let value = |wanted: &str| {
         let mut pairs = text.lines().filter_map(|line| line.split_once('='));

@@ -17,7 +17,6 @@ pub fn effective_uid(source: &str, text: &str) -> Result<u32> {
 
 /// True if a process has a handler for the signal of this number, according to the text of its `/proc/PID/status`;
 /// false if the line is missing.
-#[must_use]
 pub fn catches(text: &str, signal: u32) -> bool {
     let mask = text.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
     mask.is_some_and(|mask| signal > 0 && mask >> (signal - 1) & 1 == 1)

@@ -30,14 +30,12 @@ pub struct CpuTimes {
 
 impl CpuTimes {
     /// Time in which the CPUs worked for programs and the kernel of this machine.
-    #[must_use]
     pub fn busy(&self) -> u64 {
         let parts = [self.user, self.nice, self.system, self.irq.unwrap_or(0), self.softirq.unwrap_or(0)];
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
     }
 
     /// All time, including idle and stolen time.
-    #[must_use]
     pub fn total(&self) -> u64 {
         let parts = [self.idle, self.iowait.unwrap_or(0), self.steal.unwrap_or(0)];
         parts.iter().fold(self.busy(), |sum, part| sum.saturating_add(*part))

@@ -75,7 +75,6 @@ pub fn parse(text: &str) -> Result<RecoveryLog> {
 }
 
 /// A WAL position in the server's notation: `1/9A3F`.
-#[must_use]
 pub fn position(text: &str) -> Option<u64> {
     let (high, low) = text.split_once('/')?;
     let part = |text| u32::from_str_radix(text, 16).ok().map(u64::from);

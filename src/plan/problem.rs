@@ -123,7 +123,6 @@ impl Problems {
     }
 
     /// The error for the user: the number of problems, then each as a snippet.
-    #[must_use]
     pub fn into_error(self, text: &str, file_name: &str, paint: Paint) -> Error {
         let count = match self.len() {
             1 => "1 error".to_owned(),

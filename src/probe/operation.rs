@@ -174,7 +174,6 @@ impl<'a> RowOperation<'a> {
 
 impl<'a> Overwrite<'a> {
     /// `writes` consecutive writes of `bytes` from the beginning of `file`, synced this way.
-    #[must_use]
     pub fn new(file: File, bytes: &'a [u8], writes: u32, way: Way) -> Overwrite<'a> {
         Overwrite { file, bytes, writes, way }
     }

@@ -66,7 +66,6 @@ impl RowChoice {
 
 /// The rows, in table order. `wal_block` is the write size of the WAL rows, `writers` the number of threads of the
 /// group commit row.
-#[must_use]
 pub fn rows(choice: &RowChoice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
     let mut rows = compat();
     if *choice != RowChoice::Compat {

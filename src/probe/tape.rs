@@ -42,7 +42,6 @@ pub struct Tape {
 }
 
 impl Tape {
-    #[must_use]
     pub fn new(ticker: Ticker) -> Tape {
         // Touched once, so that no operation incurs a page fault.
         let mut ends = vec![0; LENGTH];
@@ -80,7 +79,6 @@ impl Tape {
     }
 
     /// Start of the first operation.
-    #[must_use]
     pub fn begun(&self) -> Instant {
         self.begun
     }
@@ -92,7 +90,6 @@ impl Tape {
     }
 
     /// From there to the end of the last completed one.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.ends.last().map_or(Duration::ZERO, |last| self.span(self.begun_ticks, *last))
     }

@@ -138,7 +138,6 @@ impl StandingDrive {
 
 impl WantedDrive {
     /// The same drive, identified by its image if the stack has its own: another variant of the stack has another.
-    #[must_use]
     pub fn on(mut self, images: &BTreeMap<String, PathBuf>) -> WantedDrive {
         let own = self.alone.nodes.iter().filter(|_| self.alone.reuse).filter_map(|node| images.get(&node.name));
         self.key = own.fold(self.key.clone(), |key, image| format!("{key}, {}", image.display()));

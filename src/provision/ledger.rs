@@ -35,7 +35,6 @@ impl Thing {
         Thing { owner: owner.into(), kind: kind.into(), marks: BTreeMap::new() }
     }
 
-    #[must_use]
     pub fn with(mut self, mark: &str, value: impl Into<String>) -> Thing {
         self.marks.insert(mark.to_owned(), value.into());
         self

@@ -98,7 +98,6 @@ impl<'s> Snapshots<'s> {
     }
 
     /// Switches to the names of snapshots that age the stack.
-    #[must_use]
     pub fn for_ageing(self) -> Snapshots<'s> {
         Snapshots { prefix: AGEING, ..self }
     }

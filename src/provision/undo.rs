@@ -36,7 +36,6 @@ impl Undoers {
     }
 
     /// Adds an owner of another room (`server`, `processes`).
-    #[must_use]
     pub fn with(
         mut self,
         owner: &'static str,

@@ -41,7 +41,6 @@ pub struct BuildSpec {
 
 impl BuildSpec {
     /// `15, WAL blocks of 16 kB`: the short name of the source, then the differences from PostgreSQL's defaults.
-    #[must_use]
     pub fn described(&self) -> String {
         let source = match (&self.source, &self.version) {
             (Some(source), _) => source.rsplit('/').next().unwrap_or(source).to_owned(),
@@ -60,7 +59,6 @@ impl BuildSpec {
     }
 
     /// Differences between a running server and this request, each with both values.
-    #[must_use]
     pub fn differences(&self, facts: &ServerFacts) -> Vec<String> {
         let mut differing = Vec::new();
         for (name, asked) in self.sizes() {
@@ -91,7 +89,6 @@ impl BuildSpec {
 }
 
 /// True if a version satisfies the request: `15.18 (Debian ...)` satisfies `15` and `15.18`, not `15.1`.
-#[must_use]
 pub fn is_of(version: &str, asked: &str) -> bool {
     version.strip_prefix(asked).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }

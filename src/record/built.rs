@@ -52,13 +52,11 @@ pub struct NodeFacts {
 
 impl NodeFacts {
     /// True if it is an image whose blocks are allocated on their first write.
-    #[must_use]
     pub fn is_sparse(&self) -> bool {
         self.details.get(ALLOCATION).is_some_and(|allocation| allocation == SPARSE)
     }
 
     /// First promise of a claim.
-    #[must_use]
     pub fn promise(&self, claim: Claim) -> Option<&Promise> {
         self.promises.iter().find(|promise| promise.claim == claim)
     }
@@ -92,7 +90,6 @@ pub struct Below<'a> {
 
 impl Below<'_> {
     /// Name of the ground, which its columns are named after.
-    #[must_use]
     pub fn name(&self) -> GroundName {
         GroundName::of(&self.node.name, &self.ground.name)
     }
@@ -100,13 +97,11 @@ impl Below<'_> {
 
 impl StackFacts {
     /// The node of this name.
-    #[must_use]
     pub fn node(&self, name: &str) -> Option<&NodeFacts> {
         self.nodes.iter().find(|node| node.name == name)
     }
 
     /// Facts of a ground.
-    #[must_use]
     pub fn ground(&self, name: &GroundName) -> Option<&GroundFacts> {
         self.node(name.node())?.grounds.iter().find(|facts| facts.name == name.ground())
     }
@@ -116,7 +111,6 @@ impl StackFacts {
     }
 
     /// The mount that holds the data.
-    #[must_use]
     pub fn mount(&self) -> Option<&MountFacts> {
         self.mount_of(self.data.as_ref())
     }
@@ -171,7 +165,6 @@ impl StackFacts {
     }
 
     /// All block devices of the stack, each once, in node order.
-    #[must_use]
     pub fn devices(&self) -> Vec<(GroundName, &DeviceFacts)> {
         let facts = self.nodes.iter().flat_map(|node| node.grounds.iter().map(move |facts| (node, facts)));
         let named = |(node, facts): (&NodeFacts, &'_ GroundFacts)| GroundName::of(&node.name, &facts.name);
@@ -186,7 +179,6 @@ impl StackFacts {
     }
 
     /// The nearest promise of a claim at or below a ground.
-    #[must_use]
     pub fn promise(&self, base: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
         let way = self.way_down(base);
         way.into_iter().find_map(|(_, _, node)| Some((node, node.promise(claim)?)))

@@ -26,7 +26,6 @@ const RESERVES_SPACE: u32 = 16;
 
 impl PostgresSpec {
     /// Value set by the plan: in the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
-    #[must_use]
     pub fn asked(&self, name: &str) -> Option<&str> {
         let of_initdb = self.initdb.iter().filter_map(|argument| {
             ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.trim().split_once('='))
@@ -37,7 +36,6 @@ impl PostgresSpec {
 
     /// True if a server of this major version reserves the space of growing tables instead of writing zeros. btrfs
     /// never compresses such files.
-    #[must_use]
     pub fn reserves_space(&self, major: u32) -> bool {
         major >= RESERVES_SPACE && self.asked("file_extend_method") != Some("write_zeros")
     }
@@ -89,14 +87,12 @@ impl CaseSpec {
     }
 
     /// True if an axis belongs to the workload: its name, or one of its options.
-    #[must_use]
     pub fn is_workload_axis(&self, axis: &str) -> bool {
         axis == "workload" || self.workload.options.get(axis).is_some()
     }
 }
 
 /// Groups cases with a server by guest, stack and server: a power cut costs them the same, whatever the workload.
-#[must_use]
 pub fn by_stack_and_server(cases: &[CaseSpec]) -> Vec<Vec<&CaseSpec>> {
     let mut found: Vec<Vec<&CaseSpec>> = Vec::new();
     for case in cases.iter().filter(|case| case.postgres.is_some()) {

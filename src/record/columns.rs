@@ -28,7 +28,6 @@ impl ColumnDef {
     }
 
     /// Owned copy of the definition.
-    #[must_use]
     pub fn column(&self) -> Column {
         Column {
             name: self.name.to_owned(),
@@ -61,13 +60,11 @@ pub struct DeviceColumn(ColumnDef);
 
 impl DeviceColumn {
     /// Column name for one device, whose columns begin with `prefix` ([`super::seconds::device_prefixes`]).
-    #[must_use]
     pub fn name(&self, prefix: &str) -> String {
         format!("{prefix}_{}", self.0.name)
     }
 
     /// The column of one device.
-    #[must_use]
     pub fn column(&self, prefix: &str) -> Column {
         Column { name: self.name(prefix), ..self.0.column() }
     }

@@ -83,7 +83,6 @@ pub struct DriveRound {
 
 impl DriveRound {
     /// Writes per second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.operations as f64 * 1e6 / self.elapsed_us.max(1) as f64
     }

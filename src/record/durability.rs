@@ -193,14 +193,12 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
 
 impl DurabilityRow {
     /// The promise of this row; `read` is the fact as found.
-    #[must_use]
     pub fn promise(&self, read: impl fmt::Display) -> Promise {
         Promise { claim: self.claim, source: read.to_string(), why: self.why.to_owned() }
     }
 }
 
 /// The row of a filesystem type.
-#[must_use]
 pub fn filesystem(fstype: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| matches!(row.fact, Fact::Filesystem(name) if name.holds_for(fstype)))
 }
@@ -273,7 +271,6 @@ pub fn settings() -> impl Iterator<Item = &'static str> {
 }
 
 /// Promise of a PostgreSQL setting with this value.
-#[must_use]
 pub fn setting(name: &str, value: &str) -> Option<Promise> {
     let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("{name} = {value}")))

@@ -65,7 +65,6 @@ impl Step {
     }
 
     /// Name in the manual and the report.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Step::WORDS[self as usize].1
     }

@@ -29,7 +29,6 @@ pub struct MountFacts {
 
 impl MountFacts {
     /// True if the ARC caches file data (property `primarycache`), rather than the page cache or nothing.
-    #[must_use]
     pub fn is_kept_by_arc(&self) -> bool {
         self.fstype == "zfs" && self.zfs.get("primarycache").is_none_or(|kept| kept == "all")
     }
@@ -47,7 +46,6 @@ pub enum WriteCache {
 
 impl WriteCache {
     /// `write back`, `write through`, as the kernel prints it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             WriteCache::WriteBack => "write back",
@@ -249,7 +247,6 @@ const BOOT_SHARE: u64 = 64;
 
 impl HostFacts {
     /// True if its processor is emulated (QEMU's TCG, recognized by the CPU model).
-    #[must_use]
     pub fn is_emulated(&self) -> bool {
         self.cpu_model.as_deref().is_some_and(|model| model.starts_with("QEMU TCG CPU"))
     }

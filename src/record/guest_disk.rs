@@ -23,7 +23,6 @@ pub enum Bus {
 
 impl Bus {
     /// Name in plans.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Bus::Virtio => "virtio",
@@ -33,7 +32,6 @@ impl Bus {
     }
 
     /// The bus of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Bus> {
         [Bus::Virtio, Bus::Nvme, Bus::Scsi].into_iter().find(|bus| bus.name() == name)
     }
@@ -58,21 +56,18 @@ pub struct GuestDisk {
 }
 
 /// Numbers disks of these kinds. Drivers show only 20 characters of a serial number.
-#[must_use]
 pub fn numbered(kinds: &[DiskKind]) -> Vec<GuestDisk> {
     let disk = |(kind, number): (&DiskKind, usize)| GuestDisk { serial: format!("pgstrata-{number}"), kind: *kind };
     kinds.iter().zip(1..).map(disk).collect()
 }
 
 /// Text of the list.
-#[must_use]
 pub fn list(disks: &[GuestDisk]) -> String {
     let line = |disk: &GuestDisk| format!("{} {} {}\n", disk.serial, disk.kind.bus.name(), disk.kind.size.0);
     disks.iter().map(line).collect()
 }
 
 /// Disks of a list; foreign lines are skipped.
-#[must_use]
 pub fn listed(text: &str) -> Vec<GuestDisk> {
     let disk = |line: &str| match line.split(' ').collect::<Vec<_>>().as_slice() {
         [serial, bus, size] => {

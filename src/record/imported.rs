@@ -157,13 +157,11 @@ impl Default for ImportedRow {
 
 impl ImportedRow {
     /// Label of this name.
-    #[must_use]
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Figure of this name.
-    #[must_use]
     pub fn figure(&self, name: &str) -> Option<&ImportedFigure> {
         self.figures.iter().find(|figure| figure.name == name)
     }
@@ -171,7 +169,6 @@ impl ImportedRow {
 
 impl ImportedOutput {
     /// Value of the fact of this name.
-    #[must_use]
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -179,7 +176,6 @@ impl ImportedOutput {
 
 impl ImportedCase {
     /// Value of the fact of this key.
-    #[must_use]
     pub fn fact(&self, key: &str) -> Option<&str> {
         self.facts.get(key).map(String::as_str)
     }

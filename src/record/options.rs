@@ -24,7 +24,6 @@ pub enum OptionValue {
 
 impl OptionValue {
     /// The value as a person would write it outside TOML; items of a list or map are joined by `,`.
-    #[must_use]
     pub fn plain(&self) -> String {
         match self {
             OptionValue::Boolean(b) => b.to_string(),
@@ -142,7 +141,6 @@ impl OptionProblem {
     }
 
     /// Adds the remedy.
-    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -151,13 +149,11 @@ impl OptionProblem {
 
 impl Options {
     /// The value of `key`.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&OptionValue> {
         self.0.get(key)
     }
 
     /// True if no option is set.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -180,7 +176,6 @@ impl Options {
     }
 
     /// The text of `key`.
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.get(key) {
             Some(OptionValue::Text(text)) => Some(text),
@@ -189,7 +184,6 @@ impl Options {
     }
 
     /// Texts of `key`; a single text is a list of one, an absent key an empty list.
-    #[must_use]
     pub fn texts(&self, key: &str) -> Vec<String> {
         match self.get(key) {
             Some(OptionValue::List(items)) => items.iter().map(OptionValue::plain).collect(),
@@ -207,7 +201,6 @@ impl Options {
     }
 
     /// The number of `key`.
-    #[must_use]
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.get(key) {
             Some(OptionValue::Integer(i)) => Some(*i as f64),
@@ -225,13 +218,11 @@ impl Options {
     }
 
     /// Size of `key`. The plan has checked that it parses.
-    #[must_use]
     pub fn size(&self, key: &str) -> Option<Bytes> {
         self.text(key).and_then(|text| Bytes::parse(text).ok())
     }
 
     /// Table of `key`; empty if absent.
-    #[must_use]
     pub fn table(&self, key: &str) -> Options {
         match self.get(key) {
             Some(OptionValue::Map(pairs)) => Options(pairs.clone()),
@@ -248,7 +239,6 @@ impl Options {
     }
 
     /// Time span of `key`. The plan has checked that it parses.
-    #[must_use]
     pub fn span(&self, key: &str) -> Option<Micros> {
         self.text(key).and_then(|text| Micros::parse(text).ok())
     }

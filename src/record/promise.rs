@@ -7,7 +7,6 @@ use crate::record::durability::DurabilityRow;
 use crate::record::facts::{DeviceFacts, MountFacts};
 
 /// Promises of a mount, from its type and options.
-#[must_use]
 pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
     let memory = durability::memory_filesystem(&mount.fstype);
     let memory = memory.map(|row| row.promise(format!("filesystem {}", mount.fstype)));
@@ -26,7 +25,6 @@ pub(crate) fn unjournaled(mount: &MountFacts) -> Option<Promise> {
 }
 
 /// Promises of a device, from its identity and reported write cache.
-#[must_use]
 pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
     of_device_among(device, [])
 }

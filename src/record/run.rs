@@ -31,7 +31,6 @@ pub struct Share {
 
 impl Share {
     /// True if a block belongs to the share. Blocks are dealt in turn: share 1 of 3 has blocks 1, 4, 7 ...
-    #[must_use]
     pub fn has(self, block: u32) -> bool {
         self.of > 0 && block > 0 && (block - 1) % self.of + 1 == self.part
     }
@@ -116,26 +115,22 @@ pub struct QuickOf {
 
 impl RunRecord {
     /// Blocks in its order: all, unless it is a share or was merged.
-    #[must_use]
     pub fn blocks_held(&self) -> BTreeSet<u32> {
         self.order.iter().map(|key| key.trial).collect()
     }
 
     /// True if its order lacks some of the plan's blocks.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.share.is_some() || !self.merged.is_empty()
     }
 
     /// True if it runs this plan: same text, seed and quick mode.
-    #[must_use]
     pub fn is_of_plan(&self, sha256: &str, seed: u64, quick: bool) -> bool {
         (self.plan_sha256.as_str(), self.seed, self.quick.is_some()) == (sha256, seed, quick)
     }
 
     /// True if a trial with this run id may belong to a block: its own, or that of the run from which the block was
     /// merged.
-    #[must_use]
     pub fn owns(&self, run: &str, block: u32) -> bool {
         let source = |source: &MergedRun| source.id == run && source.blocks.contains(&block);
         if self.merged.is_empty() { self.id == run } else { self.merged.iter().any(source) }
@@ -143,7 +138,6 @@ impl RunRecord {
 
     /// Trials that a run should have: those of its order, except those of cases stopped by a look. The look at which a
     /// run ended before it was extended is taken again.
-    #[must_use]
     pub fn due<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Vec<TrialKey> {
         let mut looks: BTreeMap<u32, &Vec<String>> = BTreeMap::new();
         for event in events {

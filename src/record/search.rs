@@ -63,19 +63,16 @@ const ACHIEVED_SHARE: f64 = 0.99;
 
 impl StepCounts {
     /// Operations that were due.
-    #[must_use]
     pub fn due(&self) -> u64 {
         self.done + self.failed + self.skipped
     }
 
     /// Share of the operations due that were late, skipped or failed; 0 if none was due.
-    #[must_use]
     pub fn late_share(&self) -> f64 {
         share(self.late + self.skipped + self.failed, self.due())
     }
 
     /// Reason that it did not pass; `None` if it did.
-    #[must_use]
     pub fn failed_by(&self) -> Option<Failed> {
         // Arrivals are random (Poisson), so their number scatters by its square root.
         let offered = self.rate * (self.elapsed_us as f64 / 1e6);

@@ -32,13 +32,11 @@ pub enum Value {
 pub type Row = Vec<Option<Value>>;
 
 /// Columns that every row starts with: [`columns::KEY`].
-#[must_use]
 pub fn key_columns() -> Vec<Column> {
     columns::KEY.iter().map(ColumnDef::column).collect()
 }
 
 /// Columns of the client: [`columns::CLIENT`].
-#[must_use]
 pub fn client_columns() -> Vec<Column> {
     columns::CLIENT.iter().map(ColumnDef::column).collect()
 }

@@ -19,7 +19,6 @@ pub enum GroundKind {
 
 impl GroundKind {
     /// `device`, `folder`, `pool`.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             GroundKind::Device => "device",
@@ -47,7 +46,6 @@ pub enum Role {
 
 impl Role {
     /// `data`, `log`, `cache`, `special`, `dedup`.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Role::Data => "data",
@@ -98,19 +96,16 @@ pub struct GroundName(pub String);
 
 impl GroundName {
     /// Names the ground `own` of `node`; the only ground of a node has an empty name.
-    #[must_use]
     pub fn of(node: &str, own: &str) -> GroundName {
         GroundName(if own.is_empty() { node.to_owned() } else { format!("{node}.{own}") })
     }
 
     /// Name of the node.
-    #[must_use]
     pub fn node(&self) -> &str {
         self.0.split_once('.').map_or(self.0.as_str(), |(node, _)| node)
     }
 
     /// Name of the ground within the node; empty if there is only one.
-    #[must_use]
     pub fn ground(&self) -> &str {
         self.0.split_once('.').map_or("", |(_, own)| own)
     }
@@ -199,7 +194,6 @@ impl StackSpec {
     }
 
     /// A stack in which each layer is built on the previous one.
-    #[must_use]
     pub fn linear(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
         let mut nodes: Vec<NodeSpec> = Vec::new();
         for (layer, options) in layers {
@@ -212,13 +206,11 @@ impl StackSpec {
     }
 
     /// The node of this name.
-    #[must_use]
     pub fn node(&self, name: &str) -> Option<&NodeSpec> {
         self.nodes.iter().find(|node| node.name == name)
     }
 
     /// Each part of the database with its ground, the data first.
-    #[must_use]
     pub fn ends(&self) -> Vec<(End, &GroundName)> {
         let tablespaces = self.tablespaces.iter().map(|(name, base)| (End::Tablespace(name.clone()), base));
         let wal = self.wal.iter().map(|base| (End::Wal, base));

@@ -44,7 +44,6 @@ pub struct Submission {
 impl Submission {
     /// Name used with the engine: letters, digits and hyphens, at most 40 characters, so that it may be part of any
     /// name.
-    #[must_use]
     pub fn job_name(&self) -> String {
         let hyphened = self.name.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         let words: Vec<&str> = hyphened.split('-').filter(|word| !word.is_empty()).collect();

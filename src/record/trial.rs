@@ -130,7 +130,6 @@ pub struct TrialRecord {
 
 impl TrialRecord {
     /// True if it needs no retry: it was measured, or its stack filled up, as it would again.
-    #[must_use]
     pub fn is_result(&self) -> bool {
         self.outcome == Outcome::Measured || self.full.is_some()
     }
@@ -205,7 +204,6 @@ pub struct WaitFigures {
 impl WaitFigures {
     /// The row of `seconds.parquet` that overlaps most of a sampled second: sampling begins with the client, rows with
     /// its first operation (wall clock, microseconds). 0: before that.
-    #[must_use]
     pub fn row(&self, place: usize, first_operation_us: u64) -> u64 {
         let middle = self.began_us + place as u64 * 1_000_000 + 500_000;
         middle.checked_sub(first_operation_us).map_or(0, |after| after / 1_000_000 + 1)

@@ -23,7 +23,6 @@ impl DurabilityCheck {
     pub const ALL: [DurabilityCheck; 1] = [DurabilityCheck::Quick];
 
     /// Name in plans.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             DurabilityCheck::Quick => "quick",
@@ -97,7 +96,6 @@ pub struct StatesTried {
 impl VerdictRecord {
     /// Upper end of the 95 % interval of the share of failing states, among states chosen like these, if none failed
     /// (rule of three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
-    #[must_use]
     pub fn failing_share_max(&self) -> Option<f64> {
         let Verdict::Holds { states } = self.verdict else { return None };
         let may_fail: u64 = self.states.iter().filter(|class| class.may_fail).map(|class| class.tried).sum();
@@ -179,21 +177,18 @@ impl Default for Verdict {
 
 impl Verdict {
     /// True if a power cut costs more than it may.
-    #[must_use]
     pub fn convicts(&self) -> bool {
         use Verdict::{Loses, LosesAll, Torn, Unmountable};
         matches!(self, Loses { .. } | LosesAll { .. } | Torn { .. } | Unmountable { .. })
     }
 
     /// True if it says anything about the stack.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         !matches!(self, Verdict::NotMeasured { .. } | Verdict::HarnessBroken { .. })
     }
 
     /// Ranks verdicts on states of one case: the higher one counts. A failure that needs torn writes ranks below one
     /// that does not.
-    #[must_use]
     pub fn weight(&self) -> (u8, usize) {
         match self {
             Verdict::Holds { .. } => (0, 0),
@@ -209,7 +204,6 @@ impl Verdict {
     }
 
     /// Without the cause: `holds (120 states)`, `loses 4 commits / 2 ms`.
-    #[must_use]
     pub fn short(&self) -> String {
         match self {
             Verdict::Holds { states: 0 } => "holds (arithmetic alone)".to_owned(),
@@ -227,7 +221,6 @@ impl Verdict {
     }
 
     /// The cause; empty if the verdict itself states it.
-    #[must_use]
     pub fn why(&self) -> &str {
         use Verdict::{HarnessBroken, LosesAll, NotMeasured, Torn, Unmountable};
         match self {

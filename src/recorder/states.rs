@@ -47,7 +47,6 @@ impl Class {
     ];
 
     /// Label for tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Class::Floor => "floor",

@@ -63,7 +63,6 @@ impl TextTable {
 
     /// Renders the table, indented by two columns, or its cards; without trailing blanks and without columns that are
     /// empty in all rows.
-    #[must_use]
     pub fn shown(&self) -> String {
         self.clone().without_absent().whole()
     }

@@ -48,7 +48,6 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
 }
 
 /// Upper bound behind a *holds*.
-#[must_use]
 pub fn bound(share: f64) -> String {
     format!(
         "of states chosen like these, at most {:.1} % fail (95 % CI); a smaller share of skipped syncs may go unseen",

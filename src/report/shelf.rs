@@ -15,7 +15,6 @@ const MOST_FACTS: usize = 4;
 const NO_COLUMN: [&str; 3] = ["stack.mount", "stack.devices", "device.source"];
 
 /// Contents of the shelf, a row per publication.
-#[must_use]
 pub fn list(all: &[ShelfFindings]) -> String {
     let mut table = TextTable::default();
     table.set_header(["name", "date", "what varied", "cases", "figures"]);
@@ -32,7 +31,6 @@ pub fn list(all: &[ShelfFindings]) -> String {
 }
 
 /// One publication.
-#[must_use]
 pub fn show(found: &ShelfFindings) -> String {
     let mut text = origin(found);
     text.push_str("\nCases\n");
@@ -136,7 +134,6 @@ fn support_text(support: Support) -> &'static str {
 }
 
 /// Remarks of the rules, a heading per weight, the most severe first.
-#[must_use]
 pub fn remarks(all: &[Remark]) -> String {
     let mut text = String::new();
     let mut last: Option<&Remark> = None;

@@ -11,7 +11,6 @@ const EXPECTED: f64 = 16.0;
 
 /// Standard errors that a difference over `blocks` needs for its e-value to reach `evidence`, if its noise has
 /// `degrees` degrees of freedom; infinite if none reaches it.
-#[must_use]
 pub(super) fn standard_errors(blocks: f64, degrees: f64, evidence: f64) -> f64 {
     let widened = 1.0 + blocks * EXPECTED;
     let needed = (evidence * widened.sqrt()).powf(2.0 / (degrees + 1.0));

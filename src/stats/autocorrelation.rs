@@ -22,7 +22,6 @@ pub struct Within {
 }
 
 /// Standard error of the mean of `series`, in its order; `None` below [`FEWEST_VALUES`].
-#[must_use]
 pub fn within(series: &[f64]) -> Option<Within> {
     if series.len() < FEWEST_VALUES {
         return None;
@@ -39,7 +38,6 @@ pub fn within(series: &[f64]) -> Option<Within> {
 
 /// Integrated autocorrelation time of a series in steps, at least 1. A negatively correlated series is treated as
 /// independent: the narrower interval would rest on the weakest part of the estimate.
-#[must_use]
 pub fn integrated_time(series: &[f64]) -> f64 {
     let n = series.len();
     let Some(mean) = moments::mean(series) else { return 1.0 };

@@ -15,7 +15,6 @@ pub struct Criticals {
 
 impl Criticals {
     /// An empty cache; `seed` is for the simulated designs.
-    #[must_use]
     pub fn seeded(seed: u64) -> Criticals {
         Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new(), levels: BTreeMap::new() }
     }

@@ -54,7 +54,6 @@ pub struct Decisions {
 
 impl Sequence {
     /// Converts the looks to decisions, from which ranks are computed.
-    #[must_use]
     pub fn decisions(self) -> Decisions {
         let k = self.cases;
         let faster = self.relations.iter().map(|relation| *relation == Relation::Larger).collect();
@@ -89,13 +88,11 @@ impl Decisions {
     }
 
     /// The looks behind the decisions, if there were several.
-    #[must_use]
     pub fn sequence(&self) -> Option<&Sequence> {
         self.sequence.as_ref()
     }
 
     /// Decides all pairs of `cases`, each with its trials.
-    #[must_use]
     pub fn of(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Decisions {
         if cases.len() > 2
             && let Some(design) = Design::of(cases)
@@ -109,26 +106,22 @@ impl Decisions {
     }
 
     /// True if the two cases were shown to differ.
-    #[must_use]
     pub fn apart(&self, one: usize, other: usize) -> bool {
         self.faster(one, other) || self.faster(other, one)
     }
 
     /// True if `one` was shown to be faster than `other`.
-    #[must_use]
     pub fn faster(&self, one: usize, other: usize) -> bool {
         self.faster[one * self.cases + other]
     }
 
     /// Rank from 1: one more than the number of cases shown to be faster.
-    #[must_use]
     pub fn rank(&self, case: usize) -> usize {
         1 + (0..self.cases).filter(|other| self.faster(*other, case)).count()
     }
 
     /// Margin that the ratio of the two has to exceed; also the half width of its interval. `None` if no margin would
     /// do.
-    #[must_use]
     pub fn margin(&self, one: usize, other: usize) -> Option<Margin> {
         match &self.margins {
             Margins::Common(margin, _) => Some(*margin),
@@ -140,7 +133,6 @@ impl Decisions {
     }
 
     /// Logarithm of the tested ratio.
-    #[must_use]
     pub fn log(&self, one: usize, other: usize) -> Option<f64> {
         match &self.margins {
             Margins::Common(_, means) => Some(means[one] - means[other]),
@@ -150,7 +142,6 @@ impl Decisions {
     }
 
     /// Number of pairs decided.
-    #[must_use]
     pub fn pairs(&self) -> usize {
         self.cases * self.cases.saturating_sub(1) / 2
     }
@@ -171,7 +162,6 @@ impl Decisions {
 }
 
 /// Blocks that all of `cases` have; `None` if fewer than two, or if a case has more than twice as many trials.
-#[must_use]
 pub fn complete_blocks(cases: &[Vec<BlockMean>]) -> Option<BTreeSet<u32>> {
     let mut common: BTreeSet<u32> = cases.first()?.iter().map(|trial| trial.block).collect();
     for case in cases {

@@ -27,7 +27,6 @@ const FEWEST_IN_VAIN: u32 = 2;
 impl Taken {
     /// Computes the shares from the length of a measurement in microseconds and, in nanoseconds, the time of all CPUs,
     /// the stolen part of it, and the CPU time of other programs.
-    #[must_use]
     pub fn of(elapsed_us: u64, cpus_ns: u64, stolen_ns: u64, others_ns: u64) -> Taken {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         Taken {
@@ -36,21 +35,18 @@ impl Taken {
         }
     }
 
-    #[must_use]
     pub fn is_disturbed(self) -> bool {
         self.others > MOST_OTHERS || self.stolen > MOST_STOLEN
     }
 }
 
 /// Maximum repeats of a plan with this many trials.
-#[must_use]
 pub fn most_repeats(trials: u32) -> u32 {
     trials / TRIALS_A_REPEAT
 }
 
 /// True if another repeat is worth its time in a run of `trials` planned trials, after `repeats` of which `in_vain`
 /// were disturbed too. A machine that is never quiet then costs a run two repeats, not a fifth of all trials.
-#[must_use]
 pub fn may_repeat(trials: u32, repeats: u32, in_vain: u32) -> bool {
     let is_futile = in_vain >= FEWEST_IN_VAIN && 2 * in_vain > repeats;
     repeats < most_repeats(trials) && !is_futile

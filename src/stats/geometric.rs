@@ -9,7 +9,6 @@ use super::moments;
 
 /// `None` if there are no values or one is not finite. With a zero, which has no logarithm: the plain mean without an
 /// interval. Below three values: no interval.
-#[must_use]
 pub fn over_trials(values: &[f64]) -> Option<MeanInterval> {
     let plain = moments::mean(values).filter(|mean| mean.is_finite())?;
     if values.iter().any(|value| *value <= 0.0) {

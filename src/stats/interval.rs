@@ -48,7 +48,6 @@ impl TrialMean {
 ///
 /// With three or more trials: the wider of the t interval on their logarithms (k - 1 degrees of freedom) and the
 /// interval from their seconds alone. With fewer, no interval: their seconds say nothing about the next trial.
-#[must_use]
 pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     let means: Vec<f64> = trials.iter().map(|trial| trial.mean).collect();
     let plain = super::moments::mean(&means).filter(|mean| mean.is_finite())?;
@@ -68,7 +67,6 @@ pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
 
 /// Mean of figures of either sign, and the half width of its t interval; `None` if there are none, no interval for one
 /// or two.
-#[must_use]
 pub fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
     let mean = super::moments::mean(values).filter(|mean| mean.is_finite())?;
     Some((mean, half_width(between(values).filter(Component::carries_an_interval))))

@@ -35,20 +35,17 @@ impl Margin {
     }
 
     /// The smallest ratio above 1 that would have been significant.
-    #[must_use]
     pub fn ratio(self) -> Option<f64> {
         Some(self.log.exp()).filter(|ratio| ratio.is_finite())
     }
 
     /// The interval around a ratio.
-    #[must_use]
     pub fn around(self, ratio: f64) -> Option<(f64, f64)> {
         self.ratio().map(|margin| (ratio / margin, ratio * margin)).filter(|(low, high)| *low > 0.0 && high.is_finite())
     }
 
     /// True ratio above 1 that [`POWER`] of runs like this one would find: the margin, plus the amount by which a ratio
     /// falls short in the other runs (J. Bloom, "Minimum Detectable Effects", Evaluation Review 19 (1995) 547).
-    #[must_use]
     pub fn detectable(self) -> Option<f64> {
         let beyond = student::two_sided_quantile(2.0 * POWER - 1.0, self.error.degrees) * self.error.variance.sqrt();
         Some((self.log + beyond).exp()).filter(|ratio| ratio.is_finite())

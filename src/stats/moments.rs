@@ -1,14 +1,12 @@
 //! Mean, variance and median of slices.
 
 /// Arithmetic mean; `None` if empty.
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
 }
 
 /// Unbiased sample variance (divisor n - 1), in two passes so that a large mean costs no precision; `None` below two
 /// values.
-#[must_use]
 pub fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     if values.len() < 2 {
@@ -20,7 +18,6 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 
 /// Median of whole numbers, the mean of the two middle ones if their number is even; `None` if empty. Reorders the
 /// slice.
-#[must_use]
 pub fn median(values: &mut [u64]) -> Option<f64> {
     if values.is_empty() {
         return None;

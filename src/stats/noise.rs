@@ -24,7 +24,6 @@ const ROUNDING: f64 = 1e-24;
 
 /// Noise of each case in a complete design (one row per case, one logarithm per block): the lower median of the
 /// variances of its differences to the other cases.
-#[must_use]
 pub(super) fn noises(logs: &[Vec<f64>]) -> Vec<f64> {
     let k = logs.len();
     let centred: Vec<Vec<f64>> = logs.iter().map(|row| centred(row)).collect();
@@ -52,14 +51,12 @@ fn centred(row: &[f64]) -> Vec<f64> {
 }
 
 /// Largest over smallest noise; 1 if nothing varies.
-#[must_use]
 pub(super) fn largest_over_smallest(noises: &[f64]) -> f64 {
     let (least, most) = noises.iter().fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(*x), most.max(*x)));
     if most < ROUNDING { 1.0 } else { most / least.max(ROUNDING) }
 }
 
 /// Value that [`largest_over_smallest`] exceeds in [`LEVEL`] of all designs of `cases` in `blocks` with equal noise.
-#[must_use]
 pub(super) fn critical_value(cases: usize, blocks: usize, seed: u64) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let differences = (cases * cases * blocks / 2).max(1);

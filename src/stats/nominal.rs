@@ -21,7 +21,6 @@ const DESIGNS: (usize, usize) = (8_000, 20_000);
 const RESERVED: f64 = 0.005;
 
 /// Nominal level if `cases` equal cases of equal noise are looked at after each block from `first` to `last`.
-#[must_use]
 pub(super) fn level(cases: usize, first: u32, last: u32, seed: u64) -> f64 {
     if cases < 2 || first >= last {
         return LEVEL;

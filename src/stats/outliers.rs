@@ -53,7 +53,6 @@ pub struct Spread {
 
 impl Spread {
     /// `None` if `values` is empty.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Spread> {
         let median = median(values)?;
         let distances: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
@@ -64,7 +63,6 @@ impl Spread {
     }
 
     /// Indices of the values further below the median than the limit.
-    #[must_use]
     pub fn named(&self) -> Vec<usize> {
         let Some(limit) = self.limit else { return Vec::new() };
         (0..self.below.len()).filter(|place| self.below[*place] > limit).collect()
@@ -72,7 +70,6 @@ impl Spread {
 }
 
 /// Median; for an even number of values, the mean of the middle two.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -19,7 +19,6 @@ pub struct BlockMean {
 
 impl BlockMean {
     /// A mean whose error is unknown.
-    #[must_use]
     pub fn of(block: u32, mean: f64) -> BlockMean {
         BlockMean { block, trial: TrialMean { mean, within: None } }
     }
@@ -58,14 +57,12 @@ pub struct Ratio {
 
 impl Ratio {
     /// True if the data show a difference: there is an interval, and it does not contain 1.
-    #[must_use]
     pub fn tells_apart(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 }
 
 /// Rate of `case` over rate of `other`; `None` if either has no trial or `other` did nothing.
-#[must_use]
 pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
     let level = |trials: &[BlockMean]| moments::mean(&trials.iter().map(|t| t.trial.mean).collect::<Vec<_>>());
     let plain = level(case)? / level(other)?;

@@ -49,13 +49,11 @@ pub struct Try {
 }
 
 /// Rate of a rung over the rate of rung 0.
-#[must_use]
 pub fn ratio(rung: f64) -> f64 {
     RUNG.powf(rung)
 }
 
 /// The next rung to try.
-#[must_use]
 pub fn next(tried: &[Try]) -> i32 {
     let mut search = Search::default();
     for one in tried {
@@ -71,7 +69,6 @@ pub fn next(tried: &[Try]) -> i32 {
 }
 
 /// The highest rung that passed [`IN_A_ROW`] consecutive tries.
-#[must_use]
 pub fn holds(tried: &[Try]) -> Option<i32> {
     let row = tried.windows(IN_A_ROW).filter(|row| row.iter().all(|one| one.passed && one.rung == row[0].rung));
     row.map(|row| row[0].rung).max()
@@ -89,7 +86,6 @@ pub struct About {
 
 impl About {
     /// Error of the capacity, in the unit of `capacity`.
-    #[must_use]
     pub fn within(&self, capacity: f64) -> Within {
         const ERRORS: f64 = 1.96;
         // A normal interval on the logarithm, hence practically infinite degrees of freedom.
@@ -102,7 +98,6 @@ impl About {
 ///
 /// Formula: the mean of the posterior with flat priors on the logarithms of capacity and noise, and its central 95 %
 /// (King-Smith et al., Vision Research 34 (1994) 885, who also place the next try there).
-#[must_use]
 pub fn about(tried: &[Try]) -> Option<About> {
     if tried.iter().all(|one| one.passed) || tried.iter().all(|one| !one.passed) {
         return None;

@@ -75,7 +75,6 @@ pub(super) struct LookedAt {
 }
 
 impl Sequence {
-    #[must_use]
     pub fn new(cases: usize, rule: Rule) -> Sequence {
         let pairs = cases * cases;
         Sequence {
@@ -89,7 +88,6 @@ impl Sequence {
     }
 
     /// Replays all looks at the stored trials.
-    #[must_use]
     pub fn of(cases: &[Vec<BlockMean>], rule: Rule, criticals: &mut Criticals) -> Sequence {
         let mut found = Sequence::new(cases.len(), rule);
         let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
@@ -100,7 +98,6 @@ impl Sequence {
     }
 
     /// One look at all trials, to estimate how many more blocks would decide.
-    #[must_use]
     pub fn at_end(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Sequence {
         let mut found = Sequence::new(cases.len(), Rule::Anytime);
         let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
@@ -109,7 +106,6 @@ impl Sequence {
     }
 
     /// Logarithm of the ratio of two cases at their last look.
-    #[must_use]
     pub fn log(&self, case: usize, other: usize) -> Option<f64> {
         self.pairs[case * self.cases + other].map(|pair| pair.log)
     }
@@ -144,20 +140,17 @@ impl Sequence {
     }
 
     /// Pairs decided after this block.
-    #[must_use]
     pub fn decided_at(&self, block: u32) -> Vec<(usize, usize)> {
         let places = (0..self.relations.len()).filter(|place| self.decided_at[*place] == block);
         places.map(|place| (place / self.cases, place % self.cases)).collect()
     }
 
-    #[must_use]
     pub fn relation(&self, case: usize, other: usize) -> Relation {
         self.relations[case * self.cases + other]
     }
 
     /// Cases whose trials are still needed: not beaten, and undecided against another one that is not beaten. `best` is
     /// the relation of a better case to a worse one.
-    #[must_use]
     pub fn needed(&self, best: Relation) -> Vec<usize> {
         let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.relation(other, case) == best);
         let left: Vec<usize> = (0..self.cases).filter(|case| !beaten(*case)).collect();
@@ -168,7 +161,6 @@ impl Sequence {
 
     /// Number of further blocks that would decide a pair if its ratio and noise stay as they are; `None` if that is
     /// more than ten times the blocks it has, or nothing is known of it.
-    #[must_use]
     pub fn more_blocks(&self, case: usize, other: usize) -> Option<u32> {
         let pairs = self.cases * (self.cases - 1) / 2;
         more_blocks(self.pairs[case * self.cases + other]?, pairs)

@@ -26,7 +26,6 @@ pub struct Rate {
 
 impl Rate {
     /// Half width of the interval over the rate; `None` without an interval.
-    #[must_use]
     pub fn relative_half_width(&self) -> Option<f64> {
         self.ends.map(|(low, high)| (high - low) / 2.0 / self.per_s)
     }
@@ -34,7 +33,6 @@ impl Rate {
 
 /// Rate over slices (operations, seconds) in the order in which they ran; `None` if they took no time. A slice without
 /// operations counts, because its time passed.
-#[must_use]
 pub fn rate(slices: &[(u64, f64)]) -> Option<Rate> {
     let groups = grouped(slices);
     let operations: f64 = groups.iter().map(|(operations, _)| operations).sum();
@@ -49,7 +47,6 @@ pub fn rate(slices: &[(u64, f64)]) -> Option<Rate> {
 }
 
 /// Error of the rate of slices (operations, seconds); `None` below two slices or if they took no time.
-#[must_use]
 pub fn within(slices: &[(u64, f64)]) -> Option<Within> {
     let groups = grouped(slices);
     let seconds: f64 = groups.iter().map(|(_, seconds)| seconds).sum();
@@ -58,7 +55,6 @@ pub fn within(slices: &[(u64, f64)]) -> Option<Within> {
 }
 
 /// True if two intervals overlap.
-#[must_use]
 pub fn overlap(one: (f64, f64), other: (f64, f64)) -> bool {
     one.0 <= other.1 && other.0 <= one.1
 }

@@ -30,7 +30,6 @@ pub struct Course {
 
 impl Course {
     /// Figures at the places at which they were measured; `None` below two places, or if the mean is not above 0.
-    #[must_use]
     pub fn of(points: &[(f64, f64)]) -> Option<Course> {
         let figures: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
         let mean = moments::mean(&figures).filter(|mean| *mean > 0.0)?;
@@ -41,21 +40,18 @@ impl Course {
         Some(Course { mean, range: (largest - smallest) / mean, excursion })
     }
 
-    #[must_use]
     pub fn is_steady(&self) -> bool {
         self.range <= RANGE && self.excursion.abs() <= EXCURSION
     }
 }
 
 /// The last window of these rounds; `None` below [`WINDOW`] rounds.
-#[must_use]
 pub fn last_window(rounds: &[f64]) -> Option<Course> {
     let last = &rounds[rounds.len().checked_sub(WINDOW)?..];
     Course::of(&(1u32..).map(f64::from).zip(last.iter().copied()).collect::<Vec<_>>())
 }
 
 /// True if the drive is steady after these rounds.
-#[must_use]
 pub fn is_reached(rounds: &[f64]) -> bool {
     last_window(rounds).is_some_and(|course| course.is_steady())
 }

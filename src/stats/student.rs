@@ -80,7 +80,6 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 }
 
 /// Probability that a t variable with `degrees` degrees of freedom exceeds `t >= 0`.
-#[must_use]
 pub fn upper_tail(t: f64, degrees: f64) -> f64 {
     let degrees = degrees.clamp(SMALLEST_DEGREES, LARGEST_DEGREES);
     0.5 * incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t))
@@ -88,7 +87,6 @@ pub fn upper_tail(t: f64, degrees: f64) -> f64 {
 
 /// Probability of a value at least as far from zero as `value`, if its true mean is zero and its variance is estimated
 /// with `degrees` degrees of freedom.
-#[must_use]
 pub(super) fn p_value(value: f64, variance: f64, degrees: f64) -> f64 {
     if variance > 0.0 {
         return 2.0 * upper_tail(value.abs() / variance.sqrt(), degrees);
@@ -99,7 +97,6 @@ pub(super) fn p_value(value: f64, variance: f64, degrees: f64) -> f64 {
 /// The quantile t with P(|T| <= t) = `confidence`: the factor of a two-sided interval. `degrees` below 1 count as 1.
 ///
 /// Bisection on [`upper_tail`], which falls strictly: accurate to 1e-9 relative for confidences up to 0.9999.
-#[must_use]
 pub fn two_sided_quantile(confidence: f64, degrees: f64) -> f64 {
     let tail = (1.0 - confidence.clamp(0.0, 1.0 - 1e-12)) / 2.0;
     let (mut low, mut high) = (0.0, 1.0);

@@ -32,7 +32,6 @@ pub struct StudentizedRange {
 
 impl StudentizedRange {
     /// `k` must be at least two.
-    #[must_use]
     pub fn new(k: usize, degrees: f64) -> StudentizedRange {
         let degrees = degrees.clamp(DEGREES.0, DEGREES.1);
         // Relative standard deviation of the estimate: 1 / sqrt(2 degrees).
@@ -42,7 +41,6 @@ impl StudentizedRange {
     }
 
     /// P(Q <= q), for `q` from 1: below, the steps are too wide if degrees are many.
-    #[must_use]
     pub fn cdf(&self, q: f64) -> f64 {
         if q <= 0.0 {
             return 0.0;
@@ -70,7 +68,6 @@ impl StudentizedRange {
     }
 
     /// The q with P(Q <= q) = `probability`, which must lie between 0.5 and 0.9999.
-    #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         let wanted = probability.clamp(0.5, 0.9999);
         let (mut low, mut high) = (0.0, 4.0);

@@ -46,7 +46,6 @@ pub enum Course {
 }
 
 /// Slope over all points; `None` below two amounts.
-#[must_use]
 pub fn slope(points: &[Point]) -> Option<Slope> {
     let blocks = blocks(points);
     let lines: Vec<Line> = blocks.iter().filter_map(|block| Line::through(&logs(block))).collect();
@@ -60,7 +59,6 @@ pub fn slope(points: &[Point]) -> Option<Slope> {
 }
 
 /// Behaviour over the last points; `None` below three amounts.
-#[must_use]
 pub fn course(points: &[Point]) -> Option<Course> {
     let means = means(points);
     if means.len() < LEAST_POINTS {

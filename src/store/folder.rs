@@ -36,7 +36,6 @@ pub struct Writer {
 }
 
 /// A folder name for a run: `2026-11-21-0241-which-filesystem`.
-#[must_use]
 pub(crate) fn folder_name(started: &str, plan_name: &str) -> String {
     let minute: String = started.chars().take(16).filter(|c| *c != ':').collect();
     format!("{}-{plan_name}", minute.replace('T', "-"))
@@ -44,7 +43,6 @@ pub(crate) fn folder_name(started: &str, plan_name: &str) -> String {
 
 impl RunFolder {
     /// True if a folder looks like a run's. Opening it reports anything else that is wrong.
-    #[must_use]
     pub fn is_one(path: &Path) -> bool {
         is_there(&path.join(RUN))
     }
@@ -72,13 +70,11 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_path_buf(), record })
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// `run.json`.
-    #[must_use]
     pub fn record(&self) -> &RunRecord {
         &self.record
     }
@@ -92,7 +88,6 @@ impl RunFolder {
     }
 
     /// The folder of one trial, whether or not it exists.
-    #[must_use]
     pub(crate) fn trial_path(&self, key: &TrialKey) -> PathBuf {
         self.path.join(place(TRIALS, key))
     }
@@ -177,7 +172,6 @@ impl RunFolder {
 
     /// Reports missing events: the ends of stored trials. Either the file was emptied or cut, or the run was killed
     /// between storing the two.
-    #[must_use]
     pub fn lost_events<'k>(events: &[Stamped], stored: impl Iterator<Item = &'k TrialKey>) -> Option<String> {
         let ended = |event: &Stamped| match &event.what {
             Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => Some(trial.clone()),
@@ -210,7 +204,6 @@ pub enum StoredTrial {
 
 impl StoredTrial {
     /// Its record, if it is whole and was measured.
-    #[must_use]
     pub fn measured(self) -> Option<TrialRecord> {
         match self {
             StoredTrial::Whole(record) if record.outcome == Outcome::Measured => Some(*record),
@@ -219,7 +212,6 @@ impl StoredTrial {
     }
 
     /// True if the trial is whole and needs no retry.
-    #[must_use]
     pub fn is_result(&self) -> bool {
         matches!(self, StoredTrial::Whole(record) if record.is_result())
     }
@@ -285,7 +277,6 @@ impl Writer {
         Ok(Writer { folder, events })
     }
 
-    #[must_use]
     pub fn folder(&self) -> &RunFolder {
         &self.folder
     }

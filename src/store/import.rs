@@ -35,7 +35,6 @@ pub struct ImportFolder {
 
 impl ImportFolder {
     /// True if a folder is an import's.
-    #[must_use]
     pub fn is_one(path: &Path) -> bool {
         is_there(&path.join(IMPORT))
     }
@@ -65,7 +64,6 @@ impl ImportFolder {
     }
 
     /// `import.json`.
-    #[must_use]
     pub fn record(&self) -> &ImportRecord {
         &self.record
     }
@@ -167,14 +165,12 @@ impl ImportStaging {
 }
 
 /// Adds the remedy for a folder of results that cannot be written.
-#[must_use]
 pub fn elsewhere(error: Error) -> Error {
     error.hint("nothing was stored; free some space there or make it writable, or choose another folder with -o DIR")
 }
 
 /// Removes what killed imports have left in `results`; returns each with the error if removal failed. Skips
 /// folders that are locked, belong to another user, or contain anything that an import does not create.
-#[must_use]
 pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let (Some(_alone), Ok(entries)) = (wait_for(results), fs::read_dir(results)) else { return Vec::new() };
     let named = entries.flatten().filter(|entry| is_beside(&entry.file_name().to_string_lossy()));

@@ -13,7 +13,6 @@ pub(super) fn is_live(folder: &Path) -> bool {
 
 impl RunFolder {
     /// True if a pgstrata is writing to it.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         is_live(self.path())
     }

@@ -55,7 +55,6 @@ impl Results {
     }
 
     /// Path of the run with this name; `None` if there is none, the name is invalid, or it is a link.
-    #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
         let path = self.root.join(Some(name).filter(|_| is_name)?);
@@ -65,7 +64,6 @@ impl Results {
     }
 
     /// Changes whenever the run does: each stored trial appends an event. `None` if there is no such run.
-    #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let path = self.path(name)?;
         let of = |file: &str| fs::symlink_metadata(path.join(file)).ok();

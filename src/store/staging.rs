@@ -73,25 +73,21 @@ impl Staging {
         Ok(content)
     }
 
-    #[must_use]
     pub fn raw(&self) -> PathBuf {
         self.beside.join("raw")
     }
 
     /// Path for `seconds.parquet`.
-    #[must_use]
     pub fn seconds(&self) -> PathBuf {
         self.beside.join(SECONDS)
     }
 
     /// Path for `latency.hist`.
-    #[must_use]
     pub fn latencies(&self) -> PathBuf {
         self.beside.join(LATENCIES)
     }
 
     /// Path for `waits.parquet`.
-    #[must_use]
     pub fn waits(&self) -> PathBuf {
         self.beside.join(WAITS)
     }

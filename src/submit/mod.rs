@@ -163,7 +163,6 @@ fn run_words(submission: &Submission, program: &str, blocks: &str) -> String {
 }
 
 /// The command as typed in the folder.
-#[must_use]
 pub fn shown(folder: &std::path::Path, command: &Command) -> String {
     format!("cd {} && {}", quoted(folder.as_os_str()), command.shown())
 }

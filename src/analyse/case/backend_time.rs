@@ -82,7 +82,6 @@ impl BackendSums {
     }
 
     /// Result; `None` if no waits were sampled, unless the CPUs were full.
-    #[must_use]
     pub fn finding(&self, cpu: &CpuSums, at_fixed_rate: bool) -> Option<BackendTime> {
         let counted: u64 = self.waits.values().sum();
         let all = self.backends.max(counted) as f64;
@@ -200,7 +199,6 @@ fn doing(class: &str, event: &str) -> Doing {
 }
 
 /// "39 % of backend time waits for storage (36 to 42)".
-#[must_use]
 pub fn storage_clause(found: &BackendTime) -> Option<String> {
     let storage = found.storage?;
     let of = if found.without_client { "backend time without client pauses" } else { "backend time" };

@@ -59,7 +59,6 @@ impl CapacitySums {
     }
 
     /// Result; `None` for a case without searches.
-    #[must_use]
     pub fn finding(&self, measure: Option<&MeasureSums>, operation: Option<&Operation>) -> Option<Capacity> {
         let operation = operation.filter(|operation| operation.is_searched && !self.holds.is_empty())?;
         let limit_us = operation.latency_limit_us?;
@@ -114,7 +113,6 @@ impl CapacitySums {
 }
 
 /// Capacity found by a search, operations per second, with its error estimated from the steps.
-#[must_use]
 pub fn about(search: &SearchCounts) -> Option<TrialMean> {
     let about = search::about(&tried(search))?;
     let mean = first_rate(search)? * search::ratio(about.rung);

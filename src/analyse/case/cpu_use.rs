@@ -76,7 +76,6 @@ impl CpuSums {
 
     /// CPU time by use; `None` if not counted. Waiting for I/O counts as idle because the CPU was free for other work.
     /// Time taken by the hypervisor is neither used here nor available.
-    #[must_use]
     pub fn cpu(&self) -> Option<CpuUse> {
         let all: f64 = self.cpu_ns.iter().sum();
         let of = |wanted: &[ColumnDef]| {
@@ -90,32 +89,27 @@ impl CpuSums {
     }
 
     /// Name of the other program that was busiest while others used most.
-    #[must_use]
     pub fn other(&self) -> Option<&str> {
         self.others_ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
     }
 
     /// Process or thread that used the most CPU, with its share of one CPU.
-    #[must_use]
     pub fn busiest(&self) -> Option<(String, f64)> {
         let most = self.processes.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
         Some((most.0.clone(), most.1 / f64::from(self.trials.max(1))))
     }
 
     /// Share of its time that the busiest CPU of each second was busy.
-    #[must_use]
     pub fn fullest(&self) -> Option<f64> {
         share(self.fullest_s)
     }
 
     /// Share of the time in which some task on the machine waited for a CPU.
-    #[must_use]
     pub fn pressure(&self) -> Option<f64> {
         share(self.waited_s)
     }
 
     /// Remarks on the CPUs, clause by clause; empty if they had capacity left.
-    #[must_use]
     pub fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();
         match (self.cpu().filter(|cpu| cpu.is_full()), self.fullest().filter(|fullest| *fullest >= FULL)) {
@@ -159,7 +153,6 @@ pub struct CpuUse {
 
 impl CpuUse {
     /// True if almost no CPU time was left.
-    #[must_use]
     pub fn is_full(self) -> bool {
         self.busy + self.stolen > FULL
     }
@@ -174,7 +167,6 @@ fn grown(column: CountSeries<'_>) -> Option<u64> {
 }
 
 /// Mean number of CPUs, out of `cpus`, that were busy or taken by the hypervisor in a trial.
-#[must_use]
 pub fn busy_cpus(seconds: &Seconds, cpus: u32) -> Option<f64> {
     let mut trial = CpuSums::default();
     trial.add(seconds, &[]);
@@ -183,7 +175,6 @@ pub fn busy_cpus(seconds: &Seconds, cpus: u32) -> Option<f64> {
 
 /// Mean CPU use of a trial's busiest processes over the rows that list any, busiest first. Processes of one name are
 /// added up; kernel worker threads are named after their task.
-#[must_use]
 pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
     let ranks = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS);
     let ranks: Vec<_> =

@@ -52,7 +52,6 @@ impl ImageCostSums {
     }
 
     /// Result, with `noun` as the name of an operation; `None` without an image whose device below was counted.
-    #[must_use]
     pub fn finding(&self, noun: &str) -> Option<ImageCost> {
         let (writes, bytes) = (estimate(&self.writes)?, estimate(&self.bytes)?);
         let seen = |estimate: &Estimate| estimate.low.is_some_and(|low| low > 0.0);

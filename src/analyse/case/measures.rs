@@ -44,7 +44,6 @@ pub struct MeasureSums {
 
 impl MeasureSums {
     /// An empty measure; `unit` is the unit of its rates.
-    #[must_use]
     pub fn new(name: &str, unit: &str) -> MeasureSums {
         MeasureSums { name: name.to_owned(), unit: unit.to_owned(), all_logged: true, ..MeasureSums::default() }
     }
@@ -107,12 +106,10 @@ impl MeasureSums {
     }
 
     /// Mean rate over all trials, with the interval from these trials alone.
-    #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         estimate(&self.rates)
     }
 
-    #[must_use]
     pub fn finding(&self) -> MeasureFinding {
         let rate = self.estimate();
         let missing = || self.missing().unwrap_or_else(|| "no trial has figures for it".to_owned());
@@ -132,7 +129,6 @@ impl MeasureSums {
     }
 
     /// Why it has no rate, and in how many trials if not in all.
-    #[must_use]
     pub fn missing(&self) -> Option<String> {
         if !self.is_partial() {
             return self.unavailable.clone();
@@ -142,7 +138,6 @@ impl MeasureSums {
     }
 
     /// True if only some trials had it.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.had > 0 && self.lacking > 0
     }

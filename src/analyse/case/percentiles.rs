@@ -85,7 +85,6 @@ impl Percentiles {
     }
 
     /// One percentile per trial; `None` unless every trial has it, since those without are the slow ones.
-    #[must_use]
     pub fn trials(&self, name: &str) -> Option<Vec<BlockMean>> {
         let one = self.0.iter().find(|one| one.wanted.name == name)?;
         let mean = |(block, us): &(u32, u64)| BlockMean::of(*block, *us as f64);
@@ -93,7 +92,6 @@ impl Percentiles {
     }
 
     /// Findings; `merged` are the latencies of all trials.
-    #[must_use]
     pub fn finding(&self, merged: &Histogram<u64>) -> Vec<Percentile> {
         let of = |one: &Trials| Percentile {
             name: one.wanted.name.to_owned(),

@@ -9,7 +9,6 @@ use crate::stats::moments;
 const WHOLE_SECOND_SLACK: f64 = 0.05;
 
 /// Operations in each whole second of a trial, `None` for a gap.
-#[must_use]
 pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
     let Some(done) = seconds.counts(&columns::CLIENT_DONE) else { return Vec::new() };
     let whole = (elapsed_us as f64 / 1e6 + WHOLE_SECOND_SLACK) as usize;
@@ -17,7 +16,6 @@ pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
 }
 
 /// Seconds without an operation among the known whole seconds; `None` if none is known.
-#[must_use]
 pub fn zero_seconds(whole: &[Option<u64>]) -> Option<ZeroSeconds> {
     let mut found = ZeroSeconds { seconds: 0, at_zero: 0, longest_s: 0 };
     let mut run = 0;
@@ -85,7 +83,6 @@ impl SteadinessSums {
 
     /// Result; `slowest_us` is the slowest operation in the histograms, for trials without that column; `None` if not
     /// every operation was logged.
-    #[must_use]
     pub fn finding(&self, slowest_us: Option<u64>) -> Option<Steadiness> {
         let mean = (self.seconds > 0).then(|| self.done / self.seconds as f64)?;
         // Operations that ended after the last whole second are only in the histograms, which have three digits.

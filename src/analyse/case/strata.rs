@@ -144,7 +144,6 @@ impl StrataSums {
     }
 
     /// Devices below one part of the database, from top to bottom; those at one depth are added up.
-    #[must_use]
     pub fn below(&self, end: &End) -> Vec<DeviceSums> {
         levels(&self.devices, |device| device.below.get(end).copied())
     }
@@ -153,7 +152,6 @@ impl StrataSums {
     /// records lags by a second or so, but transactions that took an id have written all the same. If none took one, no
     /// commit waits for WAL (RecordTransactionCommit), no matter who writes it: at one query per second, other
     /// processes write more records than there are queries.
-    #[must_use]
     pub fn read_only(&self) -> Option<bool> {
         let xids = self.xids.per_operation();
         let wrote = xids.is_some_and(|xids| xids >= READ_ONLY_RECORDS);
@@ -162,7 +160,6 @@ impl StrataSums {
     }
 
     /// Result, with `noun` as the name of an operation; `None` if nothing was counted.
-    #[must_use]
     pub fn finding(&self, noun: &str) -> Option<Strata> {
         let flows = [self.wal_bytes, self.wal_records, self.wal_syncs];
         let operations = flows.into_iter().chain(self.devices.iter().map(DeviceSums::writes));
@@ -211,7 +208,6 @@ impl StrataSums {
     }
 
     /// CPU time of server, kernel and clients per operation, microseconds.
-    #[must_use]
     pub fn cpu_us(&self) -> Option<f64> {
         let all: f64 = self.cpu_ns.iter().map(Flow::per_operation).sum::<Option<f64>>()?;
         Some((all - self.others_cpu_ns.per_operation()?).max(0.0) / 1e3)
@@ -272,12 +268,10 @@ impl DeviceSums {
         self.work.merge(&trial, std::ops::Add::add);
     }
 
-    #[must_use]
     pub fn writes(&self) -> Flow {
         self.work.flow(DEVICE_WRITES)
     }
 
-    #[must_use]
     pub fn flushes(&self) -> Flow {
         self.work.flow(DEVICE_FLUSHES)
     }
@@ -297,7 +291,6 @@ impl DeviceSums {
     }
 
     /// Kernel name; `loop` for several loop devices; the node if there is no name.
-    #[must_use]
     pub fn name(&self) -> String {
         match self.names.as_slice() {
             [] => self.node.clone(),
@@ -307,39 +300,33 @@ impl DeviceSums {
     }
 
     /// First matching promise of any of its devices.
-    #[must_use]
     pub fn promise(&self, claim: Claim) -> Option<&Promise> {
         self.promises.iter().find(|promise| promise.claim == claim)
     }
 
     /// True if all its devices declare their writes stable.
-    #[must_use]
     pub fn declares_stable(&self) -> bool {
         self.stable.0 > 0 && self.stable.0 == self.stable.1
     }
 
     /// Flushes without those attributed to other programs; `None` if flushes are not counted.
-    #[must_use]
     pub fn own_flushes(&self) -> Option<Flow> {
         self.flushes().per_operation()?;
         Some(self.flushes().without(self.others.unwrap_or(0.0)))
     }
 
     /// Share of its flushes attributed to other programs; `None` if these were not observed.
-    #[must_use]
     pub fn share_of_others(&self) -> Option<f64> {
         let all = self.flushes().amount;
         self.others.map(|others| if all > 0.0 { (others / all).min(1.0) } else { 0.0 })
     }
 
     /// True if it accepts FUA writes.
-    #[must_use]
     pub fn takes_fua(&self) -> bool {
         !self.facts.is_empty() && self.facts.iter().all(|facts| facts.fua == Some(true))
     }
 
     /// Backing file of a loop device.
-    #[must_use]
     pub fn backing_file(&self) -> Option<&str> {
         self.facts.iter().find_map(|facts| facts.backing_file.as_deref())
     }
@@ -385,7 +372,6 @@ impl DeviceSums {
 pub const COMMIT: &str = "commit";
 
 /// Name of a case's operation; `read_only` is what was observed.
-#[must_use]
 pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<bool>) -> &'a str {
     let commits = case.postgres.is_some() && operation.writes == Writes::Always && read_only != Some(true);
     if commits { COMMIT } else { &operation.noun }

@@ -73,7 +73,6 @@ pub struct CaseSums {
 }
 
 impl CaseSums {
-    #[must_use]
     pub fn new(spec: CaseSpec) -> CaseSums {
         CaseSums { spec, ..CaseSums::default() }
     }
@@ -202,19 +201,16 @@ impl CaseSums {
     }
 
     /// Share of the synced writes that FUA may make durable instead of a flush; 0 without a probe.
-    #[must_use]
     pub(crate) fn fua_share(&self) -> f64 {
         self.synced.fua_share()
     }
 
     /// Flushes per sync at each level of devices; `None` without a probe.
-    #[must_use]
     pub(crate) fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
         self.synced.flushes_per_sync()
     }
 
     /// Finding with the given durability, without cautions.
-    #[must_use]
     pub(crate) fn finding(&self, durability: Durability) -> CaseFinding {
         let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
         CaseFinding {
@@ -250,7 +246,6 @@ impl CaseSums {
     }
 
     /// True if its clients run at a fixed rate instead of as fast as they can.
-    #[must_use]
     pub(crate) fn at_fixed_rate(&self) -> bool {
         self.operation.as_ref().is_some_and(|operation| operation.rate.is_some() || operation.is_searched)
     }

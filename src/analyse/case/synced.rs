@@ -69,14 +69,12 @@ impl SyncedSums {
     }
 
     /// Share of the synced writes that FUA may make durable instead of a flush; 0 without a probe.
-    #[must_use]
     pub fn fua_share(&self) -> f64 {
         if self.operations == 0 { 0.0 } else { self.asking_for_fua as f64 / self.operations as f64 }
     }
 
     /// Flushes per fdatasync of a recycled segment at each level, in whole numbers, since other programs add only
     /// fractions.
-    #[must_use]
     pub fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
         let row = &self.rows.iter().find(|sums| sums.row.spec.id == ALWAYS)?.row;
         let mut levels: BTreeMap<u32, Option<f64>> = BTreeMap::new();
@@ -90,7 +88,6 @@ impl SyncedSums {
     }
 
     /// Combined result; `None` without a probe.
-    #[must_use]
     pub fn finding(&self) -> Option<Synced> {
         (!self.rows.is_empty()).then(|| Synced {
             credibility: self.credibility.clone(),

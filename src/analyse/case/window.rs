@@ -74,7 +74,6 @@ impl WindowSums {
     }
 
     /// Result, with the windows of its trials; `None` if no trial has one.
-    #[must_use]
     pub fn finding(&self, trials: &[TrialFinding]) -> Option<CaseWindow> {
         let windows: Vec<&TrialWindow> = trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
         let cycles = || windows.iter().map(|window| window.whole_cycles);

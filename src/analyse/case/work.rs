@@ -20,7 +20,6 @@ impl WorkSums {
     }
 
     /// One value per trial that has the counter.
-    #[must_use]
     pub fn of(&self, counter: Counter) -> Vec<BlockMean> {
         self.0.iter().filter(|(known, _)| *known == counter).map(|(_, mean)| *mean).collect()
     }

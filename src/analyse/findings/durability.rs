@@ -51,7 +51,6 @@ pub struct Durability {
 }
 
 impl Durability {
-    #[must_use]
     pub fn of(class: DurabilityClass, reason: impl Into<String>) -> Durability {
         Durability { class, reason: reason.into(), otherwise: None, sight_ends: Vec::new() }
     }
@@ -59,7 +58,6 @@ impl Durability {
 
 /// Class of a commit for which a layer makes this claim, regardless of counts; `None` if the claim is reported but does
 /// not affect the class.
-#[must_use]
 pub fn class(claim: Claim) -> Option<DurabilityClass> {
     match claim {
         Claim::Volatile | Claim::HoldsFlushesBack => Some(DurabilityClass::Volatile),
@@ -72,13 +70,11 @@ pub fn class(claim: Claim) -> Option<DurabilityClass> {
 }
 
 /// Durability that follows from a promise alone.
-#[must_use]
 pub fn by_promise(promise: &Promise) -> Durability {
     Durability::of(class(promise.claim).unwrap_or(DurabilityClass::Unknown), promise.to_string())
 }
 
 /// Applies to every lowest device that is a software device, in runs and probes alike.
-#[must_use]
 pub(crate) fn virtual_disk(name: &str) -> String {
     format!("{name} is a virtual disk: nothing below it is visible")
 }
@@ -88,7 +84,6 @@ pub(crate) fn unknown(reason: &str) -> Durability {
 }
 
 /// Display name of a class.
-#[must_use]
 pub fn class_word(class: DurabilityClass) -> &'static str {
     match class {
         DurabilityClass::NotApplicable => "not applicable",

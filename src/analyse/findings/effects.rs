@@ -21,7 +21,6 @@ pub struct Effects {
 
 impl Effects {
     /// True if two or more options vary beside the load: then no single ranking answers the plan.
-    #[must_use]
     pub fn has_several_options(&self) -> bool {
         let mut judged = self.options.iter().filter(|option| option.outcome.is_some()).map(|option| &option.axis);
         judged.next().is_some_and(|first| judged.any(|axis| axis != first))

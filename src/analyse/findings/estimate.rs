@@ -23,27 +23,23 @@ pub const BEYOND_USE: f64 = 10.0;
 
 impl Estimate {
     /// True if the interval is too wide to be useful.
-    #[must_use]
     pub fn is_beyond_use(&self) -> bool {
         let far = |one: f64, other: f64| other > 0.0 && one > BEYOND_USE * other;
         self.high.is_some_and(|high| far(high, self.value)) || self.low.is_some_and(|low| far(self.value, low))
     }
 
     /// A value with the ends of its interval, if there is one.
-    #[must_use]
     pub fn of(value: f64, ends: Option<(f64, f64)>, trials: usize) -> Estimate {
         let trials = u32::try_from(trials).unwrap_or(u32::MAX);
         Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), range: None, trials }
     }
 
     /// A ratio based on this many trials or blocks.
-    #[must_use]
     pub fn of_ratio(ratio: &Ratio, trials: usize) -> Estimate {
         Estimate { range: ratio.range, ..Estimate::of(ratio.value, ratio.interval, trials) }
     }
 
     /// Applies a non-decreasing scale to the figure and its interval.
-    #[must_use]
     pub fn map(self, scale: impl Fn(f64) -> f64) -> Estimate {
         let (low, high) = (self.low.map(&scale), self.high.map(&scale));
         let range = self.range.map(|(least, most)| (scale(least), scale(most)));
@@ -60,7 +56,6 @@ fn with_range(found: MeanInterval, trials: &[BlockMean]) -> Estimate {
 }
 
 /// Geometric mean of a figure that varies by factors between trials.
-#[must_use]
 pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
     let plain: Vec<f64> = values.iter().map(|value| value.trial.mean).collect();
     let found = geometric::over_trials(&plain)?;
@@ -68,7 +63,6 @@ pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
 }
 
 /// Mean rate over trials, with its interval.
-#[must_use]
 pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
     let trials: Vec<TrialMean> = rates.iter().map(|rate| rate.trial).collect();
     let found = mean_over_trials(&trials)?;
@@ -76,7 +70,6 @@ pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
 }
 
 /// Caps a share: its interval is computed on the logarithm and may exceed the whole.
-#[must_use]
 pub fn at_most(whole: f64, share: Estimate) -> Estimate {
     share.map(|value| value.min(whole))
 }

@@ -287,7 +287,6 @@ pub struct Latency {
 
 impl Latency {
     /// The percentile with this name, such as `p99.9`.
-    #[must_use]
     pub fn percentile(&self, name: &str) -> Option<&Percentile> {
         self.percentiles.iter().find(|percentile| percentile.name == name)
     }

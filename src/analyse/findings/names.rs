@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type Axes = BTreeMap<String, String>;
 
 /// Names of all cases by id; the id itself if the axes do not make the name unique.
-#[must_use]
 pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Axes)> + Clone) -> BTreeMap<String, String> {
     let differing = differing(&cases.clone().map(|(_, axes)| axes).collect::<Vec<_>>());
     let names: BTreeMap<&str, String> = cases.map(|(id, axes)| (id, of_axes(axes, &differing))).collect();
@@ -24,19 +23,16 @@ pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Axes)> + Clone) ->
 }
 
 /// Name of a case from these axes: `xfs clients=16`.
-#[must_use]
 pub fn of_axes(axes: &Axes, named: &[String]) -> String {
     let parts = named.iter().filter_map(|axis| Some(of_axis(axis, axes.get(axis)?)));
     parts.collect::<Vec<_>>().join(" ")
 }
 
-#[must_use]
 pub fn of_axis(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
 }
 
 /// Columns of these axes, named as in the Parquet files.
-#[must_use]
 pub fn axis_columns(axes: &BTreeSet<&String>) -> Vec<String> {
     let axes: Axes = axes.iter().map(|axis| ((*axis).clone(), String::new())).collect();
     columns::axes(&axes).into_iter().map(|(column, _)| column.name).collect()

@@ -15,7 +15,6 @@ pub enum PairOutcome {
 }
 
 impl PairOutcome {
-    #[must_use]
     pub fn of(differs: bool, is_within: bool) -> PairOutcome {
         match (differs, is_within) {
             (true, false) => PairOutcome::Differs,
@@ -25,18 +24,15 @@ impl PairOutcome {
         }
     }
 
-    #[must_use]
     pub fn differs(self) -> bool {
         matches!(self, PairOutcome::Differs | PairOutcome::DiffersWithin)
     }
 
     /// [`SAME`] in words: "5 %".
-    #[must_use]
     pub fn margin() -> String {
         format!("{:.0} %", (SAME - 1.0) * 100.0)
     }
 
-    #[must_use]
     pub fn words(self) -> String {
         match self {
             PairOutcome::Differs => "differs".to_owned(),

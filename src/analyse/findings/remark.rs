@@ -72,14 +72,12 @@ impl Remark {
     }
 
     /// Uses `own` if only one case has the remark.
-    #[must_use]
     pub fn alone(mut self, own: String) -> Remark {
         self.own = Some(own);
         self
     }
 
     /// Text for its own case.
-    #[must_use]
     pub fn text(&self) -> String {
         self.own.clone().unwrap_or_else(|| filled(&self.words, &self.number.into_iter().collect::<Vec<_>>()))
     }

@@ -59,7 +59,6 @@ pub struct ProbeFindings {
 
 impl ProbeFindings {
     /// The row equivalent to a server at its defaults: PostgreSQL's own WAL writing.
-    #[must_use]
     pub fn answer_row(&self) -> Option<&RowFinding> {
         let default = self.server_equals.iter().find(|row| row.default)?;
         self.rows.iter().find(|row| row.spec.id == default.row_id)

@@ -29,7 +29,6 @@ use evidence::Evidence;
 use findings::ProbeFindings;
 
 /// All conclusions from a probe, for a server of the major version `server`.
-#[must_use]
 pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
     let rows = rows::rows(record, server);
     let growth = growth::growth(record);

@@ -104,7 +104,6 @@ impl Requirement {
 }
 
 /// Outcome of each requirement.
-#[must_use]
 pub fn judge(record: &ProbeRecord, findings: &ProbeFindings, all: &[Requirement]) -> Vec<RequirementFinding> {
     all.iter()
         .map(|one| match one {

@@ -33,7 +33,6 @@ pub(crate) struct Group<'a> {
 }
 
 /// Every figure by every amount that varies.
-#[must_use]
 pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
     let groups = AMOUNTS.iter().flat_map(|(axis, unit, amount)| groups(cases, axis, unit, amount));
     groups

@@ -18,7 +18,6 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    #[must_use]
     pub fn of(run: &RunRecord, finished: bool, wall_us: Option<u64>) -> Blocks {
         let rule = match run.at_least {
             _ if !run.extended.is_empty() => Some(Rule::Anytime),

@@ -18,7 +18,6 @@ pub struct CountedCase<'a> {
 
 /// Compares every counter that at least two cases have. `reference` is the id of the case that the others are compared
 /// with; if it lacks the counter, the first case that has it is used.
-#[must_use]
 pub fn compared(
     cases: &[CountedCase<'_>],
     reference: &str,

@@ -49,13 +49,11 @@ impl Decided {
     }
 
     /// The looks behind the decision, if there were several, with case ids by index.
-    #[must_use]
     pub fn sequence(&self) -> Option<(&Sequence, &[String])> {
         self.decisions.sequence().map(|sequence| (sequence, self.cases.as_slice()))
     }
 
     /// Relation of a better case in terms of [`Sequence`].
-    #[must_use]
     pub fn best(&self) -> Relation {
         if self.by.less_is_better() { Relation::Smaller } else { Relation::Larger }
     }
@@ -68,18 +66,15 @@ impl Decided {
         self.place(case).zip(self.place(other))
     }
 
-    #[must_use]
     pub fn has(&self, case: &str) -> bool {
         self.place(case).is_some()
     }
 
-    #[must_use]
     pub fn rank(&self, case: &str) -> usize {
         1 + self.cases.iter().filter(|other| self.faster(other, case)).count()
     }
 
     /// True if a case was shown to be better than another.
-    #[must_use]
     pub fn faster(&self, case: &str, other: &str) -> bool {
         self.places(case, other).is_some_and(|(case, other)| match self.by {
             RankedBy::Latency | RankedBy::Time => self.decisions.faster(other, case),
@@ -87,19 +82,16 @@ impl Decided {
         })
     }
 
-    #[must_use]
     pub fn apart(&self, case: &str, other: &str) -> bool {
         self.faster(case, other) || self.faster(other, case)
     }
 
     /// Margin that separates the two cases.
-    #[must_use]
     pub fn margin(&self, case: &str, other: &str) -> Option<Margin> {
         self.places(case, other).and_then(|(case, other)| self.decisions.margin(case, other))
     }
 
     /// Ratio of two cases with the interval of the test that decides them: they differ if it excludes 1.
-    #[must_use]
     pub fn tested(&self, case: &str, other: &str, ratio: Ratio) -> Ratio {
         let Some((one, two)) = self.places(case, other) else { return ratio };
         let margin = self.decisions.margin(one, two);
@@ -111,7 +103,6 @@ impl Decided {
     }
 
     /// Widest margin between any two of these cases; `None` if a pair has none.
-    #[must_use]
     pub fn margin_among(&self, cases: &[&str]) -> Option<Margin> {
         let known = |margin: Option<Margin>| margin.filter(|margin| margin.detectable().is_some());
         let margins = pairs(cases).map(|(one, other)| known(self.margin(one, other)));
@@ -120,7 +111,6 @@ impl Decided {
             .flatten()
     }
 
-    #[must_use]
     pub fn outcome(&self, case: &str, other: &str) -> PairOutcome {
         PairOutcome::of(self.apart(case, other), self.same(case, other))
     }
@@ -166,13 +156,11 @@ impl Decided {
     }
 
     /// Number of pairs decided together.
-    #[must_use]
     pub fn pairs(&self) -> usize {
         self.decisions.pairs()
     }
 
     /// How the ranks of these rows were decided; `None` for a single row.
-    #[must_use]
     pub fn decision(&self, rows: &[RankRow]) -> Option<Decision> {
         if self.cases.len() < 2 {
             return None;
@@ -264,7 +252,6 @@ pub fn pairs<T>(cases: &[T]) -> impl Iterator<Item = (&T, &T)> {
 }
 
 /// "detectable difference at 80 % power: 5.2 %", with the reason if noise within trials determines it.
-#[must_use]
 pub fn detectable(margin: Margin) -> Option<String> {
     let floor = if margin.by_seconds { ", set by the noise within trials" } else { "" };
     let difference = beyond(margin.detectable()?);

@@ -6,7 +6,6 @@ use crate::analyse::findings::DriveFinding;
 use crate::record::drive::DriveRecord;
 
 /// One finding per preparation of a drive.
-#[must_use]
 pub fn findings(cases: &[CaseSums]) -> Vec<DriveFinding> {
     let mut all: Vec<&DriveRecord> = Vec::new();
     for drive in cases.iter().flat_map(|case| &case.drives.prepared) {

@@ -73,14 +73,12 @@ struct Demand<'a> {
 }
 
 impl CaseSums {
-    #[must_use]
     pub fn durability(&self) -> Durability {
         power_cuts::joined(judge(self), self.verdict.as_ref())
     }
 }
 
 /// Judges a case by its measured trials.
-#[must_use]
 pub fn judge(case: &CaseSums) -> Durability {
     let Some(operation) = &case.operation else { return unknown("not measured") };
     if let Some(reason) = case.trials.iter().find_map(|trial| volatile(trial, &case.spec, operation)) {

@@ -15,7 +15,6 @@ use crate::units::significant;
 
 /// Share of one case; `None` without a server, if commits wait for no flush, if the counted operations are not commits,
 /// or if no `sync` case has the method in force on the stack of the WAL.
-#[must_use]
 pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     case.spec.postgres.as_ref()?;
     let operation = case.operation.as_ref()?;
@@ -96,7 +95,6 @@ fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
 }
 
 /// Cost of one sync on the storage of a case's WAL, if a `sync` case of the run measured it.
-#[must_use]
 pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
     case.spec.postgres.as_ref()?;
     let mut fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Groups trials by machine; both in the given order. If facts of a machine change between sessions, the first value
 /// counts, except for swap in use, where the maximum does.
-#[must_use]
 pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<MachineFinding> {
     let mut machines: Vec<MachineFinding> = Vec::new();
     for (key, host) in trials {
@@ -29,7 +28,6 @@ pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<Mac
 pub struct MachineOfTrial<'a>(BTreeMap<&'a TrialKey, usize>);
 
 impl<'a> MachineOfTrial<'a> {
-    #[must_use]
     pub fn of(machines: &'a [MachineFinding]) -> MachineOfTrial<'a> {
         let keys = |(place, machine): (usize, &'a MachineFinding)| machine.trials.iter().map(move |key| (key, place));
         MachineOfTrial(machines.iter().enumerate().flat_map(keys).collect())
@@ -40,7 +38,6 @@ impl<'a> MachineOfTrial<'a> {
     }
 
     /// Blocks in which two cases ran on different machines.
-    #[must_use]
     pub fn apart(&self, case: &str, other: &str, blocks: u32) -> BTreeSet<u32> {
         let differ = |block: &u32| {
             let both = self.of_trial(case, *block).zip(self.of_trial(other, *block));
@@ -81,7 +78,6 @@ pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u
 }
 
 /// Remark on a case whose trials ran on several machines, or on other machines than those of another case.
-#[must_use]
 pub fn of_case(
     case: &str,
     contests: &[Contest<'_>],

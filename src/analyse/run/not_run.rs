@@ -50,7 +50,6 @@ impl NotRunSums {
         });
     }
 
-    #[must_use]
     pub fn entries(self) -> Vec<NotRun> {
         self.entries
     }

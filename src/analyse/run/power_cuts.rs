@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Combines the class from facts with the verdict. A case shown to lose commits is ranked as one that loses everything;
 /// an expected loss is treated like asynchronous commit.
-#[must_use]
 pub fn joined(facts: Durability, verdict: Option<&Verdict>) -> Durability {
     let class = verdict.and_then(class_of).filter(|_| facts.class != DurabilityClass::NotApplicable);
     match (class, verdict) {
@@ -35,7 +34,6 @@ fn class_of(verdict: &Verdict) -> Option<DurabilityClass> {
 }
 
 /// Remark on a case whose class the facts alone would have made better.
-#[must_use]
 pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
     let verdict = verdict.filter(|verdict| verdict.convicts())?;
     let is_news = joined(facts.clone(), Some(verdict)).class != facts.class;
@@ -45,7 +43,6 @@ pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
 }
 
 /// One finding per verdict.
-#[must_use]
 pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> {
     let labels = labels(records, cases);
     let finding = |(record, label): (&VerdictRecord, String)| {
@@ -94,13 +91,11 @@ fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
 }
 
 /// Last verdict that names the case.
-#[must_use]
 pub fn of_case<'r>(records: &'r [VerdictRecord], case: &str) -> Option<&'r Verdict> {
     records.iter().rev().find(|record| record.cases.iter().any(|id| id == case)).map(|record| &record.verdict)
 }
 
 /// Drops ids that verdicts name but the run does not have.
-#[must_use]
 pub fn known(records: Vec<VerdictRecord>, cases: &[CaseSums]) -> Vec<VerdictRecord> {
     let ids: BTreeSet<&str> = cases.iter().map(|case| case.spec.id.as_str()).collect();
     let known = |record: &VerdictRecord| record.cases.iter().all(|id| ids.contains(id.as_str()));

@@ -25,7 +25,6 @@ pub struct Ranked {
 
 impl Ranked {
     /// The figure of a subset of its trials; `None` if empty.
-    #[must_use]
     pub fn figure_of(&self, values: &[BlockMean]) -> Option<Estimate> {
         match self.by {
             RankedBy::Rate | RankedBy::Capacity => estimate(values),
@@ -37,19 +36,16 @@ impl Ranked {
 
 impl RankedBy {
     /// True if a ratio of one case to another means that the first is better.
-    #[must_use]
     pub fn is_better(self, ratio: f64) -> bool {
         if self.less_is_better() { ratio < 1.0 } else { ratio > 1.0 }
     }
 
-    #[must_use]
     pub fn less_is_better(self) -> bool {
         matches!(self, RankedBy::Latency | RankedBy::Time)
     }
 }
 
 /// Figures that a case is ranked by in this measure, most important first; empty if nothing was measured.
-#[must_use]
 pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranked> {
     match operation.and_then(|operation| Some((operation, operation.rate?))) {
         Some((operation, rate)) => at_rate(measure, operation, rate),
@@ -58,7 +54,6 @@ pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranke
 }
 
 /// Duration of a stage; `None` if there is none.
-#[must_use]
 pub fn by_time(stage: &StageSum) -> Option<Ranked> {
     Some(Ranked {
         by: RankedBy::Time,

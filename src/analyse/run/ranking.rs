@@ -51,7 +51,6 @@ pub struct ContestEntry<'a> {
 
 impl Contest<'_> {
     /// Ranked figure of one case over another's, both by id.
-    #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
         let own = ratio(&entry(case)?.used, &entry(other)?.used)?;
@@ -59,19 +58,16 @@ impl Contest<'_> {
     }
 
     /// Decisions within each class.
-    #[must_use]
     pub fn of_classes(&self) -> &[Decided] {
         &self.decided
     }
 
     /// Decisions about two cases of one class, by id.
-    #[must_use]
     pub fn decided(&self, case: &str, other: &str) -> Option<&Decided> {
         self.decided.iter().find(|decided| decided.has(case) && decided.has(other))
     }
 
     /// True if a case was shown to be faster than another of its class, both by id.
-    #[must_use]
     pub fn faster(&self, case: &str, other: &str) -> bool {
         self.decided(case, other).is_some_and(|decided| decided.faster(case, other))
     }
@@ -79,7 +75,6 @@ impl Contest<'_> {
 
 /// All rankings, most important first: workloads with a server, then those that write, then the plan's order, and more
 /// clients before fewer (there stacks differ most, and servers run that way).
-#[must_use]
 pub fn contests<'a>(
     cases: &'a [CaseSums],
     durability: &'a [Durability],

@@ -7,7 +7,6 @@ use crate::units::count;
 use std::collections::BTreeSet;
 
 /// Which blocks of its plan a run has, and where they come from; `None` if it has all of them itself.
-#[must_use]
 pub fn blocks_held(run: &RunRecord) -> Option<String> {
     let held = run.blocks_held();
     let of = format!("{} of {}", list(&held), run.blocks);

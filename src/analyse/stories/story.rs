@@ -474,7 +474,6 @@ impl Story {
     }
 
     /// Adds a case with its trials.
-    #[must_use]
     pub fn with(mut self, act: &Act) -> Story {
         let spec = act.spec();
         let all: Vec<u32> = (1..=self.input.run.blocks).collect();
@@ -494,14 +493,12 @@ impl Story {
     }
 
     /// Makes blocks adaptive: the first look comes after this many.
-    #[must_use]
     pub fn at_least(mut self, blocks: u32) -> Story {
         self.input.run.at_least = Some(blocks);
         self
     }
 
     /// Adds further trials of an existing case.
-    #[must_use]
     pub fn also(mut self, act: &Act) -> Story {
         self = self.with(act);
         self.input.run.cases.pop();
@@ -518,7 +515,6 @@ impl Story {
     }
 
     /// Adds a case none of whose trials could be built.
-    #[must_use]
     pub fn with_failed(mut self, act: &Act, reason: &str) -> Story {
         let before = self.trials.len();
         self = self.with(act);

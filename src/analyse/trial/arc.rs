@@ -24,7 +24,6 @@ pub fn reads_cold(operation: &Operation) -> bool {
 
 /// Share of a trial's largest piece that the ARC can hold by its target size, for data on a pool; `None` if it is
 /// small, and for workloads without cold reads.
-#[must_use]
 pub fn holds(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option<f64> {
     if !is_on_pool(record.stack.as_ref()?) || !reads_cold(&record.operation) {
         return None;

@@ -58,7 +58,6 @@ pub struct Charts<'a> {
 }
 
 /// Throughput and slowest operation of each whole second, in at most `most` buckets.
-#[must_use]
 pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str) -> (Option<Series>, Option<Series>) {
     let caption = Caption { title: "throughput", unit, group: "client" };
     let throughput = bucketed(caption, whole.len(), most, |row| whole[row - 1].map(|done| done as f64));
@@ -70,7 +69,6 @@ pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str)
 }
 
 /// All telemetry series of a trial over `length` seconds, in at most `most` buckets each.
-#[must_use]
 pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: usize) -> Vec<Series> {
     let mut charts = Charts { seconds, ticks: Ticks::of(seconds), length, most, series: Vec::new() };
     if let Some(stack) = &record.stack {

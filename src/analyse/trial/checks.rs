@@ -25,7 +25,6 @@ const ROUNDING_MS: f64 = 0.000_5;
 const CONNECTION_S: f64 = 0.005;
 
 /// Compares the main measure of a trial with the tool's summary; empty if there is none.
-#[must_use]
 pub fn of(counts: &Counts, operation: &Operation) -> Vec<CrossCheck> {
     let (Some(reported), Some(main)) = (&counts.reported, counts.measures.first()) else { return Vec::new() };
     let own_done = main.done.unwrap_or(0);

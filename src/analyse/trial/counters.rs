@@ -12,7 +12,6 @@ pub struct Operations {
 
 impl Operations {
     /// From the client's column; without it, every range is unknown.
-    #[must_use]
     pub fn of(seconds: &Seconds) -> Operations {
         let Some(column) = seconds.counts(&columns::CLIENT_DONE) else { return Operations::default() };
         let (mut done, mut holes) = (Vec::with_capacity(column.rows()), Vec::with_capacity(column.rows()));
@@ -31,7 +30,6 @@ impl Operations {
     }
 
     /// Operations after row `first` up to row `last`; `None` if a second in between is unknown.
-    #[must_use]
     pub fn between(&self, first: usize, last: usize) -> Option<u64> {
         if self.holes.get(last)? != self.holes.get(first)? {
             return None;
@@ -51,7 +49,6 @@ pub struct CounterGrowth {
 
 /// Growth between the first and the last reading; `None` with fewer than two readings, or if the counter fell: it was
 /// reset, and the missing growth is unknown.
-#[must_use]
 pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
     let first = (0..column.rows()).find(|row| column.at(*row).is_some())?;
     let start = column.at(first)?;
@@ -91,24 +88,20 @@ impl Flow {
     }
 
     /// Total growth, whether or not the operations are known.
-    #[must_use]
     pub fn grown(&self) -> Option<f64> {
         (self.seconds > 0.0).then_some(self.grown)
     }
 
-    #[must_use]
     pub fn per_second(&self) -> Option<f64> {
         self.grown().map(|grown| grown / self.seconds)
     }
 
     /// Growth per unit of another counter's growth, such as milliseconds per write; `None` if that did not grow.
-    #[must_use]
     pub fn per_grown(&self, other: &Flow) -> Option<f64> {
         self.grown().filter(|_| other.grown > 0.0).map(|grown| grown / other.grown)
     }
 
     /// This flow less the given share of its amount, which belongs to others.
-    #[must_use]
     pub fn without(&self, part: f64) -> Flow {
         Flow { amount: (self.amount - part).max(0.0), ..*self }
     }
@@ -122,13 +115,11 @@ impl Flow {
     }
 
     /// Amount per operation; `None` without operations.
-    #[must_use]
     pub fn per_operation(&self) -> Option<f64> {
         (self.operations > 0.0).then(|| self.amount / self.operations)
     }
 
     /// Amount per unit of another flow over the same operations; `None` if that is zero.
-    #[must_use]
     pub fn per(&self, other: &Flow) -> Option<f64> {
         let other = other.per_operation().filter(|other| *other > 0.0)?;
         Some(self.per_operation()? / other)
@@ -136,7 +127,6 @@ impl Flow {
 }
 
 /// Wall-clock seconds between two rows; the number of rows if the clock is absent or stepped.
-#[must_use]
 pub fn span_s(clock: Option<CountSeries<'_>>, first: usize, last: usize) -> f64 {
     let nominal = last.saturating_sub(first) as f64;
     let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));

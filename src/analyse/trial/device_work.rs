@@ -27,7 +27,6 @@ pub struct DeviceWork([Flow; COLUMNS.len()]);
 
 impl DeviceWork {
     /// Counters of one device in one trial.
-    #[must_use]
     pub fn of(seconds: &Seconds, prefix: &str, operations: &Operations) -> DeviceWork {
         DeviceWork(COLUMNS.map(|column| {
             let mut flow = Flow::default();
@@ -36,7 +35,6 @@ impl DeviceWork {
         }))
     }
 
-    #[must_use]
     pub fn flow(&self, column: DeviceColumn) -> Flow {
         COLUMNS.iter().zip(self.0).find(|(known, _)| **known == column).map(|(_, flow)| flow).unwrap_or_default()
     }
@@ -55,13 +53,11 @@ impl DeviceWork {
     }
 
     /// Share of the time the device was busy.
-    #[must_use]
     pub fn busy(&self) -> Option<f64> {
         self.flow(DEVICE_BUSY_MS).per_second().map(|ms| (ms / 1e3).min(1.0))
     }
 
     /// Figures in the units storage engineers use.
-    #[must_use]
     pub fn io(&self) -> DeviceIo {
         let per_second = |column| self.flow(column).per_second();
         let mean = |ms, of| self.flow(ms).per_grown(&self.flow(of));

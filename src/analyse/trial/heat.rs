@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 const ROWS_PER_DECADE: u32 = 10;
 
 /// Sorts the latencies of an interval, microseconds, into rows.
-#[must_use]
 pub fn interval(start_us: u64, latencies: &Histogram<u64>) -> HeatInterval {
     let mut rows: Vec<(u32, u64)> = Vec::new();
     for value in latencies.iter_recorded() {
@@ -28,7 +27,6 @@ fn row(us: u64) -> u32 {
 }
 
 /// Heatmap of the first `seconds`, in at most `most` columns; `None` without an operation.
-#[must_use]
 pub fn heatmap(intervals: &[HeatInterval], seconds: usize, most: usize) -> Option<Heatmap> {
     let bucket = seconds.div_ceil(most.max(1)).max(1);
     let mut sums: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); seconds.div_ceil(bucket)];

@@ -80,7 +80,6 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    #[must_use]
     pub fn of(columns: BTreeMap<String, ColumnData>) -> Seconds {
         let rows = columns.values().map(ColumnData::rows).max().unwrap_or(0);
         Seconds { rows, columns }
@@ -88,13 +87,11 @@ impl Seconds {
 
     /// Creates `rows` rows, including row 0, without columns.
     #[cfg(test)]
-    #[must_use]
     pub fn new(rows: usize) -> Seconds {
         Seconds { rows, columns: BTreeMap::new() }
     }
 
     /// Number of rows, including row 0.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -133,14 +130,12 @@ impl Seconds {
     }
 
     /// An integer column; `None` if absent or of another type.
-    #[must_use]
     pub fn counts(&self, column: &ColumnDef) -> Option<CountSeries<'_>> {
         self.numbers(column.name)
     }
 
     /// An integer column of a device, like [`Seconds::counts`]; `prefix` is the device's prefix from
     /// [`crate::record::built::StackFacts::device_columns`].
-    #[must_use]
     pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<CountSeries<'_>> {
         self.numbers(&column.name(prefix))
     }
@@ -153,7 +148,6 @@ impl Seconds {
     }
 
     /// A text column; `None` if absent or of another type.
-    #[must_use]
     pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
         match self.column(column.name)? {
             ColumnData::Text { words, codes } => Some(Texts { words, codes }),
@@ -172,19 +166,16 @@ pub struct CountSeries<'a>(&'a [Option<u64>]);
 
 impl CountSeries<'_> {
     /// Number of rows, present or not.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()
     }
 
     #[inline]
-    #[must_use]
     pub fn at(&self, row: usize) -> Option<u64> {
         self.0.get(row).copied().flatten()
     }
 
     /// True if any row has a reading.
-    #[must_use]
     pub fn any(&self) -> bool {
         self.0.iter().any(Option::is_some)
     }
@@ -197,20 +188,17 @@ pub struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    #[must_use]
     pub fn at(&self, row: usize) -> Option<&'a str> {
         self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
     }
 
     /// Index of a row's text in [`Texts::words`].
     #[inline]
-    #[must_use]
     pub fn code(&self, row: usize) -> Option<usize> {
         self.codes.get(row).copied().flatten().map(|code| code as usize)
     }
 
     /// Distinct texts, in the order of their first row.
-    #[must_use]
     pub fn words(&self) -> &'a [String] {
         self.words
     }

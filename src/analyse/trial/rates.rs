@@ -5,7 +5,6 @@ use crate::stats::autocorrelation::Within;
 use crate::stats::{autocorrelation, slices};
 
 /// Operations per second of one trial; `None` if it has no operations or no time.
-#[must_use]
 pub fn rate_of(measure: &Measure) -> Option<f64> {
     let done = measure.done.filter(|_| measure.elapsed_us > 0)?;
     Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
@@ -26,7 +25,6 @@ pub(crate) fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Withi
 }
 
 /// Error of a measure's rate, estimated from its turns.
-#[must_use]
 pub fn within_slices(measure: &Measure) -> Option<Within> {
     let turns: Vec<(u64, f64)> =
         measure.slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect();

@@ -57,7 +57,6 @@ pub const DEVICE_COLUMNS: [DeviceColumn; 10] = [
 ];
 
 /// True if the analysis reads the column with this name.
-#[must_use]
 pub fn wanted(name: &str) -> bool {
     COLUMNS.iter().any(|group| group.iter().any(|column| column.name == name))
         || DEVICE_COLUMNS.iter().any(|family| family.includes(name))

@@ -35,7 +35,6 @@ pub struct Buckets {
 impl Buckets {
     /// Shares out the space for this many trials: a quarter to the client's two series, an eighth to the heatmap, the
     /// rest to telemetry; each bucket has two numbers.
-    #[must_use]
     pub fn for_trials(trials: usize) -> Buckets {
         let room = NUMBERS_IN_ALL / trials.max(1);
         Buckets {
@@ -56,7 +55,6 @@ pub struct Caption<'a> {
 
 /// Sorts the values of seconds 1 to `seconds` into at most `most` buckets; `None` if no second has a value. A bucket
 /// ignores seconds without a value; a bucket without any value is a gap.
-#[must_use]
 pub fn bucketed(
     caption: Caption<'_>,
     seconds: usize,
@@ -104,7 +102,6 @@ const BELIEVED_TICK_S: std::ops::RangeInclusive<f64> = 0.2..=1.8;
 
 impl Ticks {
     /// From the clock's column, or whole seconds without one.
-    #[must_use]
     pub fn of(seconds: &Seconds) -> Ticks {
         let clock = seconds.counts(&columns::TIME_US);
         let tick = |row: usize| {
@@ -134,7 +131,6 @@ pub fn rates<'a>(column: CountSeries<'a>, ticks: &'a Ticks) -> impl FnMut(usize)
 
 /// Growth of a counter since the previous row.
 #[inline]
-#[must_use]
 pub fn step(column: CountSeries<'_>, row: usize) -> Option<f64> {
     let before = column.at(row.checked_sub(1)?)?;
     column.at(row)?.checked_sub(before).map(|grown| grown as f64)

@@ -9,7 +9,6 @@ const WAITS_APART: usize = 8;
 
 /// The first `seconds` of the measurement, whose first operation began at `first_operation_us` (wall clock), in at most
 /// `most` buckets; `None` without a sample.
-#[must_use]
 pub fn of_trial(waits: &WaitFigures, first_operation_us: u64, seconds: usize, most: usize) -> Option<WaitsOverTime> {
     let bucket = seconds.div_ceil(most.max(1)).max(1);
     let buckets = seconds.div_ceil(bucket);

@@ -22,7 +22,6 @@ const PAGE: f64 = 8192.0;
 
 /// Position of an interval, in microseconds after the first operation, relative to checkpoints: entirely inside one,
 /// entirely outside, or (`None`) partly inside.
-#[must_use]
 pub fn in_checkpoint(window: &WindowRecord, start_us: u64, length_us: u64) -> Option<bool> {
     let from = window.first_operation_us + start_us;
     let to = from + length_us;
@@ -46,7 +45,6 @@ fn boundaries(window: &WindowRecord) -> Vec<u64> {
 }
 
 /// Window of a trial; `None` for a workload without a server.
-#[must_use]
 pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option<TrialWindow> {
     let window = record.window.as_ref()?;
     let boundaries = boundaries(window);

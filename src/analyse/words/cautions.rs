@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const TELEMETRY_ALLOWANCE: f64 = 0.005;
 
 /// Remarks on one case due in this many blocks, most important first. `found` is its finding.
-#[must_use]
 pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u32) -> Vec<Remark> {
     if sums.trials.is_empty() {
         return Vec::new();
@@ -323,7 +322,6 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
 }
 
 /// Remarks on the run as a whole.
-#[must_use]
 pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], found: &[CaseFinding], finished: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !finished {

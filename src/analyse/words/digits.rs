@@ -5,7 +5,6 @@ use crate::analyse::findings::estimate::BEYOND_USE;
 use crate::units::grouped;
 
 /// A figure with no more digits than its interval justifies, and `1180–1290` or the reason for no interval.
-#[must_use]
 pub fn estimate_text(estimate: &Estimate) -> (String, String) {
     let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
         let trials = if estimate.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", estimate.trials) };
@@ -30,7 +29,6 @@ pub fn estimate_text(estimate: &Estimate) -> (String, String) {
 
 /// "1.19 times ext4 (1.10 to 1.29)": for a sentence, with its unit (" times ext4") and the ends of the interval or
 /// range, if there is one.
-#[must_use]
 pub fn in_sentence(estimate: &Estimate, unit: &str) -> String {
     let (value, ends) = estimate_text(estimate);
     let is_known = estimate.low.is_some() && !estimate.is_beyond_use() || estimate.range.is_some();
@@ -41,7 +39,6 @@ pub fn in_sentence(estimate: &Estimate, unit: &str) -> String {
 /// Power of ten of the last significant digit, from the half width of the interval by the rounding of the Particle Data
 /// Group: two of its digits while they are below 3.55, else one. Between 3 and 5 digits of the figure, and whole
 /// numbers from 100 to 9999.
-#[must_use]
 pub fn last_digit(value: f64, half_width: f64) -> i32 {
     let power = |x: f64| if x > 0.0 && x.is_finite() { x.log10().floor() as i32 } else { 0 };
     let first = power(value.abs());
@@ -57,7 +54,6 @@ pub fn last_digit(value: f64, half_width: f64) -> i32 {
 }
 
 /// `value` rounded to the digit at 10^`last`, with thousands separated.
-#[must_use]
 pub fn rounded(value: f64, last: i32) -> String {
     if !value.is_finite() {
         return value.to_string();

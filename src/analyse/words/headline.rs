@@ -17,7 +17,6 @@ const REASON_CHARS: usize = 160;
 const OTHERS_NAMED: usize = 2;
 
 /// The answer from all rankings, the first of which decides.
-#[must_use]
 pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> Answer {
     let Some(main) = contests.first() else { return nothing_measured(not_run, cases) };
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run, cases) };
@@ -32,7 +31,6 @@ pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun
 }
 
 /// The answer for a run on an emulated processor, where nothing is ranked.
-#[must_use]
 pub fn emulated() -> Answer {
     let note = "Writes, bytes and flushes per operation, durability classes and failures are valid.";
     Answer {
@@ -43,7 +41,6 @@ pub fn emulated() -> Answer {
 }
 
 impl Answer {
-    #[must_use]
     pub fn text(&self) -> String {
         let parts = [&self.question, &self.answer].into_iter().chain(&self.notes).filter(|part| !part.is_empty());
         parts.map(String::as_str).collect::<Vec<_>>().join(" ")

@@ -5,7 +5,6 @@ use crate::analyse::findings::Caution;
 use crate::analyse::findings::remark::{Number, Remark, Weight, filled};
 
 /// Remarks on the run and on each case as cautions, most important first.
-#[must_use]
 pub fn cautions(of_run: Vec<Remark>, all: &[CaseSums], of_cases: &[Vec<Remark>]) -> Vec<Caution> {
     let single = of_run.iter().any(|remark| remark.weight == Weight::SingleTrial);
     let mut groups: Vec<(Remark, Vec<Number>, Vec<usize>)> =

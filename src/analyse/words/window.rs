@@ -88,7 +88,6 @@ fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
 }
 
 /// Final sentence on a `--quick` run, after the answer: limits of its windows, and the omitted part of the plan.
-#[must_use]
 pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> String {
     let windows = || {
         let writing = cases.iter().filter(|case| writes(case));

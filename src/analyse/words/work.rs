@@ -11,7 +11,6 @@ const CHECKPOINT_SETTINGS: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
 
 /// "; WAL per commit against ext4: xfs 25 % less, btrfs 9 % more", for cases that differ so much from the one with this
 /// label; empty if none does.
-#[must_use]
 pub fn wal_aside(cases: &[(&str, &CaseSums)], label: &str, reference: &CaseSums) -> String {
     let differ: Vec<String> = cases.iter().filter_map(|(label, case)| more_wal(label, case, reference)).collect();
     if differ.is_empty() { String::new() } else { format!("; WAL per commit against {label}: {}", differ.join(", ")) }
@@ -30,7 +29,6 @@ fn more_wal(label: &str, case: &CaseSums, reference: &CaseSums) -> Option<String
 
 /// Reason to name no winner: the windows of these cases hold different numbers of whole checkpoint cycles, and no
 /// setting of the plan explains that. `None` if they hold the same number, or the plan sets its own checkpoints.
-#[must_use]
 pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
     let cycles = |case: &CaseSums| {
         let windows: Vec<_> = case.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();

@@ -18,7 +18,6 @@ const MOST_CASES: usize = 100;
 const CONFIDENCE: f64 = 0.95;
 
 /// Warnings about the design of a plan, before it is run.
-#[must_use]
 pub fn warnings(plan: &Plan) -> Vec<String> {
     few_blocks(plan).into_iter().chain(confounded(plan)).collect()
 }

@@ -51,7 +51,6 @@ pub fn place(host: &Host, run_id: &str) -> Option<PathBuf> {
 
 /// Creates the group at its [`place`], which must be in the ledger by now. `None` if the kernel does not allow it:
 /// commands then start in our own group.
-#[must_use]
 pub(in crate::host) fn make(path: &Path) -> Option<Cgroup> {
     match fs::create_dir(path) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return None,

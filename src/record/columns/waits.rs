@@ -29,7 +29,6 @@ pub(crate) fn waits() -> [Column; 6] {
 
 /// Columns of a case's axes with its value in each: `axis_stack`, `axis_clients`, `axis_ext4_mount`. Always text, since
 /// an axis may mix numbers and words.
-#[must_use]
 pub fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
     let mut columns: Vec<(Column, &str)> = Vec::new();
     for (axis, value) in axes {

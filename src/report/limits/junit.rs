@@ -5,7 +5,6 @@ use super::{change, summary};
 use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
 
 /// The whole file.
-#[must_use]
 pub fn junit(findings: &LimitFindings) -> String {
     let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
     let counts = format!(

@@ -8,7 +8,6 @@ use crate::report::text::{paragraph, printable, section};
 use crate::units::significant;
 
 /// The whole report.
-#[must_use]
 pub fn terminal(findings: &LimitFindings) -> String {
     let mut text = paragraph("", &format!("{}: {}", word(findings.outcome), summary(findings)));
     text.push('\n');

@@ -45,7 +45,6 @@ const COLUMNS: [Column; 33] = [
 ];
 
 /// Renders the rows (RFC 4180).
-#[must_use]
 pub fn csv(findings: &ProbeFindings) -> String {
     let head = csv_line(&COLUMNS.map(|(name, _)| name.to_owned()));
     let rows = findings.rows.iter().map(|row| csv_line(&COLUMNS.map(|(_, of)| of(row))));

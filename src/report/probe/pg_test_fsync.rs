@@ -10,7 +10,6 @@ const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
 /// Size of a WAL block if no row has it.
 const BLOCK_BYTES: u32 = 8192;
 
-#[must_use]
 pub fn pg_test_fsync(findings: &ProbeFindings) -> String {
     let seconds = seconds_per_test(findings);
     let plural = if seconds == 1 { "second" } else { "seconds" };

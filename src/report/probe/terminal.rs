@@ -9,7 +9,6 @@ use crate::report::text::paragraph;
 use crate::units::{Bytes, Micros};
 
 /// The whole report.
-#[must_use]
 pub fn terminal(findings: &ProbeFindings, requirements: &[RequirementFinding]) -> String {
     [
         head::head(findings),

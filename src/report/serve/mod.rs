@@ -19,7 +19,6 @@ pub const LIVE_SCRIPT: &str = include_str!("live.js");
 pub const ICON: &str = include_str!("icon.svg");
 
 /// The style sheet of reports, with these pages' additions.
-#[must_use]
 pub fn style() -> String {
     format!("{STYLE}{}", include_str!("style.css"))
 }
