@@ -9,7 +9,7 @@ use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::{self, RunRecord};
 use pgstrata::record::seconds::{Row, Value, client_columns, key_columns};
-use pgstrata::record::stack::{GroundName, StackSpec};
+use pgstrata::record::stack::{BaseName, StackSpec};
 use pgstrata::record::trial::{self, Outcome, TrialRecord, WaitCount, WaitFigures, WaitSecond};
 use pgstrata::store::folder::Writer;
 use pgstrata::store::seconds::SecondsWriter;
@@ -82,7 +82,7 @@ fn make(results: &Path) -> PathBuf {
 
 fn stored(writer: &Writer, case: &CaseSpec, trial: u32, tps: u64) {
     let staging = writer.stage(&TrialKey { case: case.id.clone(), trial }).unwrap();
-    let node = GroundName("loop".to_owned());
+    let node = BaseName("loop".to_owned());
     let target = Target { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };
     let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&target));
     let axes = columns::axes(&case.axes);

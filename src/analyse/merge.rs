@@ -94,8 +94,8 @@ impl Source {
 pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new());
     let Some(stack) = &trial.stack else { return (models, firmware) };
-    for (_, ground) in stack.ends() {
-        for below in stack.devices_below(Some(ground)) {
+    for (_, base) in stack.ends() {
+        for below in stack.devices_below(Some(base)) {
             // Devices built by the plan are described by the plan, the same everywhere.
             if below.device.stands_on_nothing == Some(true) || below.device.firmware.is_some() {
                 models.extend(below.device.model.clone());

@@ -13,7 +13,7 @@ pub fn catalogue() -> Catalogue {
             check: Box::new(move |options| layer.check(options)),
             takes: info.takes,
             offers: info.offers,
-            grounds: Box::new(move |options| layer.grounds(options)),
+            bases: Box::new(move |options| layer.bases(options)),
             ..CatalogueEntry::new(info.name, info.doc, info.options)
         });
     }

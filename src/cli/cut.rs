@@ -5,7 +5,7 @@ use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::case::{Cuts, cut};
 use crate::cut::cutting::Pass;
-use crate::cut::{Attachment, CaseResult, Cutting, Told, replay};
+use crate::cut::{Attachment, CaseResult, Cutting, Progress, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
 use crate::host::Host;
@@ -146,7 +146,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let (time, workload) = (Duration::from_secs(args.seconds), args.workload);
     let cutting = Cutting { clients, time, workload, states, seed, attachment, ..Cutting::default() };
     let interrupt = Interrupt::listen()?;
-    let report = |progress: Told<'_>| show(args, &said(&progress));
+    let report = |progress: Progress<'_>| show(args, &said(&progress));
     let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &report);
     show(args, "");
     let Cuts { results, left, ended_by } = cuts?;
@@ -271,14 +271,14 @@ fn exit_code(results: &[CaseResult]) -> u8 {
     }
 }
 
-fn said(progress: &Told<'_>) -> String {
+fn said(progress: &Progress<'_>) -> String {
     match progress {
-        Told::Recording { case, workload: None } => format!("{case}: recording commits"),
-        Told::Recording { case, workload: Some(name) } => {
+        Progress::Recording { case, workload: None } => format!("{case}: recording commits"),
+        Progress::Recording { case, workload: Some(name) } => {
             format!("{case}: loading the data of {name}, recording commits")
         }
-        Told::Checking { case, states } => format!("{case}: {states} states to check"),
-        Told::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
+        Progress::Checking { case, states } => format!("{case}: {states} states to check"),
+        Progress::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::plan::{self, Plan, drawing};
 use crate::record::built::StackFacts;
 use crate::record::case::TrialKey;
 use crate::record::claim::Claim;
-use crate::record::stack::{GroundName, Role};
+use crate::record::stack::{BaseName, Role};
 use crate::record::trial::Outcome;
 use crate::run::opening;
 use crate::run::session::Places;
@@ -86,9 +86,9 @@ fn with_stand_ins(host: &Host, text: &str) -> String {
     })
 }
 
-/// The devices below a ground, each with its depth and role.
-fn below(stack: &StackFacts, ground: Option<&GroundName>) -> BTreeMap<String, (u32, Role)> {
-    stack.devices_below(ground).into_iter().map(|below| (below.name().0, (below.depth, below.role))).collect()
+/// The devices below a base, each with its depth and role.
+fn below(stack: &StackFacts, base: Option<&BaseName>) -> BTreeMap<String, (u32, Role)> {
+    stack.devices_below(base).into_iter().map(|below| (below.name().0, (below.depth, below.role))).collect()
 }
 
 fn stacks_of(folder: &RunFolder) -> BTreeMap<String, StackFacts> {

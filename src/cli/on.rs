@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::provision::{disk, layer, precondition};
 use crate::record::case::CaseSpec;
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::BTreeSet;
 
@@ -190,7 +190,7 @@ fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, v
         return Ok(false);
     };
     let name = if is_only { DISK.to_owned() } else { format!("{}-{DISK}", image.name) };
-    let from = GroundName(name.clone());
+    let from = BaseName(name.clone());
     let node = &mut stack.nodes[at];
     (node.layer, node.options) = (PART.to_owned(), Options::default());
     node.options.set("size", OptionValue::Text(format!("{}MiB", size.div_ceil(STEP))));
@@ -205,9 +205,9 @@ fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, v
 
 /// Renames a node that was named after the image file to its replacement.
 fn rename(stack: &mut StackSpec, name: &str) {
-    let renamed = |ground: &GroundName| match ground.node() == IMAGE {
-        true => GroundName::of(name, ground.ground()),
-        false => ground.clone(),
+    let renamed = |base: &BaseName| match base.node() == IMAGE {
+        true => BaseName::of(name, base.base()),
+        false => base.clone(),
     };
     for node in &mut stack.nodes {
         if node.name == IMAGE {
@@ -219,7 +219,7 @@ fn rename(stack: &mut StackSpec, name: &str) {
     }
     stack.data = renamed(&stack.data);
     stack.wal = stack.wal.as_ref().map(renamed);
-    stack.tablespaces.values_mut().for_each(|ground| *ground = renamed(ground));
+    stack.tablespaces.values_mut().for_each(|base| *base = renamed(base));
 }
 
 #[cfg(test)]
@@ -245,11 +245,10 @@ mod tests {
 
     /// True if every node is built on earlier nodes, and the data on one of them.
     fn is_whole(stack: &StackSpec) -> bool {
-        let known =
-            |ground: &GroundName, below: usize| stack.nodes[..below].iter().any(|node| node.name == ground.node());
+        let known = |base: &BaseName, below: usize| stack.nodes[..below].iter().any(|node| node.name == base.node());
         let mut nodes = stack.nodes.iter().enumerate();
         nodes.all(|(n, node)| node.inputs.iter().all(|input| known(&input.from, n)))
-            && stack.ends().iter().all(|(_, ground)| known(ground, stack.nodes.len()))
+            && stack.ends().iter().all(|(_, base)| known(base, stack.nodes.len()))
     }
 
     #[test]
@@ -311,7 +310,7 @@ mod tests {
             let size = layer(PART).unwrap().capacity(&part.options, &[Bytes(1 << 40)]);
             assert_eq!(size, Some(Bytes(bytes)), "{name} {stack}");
             let image = images(&before).next().unwrap();
-            assert_eq!(capacity(&before, &GroundName(image.name.clone())), size);
+            assert_eq!(capacity(&before, &BaseName(image.name.clone())), size);
             layer(PART).unwrap().check(&part.options).unwrap();
             layer(DISK).unwrap().check(&case.stack.nodes[0].options).unwrap();
         }

@@ -357,7 +357,7 @@ fn stacks_shown(plan: &Plan) -> String {
         text.push_str(&wrapped(&format!("\nStack {}{only}{reused}, for ", stack.name), &cases));
         for line in drawing::drawing(stack) {
             let label = line.find(|c: char| c.is_alphanumeric()).unwrap_or(0);
-            // The blanks after the ground's name are part of the drawing.
+            // The blanks after the base's name are part of the drawing.
             let named = line[label..].replace("  ", "\u{a0}\u{a0}");
             text.push_str(&wrapped(&format!("  {}", &line[..label]), &named));
         }

@@ -55,7 +55,7 @@ impl Default for Cutting {
 }
 
 /// Progress events.
-pub enum Told<'a> {
+pub enum Progress<'a> {
     Recording {
         case: &'a str,
         /// The workload beside the clients, by its name in the plan.

@@ -20,7 +20,7 @@ use crate::host::{files, loops, paths};
 use crate::provision::facts::Bases;
 use crate::provision::{Base, Site, layer};
 use crate::record::case::CaseSpec;
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::recorder::{Image, Recorder, Recording, Seq, name_of};
 use crate::run::undo;
 use std::cell::RefCell;
@@ -317,7 +317,7 @@ fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf
         let Some(spec) = of.case.stack.node(node) else { continue };
         let own = Site { image: Some(file), ..site(of.session, format!("{name}.{node}"), files) };
         let bases = recorded.reopen(&own, &[], &spec.options)?.bases;
-        let names = recorded.grounds(&spec.options).into_iter().map(|base| GroundName::of(node, &base));
+        let names = recorded.bases(&spec.options).into_iter().map(|base| BaseName::of(node, &base));
         loops.extend(names.zip(bases));
     }
     Ok(loops)

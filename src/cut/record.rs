@@ -14,7 +14,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::{files, folders};
 use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec};
-use crate::record::stack::{End, GroundName, StackSpec};
+use crate::record::stack::{BaseName, End, StackSpec};
 use crate::recorder::{Recorder, Recording, Seq, create_base, name_of};
 use crate::run::undo;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
 }
 
 /// Nodes below a target.
-fn below<'s>(stack: &'s StackSpec, base: &'s GroundName) -> BTreeSet<&'s str> {
+fn below<'s>(stack: &'s StackSpec, base: &'s BaseName) -> BTreeSet<&'s str> {
     let mut found = BTreeSet::from([base.node()]);
     for node in stack.nodes.iter().rev().filter(|node| node.name == base.node()) {
         found.extend(node.inputs.iter().flat_map(|input| below(stack, &input.from)));

@@ -1,7 +1,7 @@
 //! Tests the tester itself: faults put into recordings, states and checks on purpose, each of which must be caught.
 
 use super::case::cut_case;
-use super::cutting::{Cutting, Finding, Told};
+use super::cutting::{Cutting, Finding, Progress};
 use super::evidence::{self, verdict_of};
 use super::judged::Judged;
 use super::ladder::{Checked, Checker, End};
@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::provision::recorded;
 use crate::record::case::CaseSpec;
-use crate::record::stack::{GroundName, Input, NodeSpec, Role};
+use crate::record::stack::{BaseName, Input, NodeSpec, Role};
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Image, State, create_base};
 use crate::run::session::Places;
 use crate::run::undo;
@@ -289,7 +289,7 @@ fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
         let judged = Judged { session, case: &case, exports, recorded: &forged, work: &session.work };
         let devices = judged.devices();
         let mut result = super::CaseResult::of(&case, Verdict::Holds { states: 0 });
-        tried::try_states(&judged, &judged.contents().unwrap().written, &devices, &mut result, &|_: Told<'_>| ())
+        tried::try_states(&judged, &judged.contents().unwrap().written, &devices, &mut result, &|_: Progress<'_>| ())
             .unwrap();
         assert!(
             matches!(&result.verdict, Verdict::HarnessBroken { why } if why.contains("clean stop")),
@@ -302,11 +302,11 @@ fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
 /// A stack with `pg_wal` on a disk of its own.
 fn on_two_disks() -> CaseSpec {
     let mut case = case("ext4", &[], &[]);
-    let from = |name: &str| vec![Input { from: GroundName(name.to_owned()), role: Role::Data, group: None }];
+    let from = |name: &str| vec![Input { from: BaseName(name.to_owned()), role: Role::Data, group: None }];
     let disk = NodeSpec { name: "wal".to_owned(), inputs: Vec::new(), ..case.stack.nodes[0].clone() };
     let filesystem = NodeSpec { name: "walfs".to_owned(), inputs: from("wal"), ..case.stack.nodes[1].clone() };
     case.stack.nodes.extend([disk, filesystem]);
-    case.stack.wal = Some(GroundName("walfs".to_owned()));
+    case.stack.wal = Some(BaseName("walfs".to_owned()));
     case
 }
 

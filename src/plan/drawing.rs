@@ -15,17 +15,16 @@
 //! A node that several others stand on is drawn once, below the first of them.
 
 use crate::record::options::OptionValue;
-use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec, Role, StackSpec};
 use std::fmt::Write;
 
 /// The lines of the drawing, without a line end.
 pub fn drawing(stack: &StackSpec) -> Vec<String> {
-    let ends: Vec<(String, &GroundName)> =
-        stack.ends().into_iter().map(|(end, ground)| (end.to_string(), ground)).collect();
+    let ends: Vec<(String, &BaseName)> = stack.ends().into_iter().map(|(end, base)| (end.to_string(), base)).collect();
     let width = ends.iter().map(|(end, _)| end.chars().count()).max().unwrap_or(0);
     let mut canvas = Canvas { stack, drawn: Vec::new(), lines: Vec::new() };
-    for (end, ground) in &ends {
-        canvas.place(&format!("{end:<width$}  "), &" ".repeat(width + 2), ground);
+    for (end, base) in &ends {
+        canvas.place(&format!("{end:<width$}  "), &" ".repeat(width + 2), base);
     }
     canvas.lines
 }
@@ -44,12 +43,12 @@ struct Branch<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// Draws a ground and everything below it. `first` prefixes its own line, `rest` those below it.
-    fn place(&mut self, first: &str, rest: &str, ground: &GroundName) {
-        let Some(node) = self.stack.node(ground.node()) else { return };
-        let shown = label(node, ground, first.trim());
+    /// Draws a base and everything below it. `first` prefixes its own line, `rest` those below it.
+    fn place(&mut self, first: &str, rest: &str, base: &BaseName) {
+        let Some(node) = self.stack.node(base.node()) else { return };
+        let shown = label(node, base, first.trim());
         if self.drawn.contains(&node.name.as_str()) {
-            self.lines.push(format!("{first}{ground} (above)"));
+            self.lines.push(format!("{first}{base} (above)"));
             return;
         }
         self.drawn.push(&node.name);
@@ -100,8 +99,8 @@ fn branches(node: &NodeSpec) -> Vec<Branch<'_>> {
 
 /// `d1: loop 4GiB`, `ext4 mount=noatime`: name, layer and options of a node. The name is left out if it is the layer's,
 /// or if the line already shows it (`end`).
-fn label(node: &NodeSpec, ground: &GroundName, end: &str) -> String {
-    let mut text = if ground.0 == node.layer || ground.0 == end { String::new() } else { format!("{ground}: ") };
+fn label(node: &NodeSpec, base: &BaseName, end: &str) -> String {
+    let mut text = if base.0 == node.layer || base.0 == end { String::new() } else { format!("{base}: ") };
     text.push_str(&node.layer);
     let options = &node.options.0;
     if let Some(main) = options.get(&node.layer) {

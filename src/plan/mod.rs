@@ -49,7 +49,7 @@ use crate::plan::limits::Key;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::run::{QuickOf, Share};
-use crate::record::stack::{GroundKind, Take};
+use crate::record::stack::{BaseKind, Take};
 use crate::record::verdict::DurabilityCheck;
 use problem::{Problem, clean, refuse_unknown};
 use sha2::{Digest, Sha256};
@@ -94,8 +94,8 @@ pub type Resolve = Box<dyn Fn(&mut Options, &Path) + Send + Sync>;
 /// See [`CatalogueEntry::check`].
 pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync>;
 
-/// See [`CatalogueEntry::grounds`].
-pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
+/// See [`CatalogueEntry::bases`].
+pub type BaseNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
 
 /// A layer, a workload, or a table of options that a plan can name.
 pub struct CatalogueEntry {
@@ -110,10 +110,10 @@ pub struct CatalogueEntry {
     pub check: Check,
     /// Layers: the inputs.
     pub takes: &'static [Take],
-    /// Layers: the kind of its grounds.
-    pub offers: GroundKind,
-    /// Layers: the names of its grounds.
-    pub grounds: GroundNames,
+    /// Layers: the kind of its bases.
+    pub offers: BaseKind,
+    /// Layers: the names of its bases.
+    pub bases: BaseNames,
     /// Workloads: true if it needs a server. Layers: false.
     pub needs_server: bool,
 }
@@ -128,8 +128,8 @@ impl CatalogueEntry {
             resolve: Box::new(|_, _| ()),
             check: Box::new(|_| Ok(())),
             takes: &[],
-            offers: GroundKind::Folder,
-            grounds: Box::new(|_| Vec::new()),
+            offers: BaseKind::Folder,
+            bases: Box::new(|_| Vec::new()),
             needs_server: false,
         }
     }

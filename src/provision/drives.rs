@@ -12,7 +12,7 @@ use super::{Base, Site, disk, images, layer};
 use crate::error::{Error, Result};
 use crate::host::files::File;
 use crate::host::{Host, paths};
-use crate::record::stack::{GroundName, NodeSpec, StackSpec};
+use crate::record::stack::{BaseName, NodeSpec, StackSpec};
 use crate::units::{Bytes, Micros};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ pub(crate) fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
 
 /// A node with everything below it. The request to precondition it is removed: on its own a drive must accept discards.
 fn alone(spec: &StackSpec, node: &NodeSpec) -> StackSpec {
-    let mut alone = StackSpec { data: GroundName(node.name.clone()), ..spec.clone() }.data_alone();
+    let mut alone = StackSpec { data: BaseName(node.name.clone()), ..spec.clone() }.data_alone();
     for node in &mut alone.nodes {
         node.options.0.remove(KEY);
         node.options.0.remove(ROUND);

@@ -5,10 +5,10 @@ use super::identity::BlockDevice;
 use super::{Base, Built, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
-use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
+use crate::record::built::{BaseFacts, NodeFacts, StackFacts};
 use crate::record::claim::Promise;
 use crate::record::promise;
-use crate::record::stack::{End, GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, End, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ pub(super) fn read_back(
 
 /// Sets each device's depth below the nearest folder of the database.
 fn with_depths(mut stack: StackFacts) -> StackFacts {
-    let mut depths: BTreeMap<GroundName, u32> = BTreeMap::new();
+    let mut depths: BTreeMap<BaseName, u32> = BTreeMap::new();
     for end in stack.data.iter().chain(&stack.wal).chain(stack.tablespaces.values()) {
         for below in stack.devices_below(Some(end)) {
             let depth = depths.entry(below.name()).or_insert(below.depth);
@@ -63,8 +63,8 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
         }
     }
     for node in &mut stack.nodes {
-        for found in &mut node.grounds {
-            let depth = depths.get(&GroundName::of(&node.name, &found.name));
+        for found in &mut node.bases {
+            let depth = depths.get(&BaseName::of(&node.name, &found.name));
             if let (Some(device), Some(depth)) = (&mut found.device, depth) {
                 device.depth = *depth;
             }
@@ -73,13 +73,13 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
     stack
 }
 
-/// The devices found by walking down from every ground, each with its name in the graph.
+/// The devices found by walking down from every base, each with its name in the graph.
 struct Found<'a> {
     below: &'a DevicesBelow,
-    /// The device of a ground, or those below it if it is a folder.
-    sights: &'a BTreeMap<&'a GroundName, Tops>,
-    /// By index in `below`; devices built by the stack have their ground's name.
-    names: Vec<GroundName>,
+    /// The device of a base, or those below it if it is a folder.
+    sights: &'a BTreeMap<&'a BaseName, Tops>,
+    /// By index in `below`; devices built by the stack have their base's name.
+    names: Vec<BaseName>,
     /// By index in `below`: true if the stack built it.
     built: Vec<bool>,
 }
@@ -88,10 +88,10 @@ impl<'a> Found<'a> {
     fn new(
         spec: &StackSpec,
         bases: &Bases,
-        sights: &'a BTreeMap<&'a GroundName, Tops>,
+        sights: &'a BTreeMap<&'a BaseName, Tops>,
         below: &'a DevicesBelow,
     ) -> Found<'a> {
-        let is_device = |name: &GroundName| matches!(bases.get(name), Some(Base::Device(_)));
+        let is_device = |name: &BaseName| matches!(bases.get(name), Some(Base::Device(_)));
         let owner = |place: usize| {
             let seen = sights.iter().find(|(name, tops)| is_device(name) && tops.devices.contains(&place));
             seen.map(|(name, _)| (*name).clone())
@@ -100,14 +100,14 @@ impl<'a> Found<'a> {
         let named = below.devices.iter().enumerate().map(|(place, device)| {
             // A kernel name may also be the name of a node: `vda` of the host below a node `vda`.
             let free = if taken(&device.name) { format!("{}-below", device.name) } else { device.name.clone() };
-            owner(place).map_or((GroundName(free), false), |name| (name, true))
+            owner(place).map_or((BaseName(free), false), |name| (name, true))
         });
         let (names, built) = named.unzip();
         Found { below, sights, names, built }
     }
 
     /// Inputs of a node: those of the plan, plus those found below its devices and folders.
-    fn inputs_of(&self, base: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
+    fn inputs_of(&self, base: &BaseName, is_device: bool, known: &[Input]) -> Vec<Input> {
         let tops = self.sights.get(base).map_or(&[][..], |tops| &tops.devices);
         let below: Vec<usize> = match is_device {
             true => tops.iter().flat_map(|top| self.below.on[*top].iter().copied()).collect(),
@@ -119,8 +119,8 @@ impl<'a> Found<'a> {
         new.map(|(name, of_pool)| Input { from: name.clone(), role: role(of_pool), group: None }).collect()
     }
 
-    /// The device of a ground.
-    fn device(&self, base: &GroundName) -> Option<usize> {
+    /// The device of a base.
+    fn device(&self, base: &BaseName) -> Option<usize> {
         self.sights.get(base)?.devices.first().copied()
     }
 
@@ -137,8 +137,8 @@ impl<'a> Found<'a> {
             let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
             let mut promises = promise::of_device_among(&device, &self.below.devices);
             promises.extend(self.ends_under(place));
-            let offered = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
-            NodeFacts { name: self.names[place].0.clone(), inputs, grounds: offered, promises, ..NodeFacts::default() }
+            let offered = vec![BaseFacts { device: Some(device), ..BaseFacts::default() }];
+            NodeFacts { name: self.names[place].0.clone(), inputs, bases: offered, promises, ..NodeFacts::default() }
         };
         found.map(node).collect()
     }
@@ -150,7 +150,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &F
     let mut offered = Vec::new();
     let own = bases.iter().filter(|(name, _)| name.node() == node.name);
     for (name, base) in own {
-        let mut facts = GroundFacts { name: name.ground().to_owned(), ..GroundFacts::default() };
+        let mut facts = BaseFacts { name: name.base().to_owned(), ..BaseFacts::default() };
         let is_device = matches!(base, Base::Device(_));
         // A node on nodes of the plan is seen through these; the kernel then shows the same devices below a folder, or,
         // for a pool, none.
@@ -184,10 +184,10 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &F
         layer: Some(node.layer.clone()),
         details: built.details.clone(),
         inputs,
-        grounds: offered,
+        bases: offered,
         promises,
     })
 }
 
-/// Grounds that the nodes of a stack offer, by name.
-pub type Bases = BTreeMap<GroundName, Base>;
+/// Bases that the nodes of a stack offer, by name.
+pub type Bases = BTreeMap<BaseName, Base>;

@@ -7,11 +7,11 @@ use super::undo::{Undoers, undo_from};
 use super::{Base, mount, stack};
 use crate::record::claim::Claim;
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec, Role, StackSpec};
 use std::fs;
 
 fn node(name: &str, layer: &str, options: Options, inputs: &[(&str, Role)]) -> NodeSpec {
-    let input = |(from, role): &(&str, Role)| Input { from: GroundName((*from).to_owned()), role: *role, group: None };
+    let input = |(from, role): &(&str, Role)| Input { from: BaseName((*from).to_owned()), role: *role, group: None };
     NodeSpec { name: name.to_owned(), layer: layer.to_owned(), options, inputs: inputs.iter().map(input).collect() }
 }
 
@@ -26,7 +26,7 @@ fn on_two(place: &TestPlace, layer: &str, options: Options, size: &str, roles: [
     let inputs = [("a", roles[0]), ("b", roles[1])];
     spec.nodes =
         vec![node("a", "loop", image(), &[]), node("b", "loop", image(), &[]), node("fs", layer, options, &inputs)];
-    spec.data = GroundName("fs".to_owned());
+    spec.data = BaseName("fs".to_owned());
     spec
 }
 

@@ -225,7 +225,7 @@ fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
     Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
 }
 
-/// The ground that a claimed disk provides.
+/// The base that a claimed disk provides.
 fn built(host: &Host, device: BlockDevice, disk: &GuestDisk) -> Built {
     let read = |name: &str| device.node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = [

@@ -13,7 +13,7 @@ use crate::host::command::Command;
 use crate::host::extents::FileRange;
 use crate::host::{Host, files};
 use crate::record::options::Options;
-use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -158,7 +158,7 @@ fn images_stay_separate_and_a_kept_stack_has_its_own() {
         options: if layer == "loop" { image() } else { Options::default() },
         inputs: on
             .into_iter()
-            .map(|from| Input { from: GroundName(from.to_owned()), role: Role::Data, group: None })
+            .map(|from| Input { from: BaseName(from.to_owned()), role: Role::Data, group: None })
             .collect(),
     };
     let mut two = StackSpec::linear("two", vec![("loop", image())]);
@@ -168,8 +168,8 @@ fn images_stay_separate_and_a_kept_stack_has_its_own() {
         node("fs", "ext2", Some("a")),
         node("log", "ext2", Some("b")),
     ];
-    two.data = GroundName("fs".to_owned());
-    two.wal = Some(GroundName("log".to_owned()));
+    two.data = BaseName("fs".to_owned());
+    two.wal = Some(BaseName("log".to_owned()));
     let one = stack("one", vec![("loop", image()), ("ext2", Options::default())]);
     let kept = StackSpec { reuse: true, ..one.clone() };
     let specs = [one.clone(), two.clone(), one.clone(), kept.clone()];

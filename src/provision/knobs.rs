@@ -208,7 +208,7 @@ pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()
     Ok(())
 }
 
-/// The devices among a node's grounds, with the knobs requested of each, in the order of setting.
+/// The devices among a node's bases, with the knobs requested of each, in the order of setting.
 fn of_queue(host: &Host, bases: &[Base], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
     let queue = options.table(QUEUE_KEY);
     if let Some((name, _)) = asked(&queue).find(|(name, _)| of_device(name).is_none()) {

@@ -354,7 +354,7 @@ fn on(flag: bool) -> &'static str {
 /// Filesystems that write each block to a new place, or may do so: even on a fully written image writes allocate.
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
-/// The ground that a loop device provides.
+/// The base that a loop device provides.
 fn read_back(host: &Host, device: PathBuf, sparse: bool) -> Result<Built> {
     let node = BlockDevice::find(&device)?.node;
     let (file, image) = image_file::behind(host, node)?;

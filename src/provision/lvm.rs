@@ -49,7 +49,7 @@ impl Layer for Lvm {
         &INFO
     }
 
-    fn grounds(&self, options: &Options) -> Vec<String> {
+    fn bases(&self, options: &Options) -> Vec<String> {
         options::volumes(options).into_iter().map(|volume| volume.base).collect()
     }
 

@@ -9,8 +9,8 @@
 //! Add a type that implements [`Layer`] in a file of its own, and a line in `layers!` (`mod md; Md;`), which declares
 //! the module and registers the layer. Plan, schema, example, drawing, facts, telemetry and durability derive the rest
 //! from the layer's own description. `takes` lists the inputs, with the plan's key and their number
-//! (`Take::ONE_DEVICE`; two members or more; a journal); `offers` and `grounds` describe what it provides to layers
-//! above. `build` gets its inputs with their roles and returns its grounds, facts and promises (for instance that a
+//! (`Take::ONE_DEVICE`; two members or more; a journal); `offers` and `bases` describe what it provides to layers
+//! above. `build` gets its inputs with their roles and returns its bases, facts and promises (for instance that a
 //! driver passes flushes on uncounted). It enters everything it makes into the ledger (`site.ledger`) *before* making
 //! it. `undo` handles "absent", "half there" and "not ours": a device's number may be another's by then, so it checks a
 //! mark on the thing itself (a UUID, the path of an image). Each option is read back from the kernel, and a mismatch
@@ -80,7 +80,7 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::record::claim::Promise;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{BaseKind, Role, Take};
 use crate::units::Bytes;
 use ledger::{Ledger, Thing};
 use serde::Serialize;
@@ -153,11 +153,11 @@ pub enum Base {
 }
 
 impl Base {
-    pub fn kind(&self) -> GroundKind {
+    pub fn kind(&self) -> BaseKind {
         match self {
-            Base::Device(_) => GroundKind::Device,
-            Base::Folder(_) => GroundKind::Folder,
-            Base::Pool(_) => GroundKind::Pool,
+            Base::Device(_) => BaseKind::Device,
+            Base::Folder(_) => BaseKind::Folder,
+            Base::Pool(_) => BaseKind::Pool,
         }
     }
 }
@@ -171,7 +171,7 @@ pub struct LayerInput {
     pub base: Base,
 }
 
-/// A ground of a built layer, with the layer's inputs and options.
+/// A base of a built layer, with the layer's inputs and options.
 pub struct InUse<'a> {
     pub inputs: &'a [LayerInput],
     pub base: &'a Base,
@@ -233,7 +233,7 @@ pub(crate) type Details = BTreeMap<String, String>;
 /// Result of building a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
-    /// Grounds for the nodes above, in the order of [`Layer::grounds`].
+    /// Bases for the nodes above, in the order of [`Layer::bases`].
     pub bases: Vec<Base>,
     /// Facts by name, as read back.
     pub details: Details,
@@ -242,7 +242,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// One ground with its facts and no promises of its own.
+    /// One base with its facts and no promises of its own.
     pub fn one(base: Base, details: impl IntoIterator<Item = (impl Into<String>, String)>) -> Built {
         let details = details.into_iter().map(|(name, value)| (name.into(), value)).collect();
         Built { bases: vec![base], details, promises: Vec::new() }
@@ -257,19 +257,19 @@ pub struct LayerInfo {
     pub doc: &'static str,
     /// Its inputs; empty for a layer that needs nothing below.
     pub takes: &'static [Take],
-    /// Kind of each of its grounds.
-    pub offers: GroundKind,
+    /// Kind of each of its bases.
+    pub offers: BaseKind,
     /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
     pub options: &'static [OptionSpec],
 }
 
 impl LayerInfo {
     const fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
-        LayerInfo { name, doc, takes: &[], offers: GroundKind::Device, options }
+        LayerInfo { name, doc, takes: &[], offers: BaseKind::Device, options }
     }
 
     const fn folder(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
-        LayerInfo { name, doc, takes: &[], offers: GroundKind::Folder, options }
+        LayerInfo { name, doc, takes: &[], offers: BaseKind::Folder, options }
     }
 
     const fn on(self, takes: &'static [Take]) -> LayerInfo {
@@ -283,8 +283,8 @@ pub trait Layer: Sync {
     fn name(&self) -> &'static str {
         self.info().name
     }
-    /// Names of its grounds: one without a name, unless its options make several.
-    fn grounds(&self, _options: &Options) -> Vec<String> {
+    /// Names of its bases: one without a name, unless its options make several.
+    fn bases(&self, _options: &Options) -> Vec<String> {
         vec![String::new()]
     }
     /// Mount options of its own that are commonly set for a database, separated by spaces: only used to suggest the
@@ -359,7 +359,7 @@ pub trait Layer: Sync {
     fn has_snapshots(&self) -> bool {
         false
     }
-    /// How to take snapshots of one of its grounds while it is in use; `None` if it has none.
+    /// How to take snapshots of one of its bases while it is in use; `None` if it has none.
     ///
     /// # Errors
     /// When their prerequisites cannot be read back.

@@ -11,7 +11,7 @@ use crate::host::command::Command;
 use crate::record::claim::Claim;
 use crate::record::facts::DeviceFacts;
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{GroundKind, Role};
+use crate::record::stack::{BaseKind, Role};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -20,8 +20,8 @@ const SIZE: &str = "320MiB";
 
 /// Each filesystem on a device that this machine can build, with a place for it.
 fn on_device() -> impl Iterator<Item = (&'static str, TestPlace)> {
-    let stands = |layer: &&dyn Layer| layer.info().takes.iter().any(|take| take.kind == GroundKind::Device);
-    let layers = ALL.iter().copied().filter(|layer| layer.info().offers == GroundKind::Folder).filter(stands);
+    let stands = |layer: &&dyn Layer| layer.info().takes.iter().any(|take| take.kind == BaseKind::Device);
+    let layers = ALL.iter().copied().filter(|layer| layer.info().offers == BaseKind::Folder).filter(stands);
     layers.filter_map(|layer| Some((layer.name(), TestPlace::with_layer(layer.name())?)))
 }
 
@@ -341,7 +341,7 @@ fn layer_names_and_their_first_options_are_as_plans_expect() {
     let names: BTreeSet<&str> = ALL.iter().map(|layer| layer.name()).collect();
     assert_eq!(names.len(), ALL.len());
     for layer in ALL {
-        if layer.info().takes.is_empty() && layer.info().offers == GroundKind::Device {
+        if layer.info().takes.is_empty() && layer.info().offers == BaseKind::Device {
             assert_eq!(layer.info().options.first().map(|option| option.key), Some(layer.name()));
         }
         assert!(layer.info().doc.ends_with('.'), "{}", layer.name());

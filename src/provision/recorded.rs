@@ -82,7 +82,7 @@ pub(super) fn is_device(image: &Path) -> bool {
     paths::stat(image).is_ok_and(|found| found.kind == paths::Kind::BlockDevice)
 }
 
-/// The ground that a recorded disk provides.
+/// The base that a recorded disk provides.
 pub(super) fn built(host: &Host, device: &Path) -> Result<Built> {
     let node = BlockDevice::find(device)?.node;
     let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());

@@ -114,7 +114,7 @@ fn remount(node: &NodeSpec, opened: &BuiltStack, there: &Bases) -> Option<Remoun
     let [input] = node.inputs.as_slice() else { return None };
     let Base::Device(device) = there.get(&input.from).filter(|_| input.role == Role::Data)? else { return None };
     let facts = opened.facts.nodes.iter().find(|facts| facts.name == node.name)?;
-    let shown = facts.grounds.first()?.mount.clone()?;
+    let shown = facts.bases.first()?.mount.clone()?;
     let (source, target) = (device.to_str()?.to_owned(), PathBuf::from(&shown.target));
     Some(Remount { owner: layer.name(), source, target, options: MountOptions::of(&options)?, shown })
 }

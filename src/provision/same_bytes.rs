@@ -1,7 +1,7 @@
 //! Stacks that skip rewriting identical bytes, as far as their layers know before the build.
 
 use super::stack::known;
-use crate::record::stack::{End, GroundName, StackSpec};
+use crate::record::stack::{BaseName, End, StackSpec};
 
 /// Hint for such a stack: how to make it write, and what else moves pages.
 pub const INSTEAD: &str = "set checksum = \"fletcher4\" and dedup = \"off\", or age by `pgbench`";
@@ -12,7 +12,7 @@ pub fn skipped(spec: &StackSpec) -> Option<String> {
     of_pages.into_iter().find_map(|(_, base)| below(spec, base))
 }
 
-fn below(spec: &StackSpec, base: &GroundName) -> Option<String> {
+fn below(spec: &StackSpec, base: &BaseName) -> Option<String> {
     let node = spec.node(base.node())?;
     let own = known(node).ok()?.skips_same_bytes(&node.options);
     own.map(|why| format!("`{}` does not write bytes again that it holds already: {why}", node.name))

@@ -11,7 +11,7 @@ use super::{Base, InUse, Layer, LayerInput, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
-use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, End, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -43,7 +43,7 @@ pub type IsLost = Box<dyn Fn(&Host, &str) -> Result<bool> + Send + Sync>;
 /// copy's.
 pub type CopyWay = Box<dyn Fn(&str, &str) -> (Command, PathBuf, PathBuf) + Send + Sync>;
 
-/// How to take snapshots of a ground.
+/// How to take snapshots of a base.
 pub struct SnapshotWay {
     /// Extent of a snapshot: a mount, a volume, a pool. Two folders with the same extent are in the same snapshot.
     pub whole: String,
@@ -174,24 +174,24 @@ fn lacks(end: &End, stack: &str) -> String {
 
 /// Reason that a stack cannot have snapshots, as far as its layers know before the build.
 pub fn lacking(spec: &StackSpec) -> Option<String> {
-    let has_none = |(_, base): &(End, &GroundName)| !can_have(spec, base);
+    let has_none = |(_, base): &(End, &BaseName)| !can_have(spec, base);
     spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))
 }
 
 /// True if [`way_of`] may find a layer.
-fn can_have(spec: &StackSpec, name: &GroundName) -> bool {
+fn can_have(spec: &StackSpec, name: &BaseName) -> bool {
     let Some(node) = spec.node(name.node()) else { return false };
     known(node).is_ok_and(Layer::has_snapshots) || only_data(node).is_some_and(|below| can_have(spec, below))
 }
 
 /// The only data input of a node; `None` for several: each would have a snapshot from a different moment.
-fn only_data(node: &NodeSpec) -> Option<&GroundName> {
+fn only_data(node: &NodeSpec) -> Option<&BaseName> {
     let mut data = node.inputs.iter().filter(|input| input.role == Role::Data).map(|input| &input.from);
     data.next().filter(|_| data.next().is_none())
 }
 
-/// The uppermost layer with snapshots below a ground; true if it is the one that provides the ground.
-fn way_of(host: &Host, spec: &StackSpec, bases: &Bases, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
+/// The uppermost layer with snapshots below a base; true if it is the one that provides the base.
+fn way_of(host: &Host, spec: &StackSpec, bases: &Bases, name: &BaseName) -> Result<Option<(SnapshotWay, bool)>> {
     let (Some(node), Some(base)) = (spec.node(name.node()), bases.get(name)) else { return Ok(None) };
     let below: Vec<LayerInput> = inputs(node, bases)?;
     let of = InUse { inputs: &below, base, options: &node.options };

@@ -15,7 +15,7 @@ use crate::host::extents::Pieces;
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
 use crate::record::options::Options;
-use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, End, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct BuiltStack {
     /// Folders for the parts of the database: always the data, others if the plan says so. Users other than root may
     /// traverse them; their owner is root, or us.
     pub folders: BTreeMap<End, PathBuf>,
-    /// Grounds provided by each node.
+    /// Bases provided by each node.
     pub bases: Bases,
     /// Facts as read back.
     pub facts: StackFacts,
@@ -77,7 +77,7 @@ impl BuiltStack {
         let of_mount = mount.and_then(|mount| mount.source.split('/').next());
         // A filesystem on a volume of a pool does not name the pool.
         let way = self.facts.way_down(self.facts.data.as_ref()).into_iter().filter(|(_, role, _)| *role == Role::Data);
-        let names = way.flat_map(|(_, _, node)| node.grounds.iter().map(|of| GroundName::of(&node.name, &of.name)));
+        let names = way.flat_map(|(_, _, node)| node.bases.iter().map(|of| BaseName::of(&node.name, &of.name)));
         let below: BTreeSet<&str> = names.filter_map(|name| self.bases.get(&name).and_then(pool_name)).collect();
         of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
@@ -106,7 +106,7 @@ impl BuiltStack {
     /// Names of the ZFS pools below it: those it has built, and those of the datasets that hold its folders.
     pub fn pools(&self) -> Vec<String> {
         let built = self.bases.values().filter_map(pool_name);
-        let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|facts| facts.mount.as_ref());
+        let mounts = self.facts.nodes.iter().flat_map(|node| &node.bases).filter_map(|facts| facts.mount.as_ref());
         let of_mounts = mounts.filter(|mount| mount.fstype == "zfs").filter_map(|mount| mount.source.split('/').next());
         let names: BTreeSet<&str> = built.chain(of_mounts).collect();
         names.into_iter().map(str::to_owned).collect()
@@ -128,7 +128,7 @@ pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
     stand_up(site, spec, Bases::new(), "build", <dyn Layer>::build)
 }
 
-/// Reopens a stack: the grounds in `there` are used as they are (devices that survived a crash, or copies of them), and
+/// Reopens a stack: the bases in `there` are used as they are (devices that survived a crash, or copies of them), and
 /// every node above is opened on them without being made anew.
 ///
 /// # Errors
@@ -137,7 +137,7 @@ pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Bases) -> Result<B
     stand_up(site, spec, there, "reopen", <dyn Layer>::reopen)
 }
 
-/// Builds nodes that hold no database, such as a drive by itself; returns their grounds and facts.
+/// Builds nodes that hold no database, such as a drive by itself; returns their bases and facts.
 ///
 /// # Errors
 /// As [`build_stack`].
@@ -163,7 +163,7 @@ fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Bases, verb: &str, act: Ac
     Ok(BuiltStack { folders, bases, facts, mark })
 }
 
-/// The grounds and the nodes of a stack.
+/// The bases and the nodes of a stack.
 type Raised<'n> = (Bases, Vec<(&'n NodeSpec, Built)>);
 
 /// Builds or opens the nodes of a stack, each on its inputs.
@@ -176,8 +176,8 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act
         let doing =
             |e: Error| e.while_doing(format!("{verb} `{}` ({}) of the stack {}", node.name, node.layer, spec.name));
         let layer = known(node)?;
-        let names = layer.grounds(&node.options).into_iter().map(|base| GroundName::of(&node.name, &base));
-        let names: Vec<GroundName> = names.collect();
+        let names = layer.bases(&node.options).into_iter().map(|base| BaseName::of(&node.name, &base));
+        let names: Vec<BaseName> = names.collect();
         if given && names.iter().all(|name| bases.contains_key(name)) {
             let there: Vec<Base> = names.iter().map(|name| bases[name].clone()).collect();
             let promises = knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
@@ -192,7 +192,7 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act
         }
         if built.bases.len() != names.len() {
             return Err(Error::bug(format!(
-                "the layer {} returned {} grounds for {names:?}",
+                "the layer {} returned {} bases for {names:?}",
                 node.layer,
                 built.bases.len()
             )));
@@ -226,7 +226,7 @@ pub(super) fn inputs(node: &NodeSpec, bases: &Bases) -> Result<Vec<LayerInput>> 
 }
 
 fn folders(spec: &StackSpec, bases: &Bases) -> Result<BTreeMap<End, PathBuf>> {
-    let folder = |(end, name): (End, &GroundName)| match bases.get(name) {
+    let folder = |(end, name): (End, &BaseName)| match bases.get(name) {
         Some(Base::Folder(path)) => Ok((end, path.clone())),
         _ => Err(Error::user(format!("the stack {} puts the {end} on `{name}`, which is not a folder", spec.name))),
     };
@@ -285,8 +285,8 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
     spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
-/// Maximum capacity of a ground, if it is known before the build.
-pub fn capacity(spec: &StackSpec, base: &GroundName) -> Option<Bytes> {
+/// Maximum capacity of a base, if it is known before the build.
+pub fn capacity(spec: &StackSpec, base: &BaseName) -> Option<Bytes> {
     size(None, spec, spec.node(base.node())?)
 }
 
@@ -307,18 +307,18 @@ fn sizes_below(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::built::{GroundFacts, NodeFacts};
+    use crate::record::built::{BaseFacts, NodeFacts};
     use crate::record::facts::MountFacts;
     use crate::record::stack::Input;
 
     fn node(name: &str, on: &[(&str, Role)]) -> NodeFacts {
         let input = |(from, role): &(&str, Role)| Input { from: named(from), role: *role, group: None };
         let inputs = on.iter().map(input).collect();
-        NodeFacts { name: name.to_owned(), inputs, grounds: vec![GroundFacts::default()], ..NodeFacts::default() }
+        NodeFacts { name: name.to_owned(), inputs, bases: vec![BaseFacts::default()], ..NodeFacts::default() }
     }
 
-    fn named(name: &str) -> GroundName {
-        GroundName(name.to_owned())
+    fn named(name: &str) -> BaseName {
+        BaseName(name.to_owned())
     }
 
     /// A volume of the pool `tank` with a filesystem on it, an image with another whose journal is on such a volume,
@@ -326,7 +326,7 @@ mod tests {
     fn with_data_on(name: &str) -> BuiltStack {
         let mut own = node("own", &[]);
         let mount = MountFacts { fstype: "zfs".to_owned(), source: "rpool/home".to_owned(), ..MountFacts::default() };
-        own.grounds[0].mount = Some(mount);
+        own.bases[0].mount = Some(mount);
         let on_image = node("on-image", &[("image", Role::Data), ("volume", Role::Log)]);
         let volume = node("volume", &[("pool", Role::Data)]);
         let on_volume = node("on-volume", &[("volume", Role::Data)]);

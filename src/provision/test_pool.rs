@@ -6,7 +6,7 @@ use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder, laye
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{BaseKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ const PROPERTIES: &[OptionSpec] =
     &[OptionSpec::optional("properties", OptionKind::Properties).doc("Properties by name.")];
 
 const fn take(role: Role, key: &'static str, least: usize) -> Take {
-    let kind = GroundKind::Device;
+    let kind = BaseKind::Device;
     Take { role, kind, key, least, most: 64, groups: &["mirror", "raidz1"], doc: "Devices, or groups of them." }
 }
 
@@ -36,7 +36,7 @@ const POOL_INFO: LayerInfo = LayerInfo {
         take(Role::Cache, "cache", 0),
         take(Role::Special, "special", 0),
     ],
-    offers: GroundKind::Pool,
+    offers: BaseKind::Pool,
     options: PROPERTIES,
 };
 
@@ -67,8 +67,8 @@ impl Layer for Pool {
 const DATASET_INFO: LayerInfo = LayerInfo {
     name: "test-dataset",
     doc: "A dataset for tests.",
-    takes: &[Take { kind: GroundKind::Pool, ..Take::ONE_DEVICE }],
-    offers: GroundKind::Folder,
+    takes: &[Take { kind: BaseKind::Pool, ..Take::ONE_DEVICE }],
+    offers: BaseKind::Folder,
     options: PROPERTIES,
 };
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +104,7 @@ impl TestPlace {
     pub fn on_volume(&self, layer: &str, options: Options, count: usize, size: &str) -> StackSpec {
         let mut image = self.image(size);
         image.set("sparse", OptionValue::Boolean(true));
-        let input = |from: String| Input { from: GroundName(from), role: Role::Data, group: None };
+        let input = |from: String| Input { from: BaseName(from), role: Role::Data, group: None };
         let node = |name: &str, layer: &str, options, inputs| NodeSpec {
             name: name.to_owned(),
             layer: layer.to_owned(),
@@ -116,7 +116,7 @@ impl TestPlace {
         spec.nodes = devices.iter().map(|name| node(name, "loop", image.clone(), Vec::new())).collect();
         spec.nodes.push(node(layer, layer, options, devices.into_iter().map(input).collect()));
         spec.nodes.push(node("fs", "ext4", Options::default(), vec![input(layer.to_owned())]));
-        spec.data = GroundName("fs".to_owned());
+        spec.data = BaseName("fs".to_owned());
         spec
     }
 
@@ -279,7 +279,7 @@ pub(super) fn opens_again(layer_name: &str, options: Options, count: usize, clos
             layer(layer_name).unwrap().undo(&place.host, &thing).unwrap();
         }
     }
-    let is_image = |name: &GroundName| name.0.starts_with('d') && name.0.len() == 2;
+    let is_image = |name: &BaseName| name.0.starts_with('d') && name.0.len() == 2;
     let devices: Bases = built.bases.into_iter().filter(|(name, _)| is_image(name)).collect();
     assert!(devices.values().all(|base| matches!(base, Base::Device(_))) && devices.len() == count);
     let again = reopen_stack(&place.site("again"), &spec, devices).unwrap();

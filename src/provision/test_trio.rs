@@ -1,4 +1,4 @@
-//! A layer with three members and two grounds. Adding a layer of any shape takes only such a file and its line in
+//! A layer with three members and two bases. Adding a layer of any shape takes only such a file and its line in
 //! `layers!`.
 
 use super::test_volumes::{Volume, volume};

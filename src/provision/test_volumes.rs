@@ -9,24 +9,24 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{BaseKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A volume with members and grounds.
+/// A volume with members and bases.
 pub struct Volume {
     info: LayerInfo,
     bases: fn(&Options) -> Vec<String>,
 }
 
-/// A volume with one ground, or several if `bases`.
+/// A volume with one base, or several if `bases`.
 pub(super) const fn volume(
     name: &'static str,
     takes: &'static [Take],
     options: &'static [OptionSpec],
     bases: fn(&Options) -> Vec<String>,
 ) -> Volume {
-    Volume { info: LayerInfo { name, doc: "A volume for tests.", takes, offers: GroundKind::Device, options }, bases }
+    Volume { info: LayerInfo { name, doc: "A volume for tests.", takes, offers: BaseKind::Device, options }, bases }
 }
 
 const fn option(key: &'static str, kind: OptionKind) -> OptionSpec {
@@ -77,7 +77,7 @@ impl Layer for Volume {
         &self.info
     }
 
-    fn grounds(&self, options: &Options) -> Vec<String> {
+    fn bases(&self, options: &Options) -> Vec<String> {
         (self.bases)(options)
     }
 
@@ -88,7 +88,7 @@ impl Layer for Volume {
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let first = devices_for(inputs, Role::Data)[0];
         let sectors: u64 = BlockDevice::find(first)?.node.number(site.host, "size").unwrap_or(0);
-        let names = self.grounds(options);
+        let names = self.bases(options);
         let slice = sectors / names.len() as u64 * 512 / 4096 * 4096;
         let mut bases = Vec::new();
         for number in 0..names.len() as u64 {

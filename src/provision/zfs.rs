@@ -11,14 +11,14 @@ use super::{Base, Built, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, folde
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionProblem, Options};
-use crate::record::stack::{GroundKind, Take};
+use crate::record::stack::{BaseKind, Take};
 use std::path::Path;
 
 pub struct Zfs;
 
 /// Exactly one pool, named by `on`.
 pub(super) const ONE_POOL: Take =
-    Take { kind: GroundKind::Pool, doc: "The pool to use; default: the latest.", ..Take::ONE_DEVICE };
+    Take { kind: BaseKind::Pool, doc: "The pool to use; default: the latest.", ..Take::ONE_DEVICE };
 
 /// Properties that a plan may set on neither a dataset nor a volume.
 pub(super) const REFUSED: &[(&str, &str)] = &[

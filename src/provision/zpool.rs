@@ -19,7 +19,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{BaseKind, Role, Take};
 use std::path::{Path, PathBuf};
 
 pub struct Zpool;
@@ -29,7 +29,7 @@ const GROUPS: &[&str] = &["mirror", "raidz1", "raidz2", "raidz3", "draid1", "dra
 const MIRROR: &[&str] = &["mirror"];
 
 const fn take(role: Role, key: &'static str, least: usize, groups: &'static [&'static str], doc: &'static str) -> Take {
-    Take { role, kind: GroundKind::Device, key, least, most: 255, groups, doc }
+    Take { role, kind: BaseKind::Device, key, least, most: 255, groups, doc }
 }
 
 const TAKES: &[Take] = &[
@@ -58,7 +58,7 @@ const INFO: LayerInfo = LayerInfo {
     name: "zpool",
     doc: "A ZFS pool: stripe, mirrors, raidz or dRAID, with log, cache, special and dedup devices.",
     takes: TAKES,
-    offers: GroundKind::Pool,
+    offers: BaseKind::Pool,
     options: &[
         zfs_tools::properties("Pool properties by name: { ashift = 12, autotrim = \"on\" }; features as feature@NAME."),
         OptionSpec::with_default(

@@ -2,7 +2,7 @@
 
 use super::facts::{DeviceFacts, MountFacts};
 use super::seconds::device_prefixes;
-use super::stack::{End, GroundName, Input, Role};
+use super::stack::{BaseName, End, Input, Role};
 use crate::record::claim::{Claim, Promise};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ pub struct StackFacts {
     pub name: String,
     /// Its nodes: those of the plan in build order, then the devices found below them.
     pub nodes: Vec<NodeFacts>,
-    /// The ground that holds the data directory.
-    pub data: Option<GroundName>,
-    /// The ground that holds `pg_wal`, if separate.
-    pub wal: Option<GroundName>,
-    /// The ground of each tablespace.
-    pub tablespaces: BTreeMap<String, GroundName>,
+    /// The base that holds the data directory.
+    pub data: Option<BaseName>,
+    /// The base that holds `pg_wal`, if separate.
+    pub wal: Option<BaseName>,
+    /// The base of each tablespace.
+    pub tablespaces: BTreeMap<String, BaseName>,
     /// Free bytes on the data's filesystem just before the data was loaded.
     pub free_bytes: Option<u64>,
     /// Trials that this stack has already served; 0 for a fresh one.
@@ -42,10 +42,10 @@ pub struct NodeFacts {
     pub layer: Option<String>,
     /// Facts by name, values as the source prints them: `block size` -> `4096`.
     pub details: BTreeMap<String, String>,
-    /// Grounds that it is built on, with roles.
+    /// Bases that it is built on, with roles.
     pub inputs: Vec<Input>,
-    /// Grounds that it provides.
-    pub grounds: Vec<GroundFacts>,
+    /// Bases that it provides.
+    pub bases: Vec<BaseFacts>,
     /// Its promises about flushes and caches.
     pub promises: Vec<Promise>,
 }
@@ -62,9 +62,9 @@ impl NodeFacts {
     }
 }
 
-/// One ground as found.
+/// One base as found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct GroundFacts {
+pub struct BaseFacts {
     /// Name within its node; empty for the only one.
     pub name: String,
     /// The block device, if it is one.
@@ -73,25 +73,25 @@ pub struct GroundFacts {
     pub mount: Option<MountFacts>,
 }
 
-/// A device below a ground.
+/// A device below a base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Below<'a> {
-    /// Steps down from the ground; 0 for the inputs of its node.
+    /// Steps down from the base; 0 for the inputs of its node.
     pub depth: u32,
     /// First role on the way down other than data, else data.
     pub role: Role,
     /// Its node.
     pub node: &'a NodeFacts,
-    /// The ground of that node.
-    pub ground: &'a GroundFacts,
+    /// The base of that node.
+    pub base: &'a BaseFacts,
     /// Its facts from sysfs.
     pub device: &'a DeviceFacts,
 }
 
 impl Below<'_> {
-    /// Name of the ground, which its columns are named after.
-    pub fn name(&self) -> GroundName {
-        GroundName::of(&self.node.name, &self.ground.name)
+    /// Name of the base, which its columns are named after.
+    pub fn name(&self) -> BaseName {
+        BaseName::of(&self.node.name, &self.base.name)
     }
 }
 
@@ -101,13 +101,13 @@ impl StackFacts {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// Facts of a ground.
-    pub fn ground(&self, name: &GroundName) -> Option<&GroundFacts> {
-        self.node(name.node())?.grounds.iter().find(|facts| facts.name == name.ground())
+    /// Facts of a base.
+    pub fn base(&self, name: &BaseName) -> Option<&BaseFacts> {
+        self.node(name.node())?.bases.iter().find(|facts| facts.name == name.base())
     }
 
-    pub(crate) fn mount_of(&self, base: Option<&GroundName>) -> Option<&MountFacts> {
-        self.ground(base?)?.mount.as_ref()
+    pub(crate) fn mount_of(&self, base: Option<&BaseName>) -> Option<&MountFacts> {
+        self.base(base?)?.mount.as_ref()
     }
 
     /// The mount that holds the data.
@@ -115,22 +115,22 @@ impl StackFacts {
         self.mount_of(self.data.as_ref())
     }
 
-    /// Parts of the database with their grounds; `pg_wal` first if separate.
-    pub(crate) fn ends(&self) -> Vec<(End, &GroundName)> {
+    /// Parts of the database with their bases; `pg_wal` first if separate.
+    pub(crate) fn ends(&self) -> Vec<(End, &BaseName)> {
         let wal = self.wal.iter().map(|base| (End::Wal, base));
         let data = self.data.iter().map(|base| (End::Data, base));
         let spaces = self.tablespaces.iter().map(|(name, base)| (End::Tablespace(name.clone()), base));
         wal.chain(data).chain(spaces).collect()
     }
 
-    /// The ground that holds `pg_wal`, shared with the data or separate.
-    pub(crate) fn wal_ground(&self) -> Option<&GroundName> {
+    /// The base that holds `pg_wal`, shared with the data or separate.
+    pub(crate) fn wal_base(&self) -> Option<&BaseName> {
         self.wal.as_ref().or(self.data.as_ref())
     }
 
-    /// The node of a ground and all nodes below it, nearest first, each once, with its depth (0 for the ground's own
+    /// The node of a base and all nodes below it, nearest first, each once, with its depth (0 for the base's own
     /// node) and the first role on the way down other than data.
-    pub(crate) fn way_down(&self, base: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
+    pub(crate) fn way_down(&self, base: Option<&BaseName>) -> Vec<(u32, Role, &NodeFacts)> {
         let mut seen: Vec<(u32, Role, &NodeFacts)> = Vec::new();
         seen.extend(base.and_then(|base| self.node(base.node())).map(|node| (0, Role::Data, node)));
         let mut next = 0;
@@ -146,18 +146,18 @@ impl StackFacts {
         seen
     }
 
-    /// Block devices below a ground, from top to bottom.
-    pub(crate) fn devices_below(&self, base: Option<&GroundName>) -> Vec<Below<'_>> {
+    /// Block devices below a base, from top to bottom.
+    pub(crate) fn devices_below(&self, base: Option<&BaseName>) -> Vec<Below<'_>> {
         let way = self.way_down(base);
         let mut below = Vec::new();
         for (depth, role, node) in way.iter().filter(|(depth, _, _)| *depth > 0) {
-            for of_node in &node.grounds {
+            for of_node in &node.bases {
                 let used = way.iter().flat_map(|(_, _, above)| &above.inputs);
                 let used = used.filter(|input| input.from.node() == node.name);
                 if let Some(device) = &of_node.device
-                    && used.into_iter().any(|input| input.from.ground() == of_node.name)
+                    && used.into_iter().any(|input| input.from.base() == of_node.name)
                 {
-                    below.push(Below { depth: depth - 1, role: *role, node, ground: of_node, device });
+                    below.push(Below { depth: depth - 1, role: *role, node, base: of_node, device });
                 }
             }
         }
@@ -165,21 +165,21 @@ impl StackFacts {
     }
 
     /// All block devices of the stack, each once, in node order.
-    pub fn devices(&self) -> Vec<(GroundName, &DeviceFacts)> {
-        let facts = self.nodes.iter().flat_map(|node| node.grounds.iter().map(move |facts| (node, facts)));
-        let named = |(node, facts): (&NodeFacts, &'_ GroundFacts)| GroundName::of(&node.name, &facts.name);
+    pub fn devices(&self) -> Vec<(BaseName, &DeviceFacts)> {
+        let facts = self.nodes.iter().flat_map(|node| node.bases.iter().map(move |facts| (node, facts)));
+        let named = |(node, facts): (&NodeFacts, &'_ BaseFacts)| BaseName::of(&node.name, &facts.name);
         facts.filter_map(|(node, facts)| Some((named((node, facts)), facts.device.as_ref()?))).collect()
     }
 
     /// All block devices with the prefix of their column names.
-    pub(crate) fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
+    pub(crate) fn device_columns(&self) -> Vec<(BaseName, String, &DeviceFacts)> {
         let devices = self.devices();
         let prefixes = device_prefixes(devices.iter().map(|(name, _)| name));
         devices.into_iter().zip(prefixes).map(|((name, device), prefix)| (name, prefix, device)).collect()
     }
 
-    /// The nearest promise of a claim at or below a ground.
-    pub fn promise(&self, base: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
+    /// The nearest promise of a claim at or below a base.
+    pub fn promise(&self, base: Option<&BaseName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
         let way = self.way_down(base);
         way.into_iter().find_map(|(_, _, node)| Some((node, node.promise(claim)?)))
     }

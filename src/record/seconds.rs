@@ -3,11 +3,11 @@
 use crate::record::column::{Column, free_name};
 use crate::record::columns;
 use crate::record::columns::ColumnDef;
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 
 /// Column prefixes of a stack's devices, in their order: `dev_` and the name of the node in plain letters, numbered to
 /// resolve collisions.
-pub fn device_prefixes<'a>(names: impl IntoIterator<Item = &'a GroundName>) -> Vec<String> {
+pub fn device_prefixes<'a>(names: impl IntoIterator<Item = &'a BaseName>) -> Vec<String> {
     let mut prefixes: Vec<String> = Vec::new();
     for name in names {
         prefixes.push(free_name("dev_", &name.0, |prefix| prefixes.iter().any(|known| known == prefix)));

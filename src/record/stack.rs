@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Kind of ground that a node provides to nodes above it and requires from nodes below it.
+/// Kind of base that a node provides to nodes above it and requires from nodes below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GroundKind {
+pub enum BaseKind {
     /// A block device. Only one node can use it.
     Device,
     /// A folder for data.
@@ -17,13 +17,13 @@ pub enum GroundKind {
     Pool,
 }
 
-impl GroundKind {
+impl BaseKind {
     /// `device`, `folder`, `pool`.
     pub fn word(self) -> &'static str {
         match self {
-            GroundKind::Device => "device",
-            GroundKind::Folder => "folder",
-            GroundKind::Pool => "pool",
+            BaseKind::Device => "device",
+            BaseKind::Folder => "folder",
+            BaseKind::Pool => "pool",
         }
     }
 }
@@ -63,7 +63,7 @@ pub struct Take {
     /// Purpose.
     pub role: Role,
     /// Required kind.
-    pub kind: GroundKind,
+    pub kind: BaseKind,
     /// Key in the plan: `on`, `journal`, `vdevs`.
     pub key: &'static str,
     /// Fewest.
@@ -80,7 +80,7 @@ impl Take {
     /// Exactly one block device for data, named by `on`.
     pub(crate) const ONE_DEVICE: Take = Take {
         role: Role::Data,
-        kind: GroundKind::Device,
+        kind: BaseKind::Device,
         key: "on",
         least: 1,
         most: 1,
@@ -89,15 +89,15 @@ impl Take {
     };
 }
 
-/// A ground by name: `NODE`, or `NODE.GROUND` if the node provides several.
+/// A base by name: `NODE`, or `NODE.BASE` if the node provides several.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct GroundName(pub String);
+pub struct BaseName(pub String);
 
-impl GroundName {
-    /// Names the ground `own` of `node`; the only ground of a node has an empty name.
-    pub fn of(node: &str, own: &str) -> GroundName {
-        GroundName(if own.is_empty() { node.to_owned() } else { format!("{node}.{own}") })
+impl BaseName {
+    /// Names the base `own` of `node`; the only base of a node has an empty name.
+    pub fn of(node: &str, own: &str) -> BaseName {
+        BaseName(if own.is_empty() { node.to_owned() } else { format!("{node}.{own}") })
     }
 
     /// Name of the node.
@@ -105,23 +105,23 @@ impl GroundName {
         self.0.split_once('.').map_or(self.0.as_str(), |(node, _)| node)
     }
 
-    /// Name of the ground within the node; empty if there is only one.
-    pub fn ground(&self) -> &str {
+    /// Name of the base within the node; empty if there is only one.
+    pub fn base(&self) -> &str {
         self.0.split_once('.').map_or("", |(_, own)| own)
     }
 }
 
-impl fmt::Display for GroundName {
+impl fmt::Display for BaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// A ground that a node is built on.
+/// A base that a node is built on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// The ground.
-    pub from: GroundName,
+    /// The base.
+    pub from: BaseName,
     /// Purpose.
     pub role: Role,
     /// Its group, numbered within the node: `mirror-0`.
@@ -150,13 +150,13 @@ pub struct StackSpec {
     /// Its nodes in build order: each stands on earlier ones only.
     pub nodes: Vec<NodeSpec>,
     /// The folder that holds the data directory.
-    pub data: GroundName,
+    pub data: BaseName,
     /// The folder that holds `pg_wal`, if separate.
-    pub wal: Option<GroundName>,
+    pub wal: Option<BaseName>,
     /// The stack of the plan that `pg_wal` was put on (`wal = "NAME"`); its nodes are among `nodes`.
     pub wal_stack: Option<String>,
     /// The folder of each tablespace.
-    pub tablespaces: BTreeMap<String, GroundName>,
+    pub tablespaces: BTreeMap<String, BaseName>,
     /// True if trials share one stack that ages (`reuse = true`); otherwise each trial gets a fresh one.
     pub reuse: bool,
     /// The part kept of the plan's stack, if a workload without a server needs no more: `pg_wal`.
@@ -164,7 +164,7 @@ pub struct StackSpec {
     pub only: Option<String>,
 }
 
-/// A part of the database that is placed on a ground.
+/// A part of the database that is placed on a base.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
     /// The data directory.
@@ -197,11 +197,11 @@ impl StackSpec {
     pub fn linear(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
         let mut nodes: Vec<NodeSpec> = Vec::new();
         for (layer, options) in layers {
-            let from = nodes.last().map(|below| GroundName(below.name.clone()));
+            let from = nodes.last().map(|below| BaseName(below.name.clone()));
             let inputs = from.map(|from| Input { from, role: Role::Data, group: None }).into_iter().collect();
             nodes.push(NodeSpec { name: layer.to_owned(), layer: layer.to_owned(), options, inputs });
         }
-        let data = GroundName(nodes.last().map(|top| top.name.clone()).unwrap_or_default());
+        let data = BaseName(nodes.last().map(|top| top.name.clone()).unwrap_or_default());
         StackSpec { name: name.to_owned(), nodes, data, ..StackSpec::default() }
     }
 
@@ -210,14 +210,14 @@ impl StackSpec {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// Each part of the database with its ground, the data first.
-    pub fn ends(&self) -> Vec<(End, &GroundName)> {
+    /// Each part of the database with its base, the data first.
+    pub fn ends(&self) -> Vec<(End, &BaseName)> {
         let tablespaces = self.tablespaces.iter().map(|(name, base)| (End::Tablespace(name.clone()), base));
         let wal = self.wal.iter().map(|base| (End::Wal, base));
         std::iter::once((End::Data, &self.data)).chain(wal).chain(tablespaces).collect()
     }
 
-    /// The same stack with only the ground that holds `pg_wal`, shared or separate: used by workloads without a server,
+    /// The same stack with only the base that holds `pg_wal`, shared or separate: used by workloads without a server,
     /// whose synced writes are like those of a WAL.
     pub(crate) fn wal_alone(&self) -> StackSpec {
         let whole = self.wal.is_none() && self.tablespaces.is_empty();
@@ -226,7 +226,7 @@ impl StackSpec {
         StackSpec { data, only: (!whole).then(|| only.to_owned()), ..self.clone() }.data_alone()
     }
 
-    /// The same stack with only the ground that holds the data.
+    /// The same stack with only the base that holds the data.
     pub(crate) fn data_alone(&self) -> StackSpec {
         let mut wanted = vec![self.data.node()];
         for node in self.nodes.iter().rev() {

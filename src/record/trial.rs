@@ -162,7 +162,7 @@ pub struct FileMark {
 pub struct IdleTraffic {
     /// Duration, microseconds.
     pub elapsed_us: u64,
-    /// Growth of the counters of each device, by the name of its ground.
+    /// Growth of the counters of each device, by the name of its base.
     pub devices: BTreeMap<String, DeviceCounts>,
 }
 

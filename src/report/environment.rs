@@ -210,23 +210,23 @@ fn found_in(trials: &[&TrialFinding], all: usize, labelled: &Labelled<'_>) -> St
 
 fn stack_facts(stack: &StackFacts) -> NamedFacts {
     let mut facts = NamedFacts::new();
-    let wal = stack.wal.iter().map(|ground| ("pg_wal is on".to_owned(), ground.to_string()));
+    let wal = stack.wal.iter().map(|base| ("pg_wal is on".to_owned(), base.to_string()));
     let tablespaces = stack.tablespaces.iter().map(|(name, on)| (format!("tablespace {name} is on"), on.to_string()));
     facts.extend(
-        stack.data.iter().map(|ground| ("data is on".to_owned(), ground.to_string())).chain(wal).chain(tablespaces),
+        stack.data.iter().map(|base| ("data is on".to_owned(), base.to_string())).chain(wal).chain(tablespaces),
     );
     for node in &stack.nodes {
         let on: Vec<String> = node.inputs.iter().map(input_text).collect();
         if !on.is_empty() {
             facts.push((format!("{}: on top of", node.name), on.join(", ")));
         }
-        for ground in &node.grounds {
-            if let Some(mount) = &ground.mount {
+        for base in &node.bases {
+            if let Some(mount) = &base.mount {
                 facts.push((format!("{}: filesystem", node.name), mount.fstype.clone()));
                 facts.push((format!("{}: mount options", node.name), mount.options.join(",")));
                 facts.push((format!("{}: filesystem's mount options", node.name), mount.super_options.join(",")));
             }
-            facts.extend(ground.device.iter().map(|device| (format!("{}: device", node.name), device_text(device))));
+            facts.extend(base.device.iter().map(|device| (format!("{}: device", node.name), device_text(device))));
         }
         facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
         facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.to_string())));

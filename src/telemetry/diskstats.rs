@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::host::command::Command;
     use crate::host::users::is_root;
-    use crate::record::stack::GroundName;
+    use crate::record::stack::BaseName;
 
     const STATS: &str = "   8  0 sda 1 0 2 3 4 0 5 6 7 8 9 10 0 11 12 13 14
    8 16 sdb 100 0 200 300 400 0 500 600 700 800 900 1000 0 1100 1200 1300 1400
@@ -133,12 +133,12 @@ mod tests {
    9  0 md0 1 0 1 1 1 0 1 1 0 1 1
 ";
 
-    fn device(major: u32, minor: u32, name: &str) -> (GroundName, DeviceFacts) {
+    fn device(major: u32, minor: u32, name: &str) -> (BaseName, DeviceFacts) {
         let facts = DeviceFacts { major, minor, name: name.to_owned(), ..DeviceFacts::default() };
-        (GroundName(name.to_owned()), facts)
+        (BaseName(name.to_owned()), facts)
     }
 
-    fn target(devices: Vec<(GroundName, DeviceFacts)>) -> Target {
+    fn target(devices: Vec<(BaseName, DeviceFacts)>) -> Target {
         Target { devices, ..Target::default() }
     }
 
@@ -165,8 +165,8 @@ mod tests {
     fn every_device_has_its_own_columns_named_by_its_node() {
         let (_root, host) = machine();
         let mut devices = vec![device(9, 0, "md0"), device(8, 0, "sda"), device(8, 16, "sdb")];
-        devices[1].0 = GroundName("lv-hot".to_owned());
-        devices[2].0 = GroundName("lv.hot".to_owned());
+        devices[1].0 = BaseName("lv-hot".to_owned());
+        devices[2].0 = BaseName("lv.hot".to_owned());
         let row = sample(&host, &target(devices));
         assert_eq!(value(&row, "dev_lv_hot_name"), Some(Value::Text("sda".to_owned())));
         assert_eq!(value(&row, "dev_lv_hot_write_bytes"), count(5 * 512));
@@ -250,7 +250,7 @@ mod tests {
         let number = host.read(format!("/sys/block/{name}/dev")).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let mut image_device = device(major.parse().unwrap(), minor.parse().unwrap(), name);
-        image_device.0 = GroundName("image".to_owned());
+        image_device.0 = BaseName("image".to_owned());
         let target = target(vec![image_device]);
         let before = sample(&host, &target);
         let copy = ["if=/dev/zero", "bs=1M", "count=4", "oflag=direct", "conv=fsync"];

@@ -36,7 +36,7 @@ use crate::host::Host;
 use crate::record::column::Column;
 use crate::record::facts::DeviceFacts;
 use crate::record::seconds::{Row, Value};
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use std::time::Duration;
 
 /// Every sampler, in column order.
@@ -59,7 +59,7 @@ pub(crate) const APPLICATION_NAME: &str = "pgstrata";
 #[derive(Debug, Clone, Default)]
 pub struct Target {
     /// The block devices of the stack, by node name.
-    pub devices: Vec<(GroundName, DeviceFacts)>,
+    pub devices: Vec<(BaseName, DeviceFacts)>,
     /// ZFS pools below it, by name.
     pub pools: Vec<String>,
     /// The server's address; `None` if the workload runs without one.
@@ -116,12 +116,12 @@ mod tests {
     use super::{ALL, Target};
     use crate::record::facts::DeviceFacts;
     use crate::record::seconds::{client_columns, key_columns};
-    use crate::record::stack::GroundName;
+    use crate::record::stack::BaseName;
     use std::collections::BTreeSet;
 
     #[test]
     fn every_column_has_a_unique_name_unit_and_source() {
-        let devices = vec![(GroundName("disk".to_owned()), DeviceFacts::default())];
+        let devices = vec![(BaseName("disk".to_owned()), DeviceFacts::default())];
         let target = Target { devices, pools: vec!["tank".to_owned()], server: None };
         let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));
         let columns: Vec<_> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();

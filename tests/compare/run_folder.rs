@@ -1,6 +1,6 @@
 //! A small run folder: pgbench on ext4 and xfs with 4 clients, on ext4 with 16, and on tmpfs; three trials each.
 
-use pgstrata::record::built::{GroundFacts, NodeFacts, StackFacts};
+use pgstrata::record::built::{BaseFacts, NodeFacts, StackFacts};
 use pgstrata::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use pgstrata::record::column::{Column, ColumnKind, ColumnType};
 use pgstrata::record::counts::{Counts, Measure};
@@ -9,7 +9,7 @@ use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::promise;
 use pgstrata::record::run::{RunRecord, Share};
 use pgstrata::record::seconds::Value;
-use pgstrata::record::stack::{GroundName, Input, Role, StackSpec};
+use pgstrata::record::stack::{BaseName, Input, Role, StackSpec};
 use pgstrata::record::trial::{Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;
 use pgstrata::store::seconds::SecondsWriter;
@@ -179,22 +179,22 @@ fn stack_facts(filesystem: &str, made: &Made) -> StackFacts {
         ..DeviceFacts::default()
     };
     let mount = MountFacts { fstype: filesystem.to_owned(), target: "/data".to_owned(), ..MountFacts::default() };
-    let input = Input { from: GroundName("vda".to_owned()), role: Role::Data, group: None };
+    let input = Input { from: BaseName("vda".to_owned()), role: Role::Data, group: None };
     let on_disk = filesystem != "tmpfs";
     let mut nodes = vec![NodeFacts {
         name: filesystem.to_owned(),
         layer: Some(filesystem.to_owned()),
         inputs: if on_disk { vec![input] } else { Vec::new() },
         promises: promise::of_mount(&mount),
-        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
+        bases: vec![BaseFacts { mount: Some(mount), ..BaseFacts::default() }],
         ..NodeFacts::default()
     }];
     nodes.extend(on_disk.then(|| NodeFacts {
         name: "vda".to_owned(),
-        grounds: vec![GroundFacts { device: Some(disk), ..GroundFacts::default() }],
+        bases: vec![BaseFacts { device: Some(disk), ..BaseFacts::default() }],
         ..NodeFacts::default()
     }));
-    let data = Some(GroundName(filesystem.to_owned()));
+    let data = Some(BaseName(filesystem.to_owned()));
     StackFacts { name: filesystem.to_owned(), nodes, data, ..StackFacts::default() }
 }
 

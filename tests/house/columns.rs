@@ -8,7 +8,7 @@ use pgstrata::record::column::Column;
 use pgstrata::record::columns::{self, ColumnDef, DeviceColumn};
 use pgstrata::record::facts::DeviceFacts;
 use pgstrata::record::seconds::{client_columns, device_prefixes, key_columns};
-use pgstrata::record::stack::GroundName;
+use pgstrata::record::stack::BaseName;
 use pgstrata::telemetry::{ALL, Target};
 
 /// Columns that analysis does not read, and what people who query the file want them for.
@@ -73,7 +73,7 @@ struct Columns {
 
 impl Columns {
     fn of_this_program() -> Columns {
-        let node = GroundName("disk".to_owned());
+        let node = BaseName("disk".to_owned());
         let prefix = &device_prefixes([&node])[0];
         let target =
             Target { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };

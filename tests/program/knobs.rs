@@ -73,7 +73,7 @@ fn knobs_are_set_while_measured_and_restored_afterwards() {
     assert_eq!(trial["knobs"]["vm.dirty_bytes"], "536870912");
     assert_eq!(trial["knobs"]["vm.dirty_ratio"], serde_json::Value::Null);
     assert_eq!(trial["notes"].as_array().unwrap().len(), 0, "{trial}");
-    let device = &trial["stack"]["nodes"][0]["grounds"][0]["device"];
+    let device = &trial["stack"]["nodes"][0]["bases"][0]["device"];
     assert_eq!((&device["scheduler"], &device["read_ahead_kb"]), (&"mq-deadline".into(), &64.into()));
     // Of the loop devices that were there, those that nobody has attached or removed meanwhile.
     let after = settings();

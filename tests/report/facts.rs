@@ -1,10 +1,10 @@
 //! What was read back of the made-up stacks, servers and machine.
 
 use pgstrata::analyse::findings::*;
-use pgstrata::record::built::{GroundFacts, NodeFacts};
+use pgstrata::record::built::{BaseFacts, NodeFacts};
 use pgstrata::record::facts::MountFacts;
 use pgstrata::record::promise;
-use pgstrata::record::stack::GroundName;
+use pgstrata::record::stack::BaseName;
 use std::collections::BTreeMap;
 
 pub fn answer() -> Answer {
@@ -63,14 +63,14 @@ pub fn stack_facts(name: &str, number: u32) -> StackFacts {
         journal: None,
         zfs: std::collections::BTreeMap::new(),
     };
-    let input = Input { from: GroundName("loop".to_owned()), role: Role::Data, group: None };
+    let input = Input { from: BaseName("loop".to_owned()), role: Role::Data, group: None };
     let mut nodes = vec![NodeFacts {
         name: name.to_owned(),
         layer: Some(name.to_owned()),
         details: [("block size".to_owned(), "4096".to_owned())].into(),
         inputs: vec![input],
         promises: promise::of_mount(&mount),
-        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
+        bases: vec![BaseFacts { mount: Some(mount), ..BaseFacts::default() }],
     }];
     if name == "tmpfs" {
         nodes[0].inputs.clear();
@@ -79,14 +79,14 @@ pub fn stack_facts(name: &str, number: u32) -> StackFacts {
             name: "loop".to_owned(),
             layer: Some("loop".to_owned()),
             promises: promise::of_device(&device),
-            grounds: vec![GroundFacts { device: Some(device), ..GroundFacts::default() }],
+            bases: vec![BaseFacts { device: Some(device), ..BaseFacts::default() }],
             ..NodeFacts::default()
         });
     }
     StackFacts {
         name: name.to_owned(),
         nodes,
-        data: Some(GroundName(name.to_owned())),
+        data: Some(BaseName(name.to_owned())),
         wal: None,
         tablespaces: BTreeMap::new(),
         free_bytes: Some(5 << 30),

@@ -312,8 +312,8 @@ mod tests {
     fn what_is_stored_compressed_is_told_of_filesystems_that_can() {
         let on = |fstype: &str, options: &[&str], touch: fn(&mut TrialRecord)| {
             let mut record = Story::of(1, None).with(&Act::on(fstype)).trials.remove(0).record;
-            let grounds = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.grounds);
-            let mount = grounds.filter_map(|ground| ground.mount.as_mut()).next().unwrap();
+            let bases = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.bases);
+            let mount = bases.filter_map(|base| base.mount.as_mut()).next().unwrap();
             mount.super_options = options.iter().map(|option| (*option).to_owned()).collect();
             record.server.as_mut().unwrap().version_num = 180_001;
             touch(&mut record);

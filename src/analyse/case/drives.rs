@@ -3,7 +3,7 @@
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
 use crate::record::drive::{DriveRecord, DriveRound, Purge, SNIA_ROUND_US};
-use crate::record::stack::{GroundName, StackSpec};
+use crate::record::stack::{BaseName, StackSpec};
 use crate::record::trial::TrialRecord;
 use crate::stats::steady_state;
 use crate::units::{Micros, grouped};
@@ -28,7 +28,7 @@ impl DriveSums {
         }
         let bare = bare_disks(&record.case.stack);
         for node in record.stack.iter().flat_map(|stack| &stack.nodes).filter(|node| bare.contains(&node.name)) {
-            let device = node.grounds.iter().find_map(|ground| ground.device.as_ref());
+            let device = node.bases.iter().find_map(|base| base.device.as_ref());
             if let Some(ssd) = device.filter(|device| device.rotational == Some(false)) {
                 self.bare.insert(ssd.model.clone().unwrap_or_else(|| ssd.name.clone()));
             }
@@ -55,7 +55,7 @@ impl DriveSums {
 fn bare_disks(spec: &StackSpec) -> BTreeSet<String> {
     let mut bare = BTreeSet::new();
     let mut left: Vec<&str> =
-        std::iter::once(&spec.data).chain(&spec.wal).chain(spec.tablespaces.values()).map(GroundName::node).collect();
+        std::iter::once(&spec.data).chain(&spec.wal).chain(spec.tablespaces.values()).map(BaseName::node).collect();
     while let Some(name) = left.pop() {
         let Some(node) = spec.node(name).filter(|node| node.options.boolean("precondition") != Some(true)) else {
             continue;
@@ -123,7 +123,7 @@ fn sentence(drive: &DriveRecord, rates: &[f64], steady_after: Option<usize>) -> 
 mod tests {
     use super::*;
     use crate::analyse::stories::columns;
-    use crate::record::built::{GroundFacts, NodeFacts};
+    use crate::record::built::{BaseFacts, NodeFacts};
     use crate::record::drive::Fill;
     use crate::record::facts::DeviceFacts;
     use crate::record::options::{OptionValue, Options};
@@ -182,16 +182,16 @@ mod tests {
         let mut record = columns::run(61).1;
         let device =
             DeviceFacts { model: Some("Fast".to_owned()), rotational: Some(rotational), ..DeviceFacts::default() };
-        let ground = GroundFacts { device: Some(device), ..GroundFacts::default() };
+        let base = BaseFacts { device: Some(device), ..BaseFacts::default() };
         let layers = layers.iter().map(|(layer, is_asked)| {
             let mut options = Options::default();
             options.set("precondition", OptionValue::Boolean(*is_asked));
             (*layer, options)
         });
         let mut spec = StackSpec::linear("s", layers.collect());
-        spec.wal = wal.map(|node| GroundName(node.to_owned()));
+        spec.wal = wal.map(|node| BaseName(node.to_owned()));
         let (name, layer) = (spec.nodes[0].name.clone(), DISK.to_owned());
-        let facts = NodeFacts { name, layer: Some(layer), grounds: vec![ground], ..NodeFacts::default() };
+        let facts = NodeFacts { name, layer: Some(layer), bases: vec![base], ..NodeFacts::default() };
         record.stack.as_mut().unwrap().nodes.push(facts);
         record.case.stack = spec;
         let mut sums = DriveSums::default();

@@ -9,7 +9,7 @@ use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::columns::{self, DeviceColumn};
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::record::trial::TrialRecord;
 use crate::stats::interval;
 use crate::units::{Bytes, significant};
@@ -35,8 +35,8 @@ impl ImageCostSums {
         let Some(stack) = &record.stack else { return };
         let Some((images, below)) = levels(stack) else { return };
         let columns = stack.device_columns();
-        let sum = |names: &[GroundName], column: DeviceColumn| -> Option<f64> {
-            let of = |name: &GroundName| {
+        let sum = |names: &[BaseName], column: DeviceColumn| -> Option<f64> {
+            let of = |name: &BaseName| {
                 let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
                 DeviceWork::of(seconds, prefix, operations).flow(column).per_operation()
             };
@@ -88,18 +88,18 @@ fn estimate(values: &[f64]) -> Option<Estimate> {
 /// existed before the run: it is the disk below. `None` if there are none, if one has no visible device below it or is
 /// on another image of the stack, and if the device below also serves the stack in another way, since its writes cannot
 /// then be attributed.
-fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
+fn levels(stack: &StackFacts) -> Option<(Vec<BaseName>, Vec<BaseName>)> {
     let devices = stack.devices();
-    let is_device = |name: &GroundName| devices.iter().any(|(known, _)| known == name);
-    let built = |name: &GroundName| stack.nodes.iter().any(|node| node.name == name.node() && node.layer.is_some());
-    let images: Vec<GroundName> = devices
+    let is_device = |name: &BaseName| devices.iter().any(|(known, _)| known == name);
+    let built = |name: &BaseName| stack.nodes.iter().any(|node| node.name == name.node() && node.layer.is_some());
+    let images: Vec<BaseName> = devices
         .iter()
         .filter(|(name, device)| device.backing_file.is_some() && built(name))
         .map(|(name, _)| name.clone())
         .collect();
-    let mut below: Vec<GroundName> = Vec::new();
+    let mut below: Vec<BaseName> = Vec::new();
     for node in stack.nodes.iter().filter(|node| images.iter().any(|image| image.node() == node.name)) {
-        let on: Vec<&GroundName> = node.inputs.iter().map(|input| &input.from).filter(|from| is_device(from)).collect();
+        let on: Vec<&BaseName> = node.inputs.iter().map(|input| &input.from).filter(|from| is_device(from)).collect();
         if on.is_empty() || on.iter().any(|from| images.contains(from)) {
             return None;
         }

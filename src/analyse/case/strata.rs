@@ -14,7 +14,7 @@ use crate::record::columns::{
 };
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
-use crate::record::stack::{End, GroundName};
+use crate::record::stack::{BaseName, End};
 use crate::record::trial::{IdleTraffic, TrialRecord};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeMap;
@@ -120,8 +120,8 @@ impl StrataSums {
         let depths: Vec<(End, BTreeMap<String, u32>)> = stack
             .ends()
             .into_iter()
-            .map(|(end, ground)| {
-                let below = stack.devices_below(Some(ground)).into_iter();
+            .map(|(end, base)| {
+                let below = stack.devices_below(Some(base)).into_iter();
                 (end, below.map(|below| (below.name().0, below.depth)).collect())
             })
             .collect();
@@ -382,13 +382,13 @@ pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<boo
 /// has no visible device.
 fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
     let all = stack.device_columns();
-    let is_of_plan = |name: &GroundName| is_stack_device(stack, name.node());
+    let is_of_plan = |name: &BaseName| is_stack_device(stack, name.node());
     let mut found: Vec<String> =
         all.iter().filter(|(name, _, _)| is_of_plan(name)).map(|(name, _, _)| name.0.clone()).collect();
-    for (_, ground) in stack.ends() {
-        let below = stack.devices_below(Some(ground));
+    for (_, base) in stack.ends() {
+        let below = stack.devices_below(Some(base));
         let Some(first) = below.iter().map(|device| device.depth).min() else {
-            stack.promise(Some(ground), Claim::Volatile)?;
+            stack.promise(Some(base), Claim::Volatile)?;
             continue;
         };
         if below.iter().any(|device| is_of_plan(&device.name())) {
@@ -413,7 +413,7 @@ fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
 
 /// Flush rate of other programs at a device while the trial was idle: the observed count plus its square root, for what
 /// such a small count may hide.
-fn flushes_while_idle(idle: &IdleTraffic, device: &GroundName) -> Option<f64> {
+fn flushes_while_idle(idle: &IdleTraffic, device: &BaseName) -> Option<f64> {
     let flushes = idle.devices.get(&device.0)?.flushes? as f64;
     (idle.elapsed_us > 0).then(|| (flushes + flushes.sqrt()) / (idle.elapsed_us as f64 / 1e6))
 }

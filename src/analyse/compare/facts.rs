@@ -5,7 +5,7 @@ use crate::analyse::compare::side::{Medium, Side};
 use crate::record::built::StackFacts;
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::record::{durability, promise};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +35,8 @@ impl Facts {
         server: Option<&ServerFacts>,
     ) {
         if let Some(stack) = stack {
-            for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
-                ground.iter().for_each(|ground| self.stack(prefix, stack, ground));
+            for (prefix, base) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
+                base.iter().for_each(|base| self.stack(prefix, stack, base));
             }
         }
         knobs.iter().for_each(|(name, value)| self.add(format!("knob.{name}"), value));
@@ -105,14 +105,14 @@ impl Facts {
     }
 
     /// Adds facts read back from the storage of data or WAL.
-    pub fn stack(&mut self, prefix: &str, stack: &StackFacts, ground: &GroundName) {
-        if let Some(mount) = stack.mount_of(Some(ground)) {
+    pub fn stack(&mut self, prefix: &str, stack: &StackFacts, base: &BaseName) {
+        if let Some(mount) = stack.mount_of(Some(base)) {
             self.mount(prefix, mount);
         }
-        for below in stack.devices_below(Some(ground)) {
+        for below in stack.devices_below(Some(base)) {
             self.device(prefix, below.depth, below.device);
         }
-        for (_, _, node) in stack.way_down(Some(ground)) {
+        for (_, _, node) in stack.way_down(Some(base)) {
             let Some(layer) = &node.layer else { continue };
             for (name, value) in node.details.iter().filter(|(name, _)| !is_of_one_instance(name)) {
                 self.add(format!("{prefix}.{layer}.{}", name.replace(' ', "_").to_lowercase()), value);

@@ -257,8 +257,8 @@ impl Case<'_> {
     fn medium(&self) -> Medium {
         let Some(stack) = self.trials.iter().find_map(|trial| trial.stack.as_ref()) else { return Medium::Unknown };
         let devices: Vec<DeviceFacts> =
-            stack.devices_below(stack.wal_ground()).into_iter().map(|below| below.device.clone()).collect();
-        medium(stack.mount_of(stack.wal_ground()), &devices)
+            stack.devices_below(stack.wal_base()).into_iter().map(|below| below.device.clone()).collect();
+        medium(stack.mount_of(stack.wal_base()), &devices)
     }
 
     fn conditions(&self, operation: &Operation) -> Vec<Condition> {

@@ -32,7 +32,7 @@ use crate::record::claim::{Claim, Promise};
 use crate::record::durability as table;
 use crate::record::facts::{DeviceFacts, FoundSetting, MountFacts, ServerFacts};
 use crate::record::operation::{Operation, Writes};
-use crate::record::stack::{End, GroundName};
+use crate::record::stack::{BaseName, End};
 use crate::units::significant;
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ pub fn judge(case: &CaseSums) -> Durability {
         Some(early) => by_promise(early),
         None => settings_untold(case, operation)
             .or_else(|| waits_for_nothing(case))
-            .unwrap_or_else(|| with_unlogged(by_grounds(case, operation), case)),
+            .unwrap_or_else(|| with_unlogged(by_bases(case, operation), case)),
     };
     match of_claim(Claim::MayTear) {
         Some(tears) => {
@@ -151,7 +151,7 @@ fn with_unlogged(mut found: Durability, case: &CaseSums) -> Durability {
 }
 
 /// Lowest class over all storage of the database, naming the part if there are several.
-fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
+fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
     let Some(stack) = case.trials.iter().find_map(|trial| trial.stack.as_ref()) else {
         return unknown("its storage stack was not recorded");
     };
@@ -159,7 +159,7 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
         return unknown("the measurement is too short: counters are read at its start and after each whole second");
     }
     let mut found: Vec<(String, Durability)> = Vec::new();
-    for (end, ground) in stack.ends().into_iter().filter(|(end, _)| is_used(end, operation)) {
+    for (end, base) in stack.ends().into_iter().filter(|(end, _)| is_used(end, operation)) {
         let chain = case.strata.below(&end);
         // The WAL comes first.
         let demand = match (&case.spec.postgres, found.is_empty()) {
@@ -171,8 +171,8 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
             (Some(_), false) => Demand::of_checkpoints(case.strata.checkpoints),
         };
         let cost = case.sync_cost.as_ref().filter(|_| found.is_empty());
-        let judged = Way { stack, ground, chain: &chain, sums: &case.strata, cost }.judge(&demand);
-        found.push((what(&end), said(judged, stack, ground)));
+        let judged = Way { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
+        found.push((what(&end), said(judged, stack, base)));
     }
     let several = found.len() > 1;
     let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
@@ -196,8 +196,8 @@ fn is_used(end: &End, operation: &Operation) -> bool {
 }
 
 /// Adds remarks on one part of the storage that do not change the class.
-fn said(mut found: Durability, stack: &StackFacts, ground: &GroundName) -> Durability {
-    if let Some((_, promise)) = stack.promise(Some(ground), Claim::Unjournaled) {
+fn said(mut found: Durability, stack: &StackFacts, base: &BaseName) -> Durability {
+    if let Some((_, promise)) = stack.promise(Some(base), Claim::Unjournaled) {
         found.reason.push_str(&format!("; {promise}"));
     }
     found
@@ -289,15 +289,15 @@ fn volatile(trial: &TrialFinding, spec: &CaseSpec, operation: &Operation) -> Opt
         return Some(promise.to_string());
     }
     let stack = trial.stack.as_ref()?;
-    stack.ends().into_iter().find_map(|(end, ground)| loses_all(stack, spec, ground, &what(&end)))
+    stack.ends().into_iter().find_map(|(end, base)| loses_all(stack, spec, base, &what(&end)))
 }
 
 /// Why data on one part of the storage are lost in a power cut.
-fn loses_all(stack: &StackFacts, spec: &CaseSpec, ground: &GroundName, what: &str) -> Option<String> {
-    if let Some((_, promise)) = stack.promise(Some(ground), Claim::Volatile) {
+fn loses_all(stack: &StackFacts, spec: &CaseSpec, base: &BaseName, what: &str) -> Option<String> {
+    if let Some((_, promise)) = stack.promise(Some(base), Claim::Volatile) {
         return Some(format!("{what} is in memory: {}", promise.source));
     }
-    let (node, promise) = stack.promise(Some(ground), Claim::HoldsFlushesBack)?;
+    let (node, promise) = stack.promise(Some(base), Claim::HoldsFlushesBack)?;
     let asked = spec.stack.node(&node.name).map_or_else(Vec::new, |node| node.options.texts("mount"));
     let asked = asked.iter().flat_map(|list| list.split(',')).map(str::trim);
     let layer = node.layer.as_deref().unwrap_or_default();
@@ -312,7 +312,7 @@ fn loses_all(stack: &StackFacts, spec: &CaseSpec, ground: &GroundName, what: &st
 /// Devices below one part of the database, with their counters.
 struct Way<'a> {
     stack: &'a StackFacts,
-    ground: &'a GroundName,
+    base: &'a BaseName,
     /// Levels of devices, lowest last.
     chain: &'a [DeviceSums],
     sums: &'a StrataSums,
@@ -336,9 +336,9 @@ struct Seen {
 
 impl Way<'_> {
     fn judge(&self, demand: &Demand<'_>) -> Durability {
-        let end = self.stack.promise(Some(self.ground), Claim::HiddenBelow).map(|(_, promise)| promise.to_string());
+        let end = self.stack.promise(Some(self.base), Claim::HiddenBelow).map(|(_, promise)| promise.to_string());
         let Some(lowest) = self.chain.last() else {
-            let mount = self.stack.mount_of(Some(self.ground));
+            let mount = self.stack.mount_of(Some(self.base));
             let below = mount.map_or("the data", |mount| &mount.fstype);
             let why = end.map_or_else(String::new, |end| format!(": {end}"));
             return unknown(&format!("no block device with counters is visible below {below}{why}"));
@@ -351,7 +351,7 @@ impl Way<'_> {
 
     /// True if it is an existing folder, whose devices other programs use too.
     fn is_shared(&self) -> bool {
-        let way = self.stack.way_down(Some(self.ground));
+        let way = self.stack.way_down(Some(self.base));
         way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
     }
 
@@ -493,7 +493,7 @@ impl Way<'_> {
         {
             return (flushes, format!("; one sync is {flushes} there, as case {} counted", cost.case));
         }
-        let mount = self.stack.mount_of(Some(self.ground)).filter(|mount| mount.fstype == "btrfs");
+        let mount = self.stack.mount_of(Some(self.base)).filter(|mount| mount.fstype == "btrfs");
         let is_nocow = |mount: &MountFacts| {
             let mut options = mount.super_options.iter().chain(&mount.options);
             options.any(|option| ["nodatacow", "nodatasum"].contains(&option.as_str()))

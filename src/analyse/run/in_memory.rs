@@ -36,8 +36,7 @@ fn is_twin_in_memory(case: &CaseSums, other: &CaseSums) -> bool {
 fn lies_in_memory(case: &CaseSums) -> bool {
     let in_memory = |trial: &TrialFinding| {
         let Some(stack) = &trial.stack else { return false };
-        let volatile =
-            |ground| stack.promise(ground, Claim::Volatile).is_some() && stack.devices_below(ground).is_empty();
+        let volatile = |base| stack.promise(base, Claim::Volatile).is_some() && stack.devices_below(base).is_empty();
         volatile(stack.data.as_ref()) && (stack.wal.is_none() || volatile(stack.wal.as_ref()))
     };
     !case.trials.is_empty() && case.trials.iter().all(in_memory)

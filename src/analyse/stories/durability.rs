@@ -8,7 +8,7 @@ use crate::record::facts::{DeviceFacts, FoundSetting, WriteCache};
 use crate::record::operation::Writes;
 use crate::record::probe::DeviceCounts;
 use crate::record::promise;
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::record::trial::{IdleTraffic, TrialRecord};
 
 fn judged(act: &Act) -> Durability {
@@ -416,12 +416,12 @@ fn the_lower_class_of_data_and_wal_is_named() {
 #[test]
 fn a_tablespace_is_judged_where_the_workload_uses_it() {
     let place = |record: &mut TrialRecord| {
-        record.stack.as_mut().unwrap().tablespaces.insert("hot".to_owned(), GroundName("hot".to_owned()));
+        record.stack.as_mut().unwrap().tablespaces.insert("hot".to_owned(), BaseName("hot".to_owned()));
     };
     let found = judged(&Act::on("ext4").touched(place));
     assert!(found.class == DurabilityClass::Flushed && !found.reason.contains("the data:"), "{found:?}");
     let used = Act::on("ext4").touched(|record| {
-        record.stack.as_mut().unwrap().tablespaces.insert("hot".to_owned(), GroundName("hot".to_owned()));
+        record.stack.as_mut().unwrap().tablespaces.insert("hot".to_owned(), BaseName("hot".to_owned()));
         record.operation.settings.insert("tablespace".to_owned(), "hot".to_owned());
     });
     assert_judged(&used, DurabilityClass::Unknown, "tablespace hot: no block device with counters is visible");

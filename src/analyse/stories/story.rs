@@ -4,7 +4,7 @@ use crate::analyse::analysis::Analysis;
 use crate::analyse::findings::Findings;
 use crate::analyse::look::Look;
 use crate::analyse::trial::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
-use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
+use crate::record::built::{BaseFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::claim::Promise;
 use crate::record::counts::{Counts, Measure, MeasureSlice};
@@ -14,7 +14,7 @@ use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::promise;
 use crate::record::run::RunRecord;
-use crate::record::stack::{GroundName, Input, Role, StackSpec};
+use crate::record::stack::{BaseName, Input, Role, StackSpec};
 use crate::record::trial::{Outcome, TrialRecord, WaitFigures};
 use crate::stats::simulation::{Noise, autoregressive};
 use hdrhistogram::Histogram;
@@ -91,17 +91,17 @@ impl Floor {
     fn nodes(&self) -> Vec<NodeFacts> {
         let at = |depth: u32| self.devices.iter().filter(move |device| device.depth == depth);
         let inputs = |depth: u32| -> Vec<Input> {
-            let from = |device: &DeviceFacts| GroundName(device.name.clone());
+            let from = |device: &DeviceFacts| BaseName(device.name.clone());
             at(depth).map(|device| Input { from: from(device), role: Role::Data, group: None }).collect()
         };
         let mut promises = self.promises.clone();
         promises.extend(promise::of_mount(&self.mount));
-        let ground = GroundFacts { mount: Some(self.mount.clone()), ..GroundFacts::default() };
+        let base = BaseFacts { mount: Some(self.mount.clone()), ..BaseFacts::default() };
         let mut nodes = vec![NodeFacts {
             name: self.name.clone(),
             layer: Some(self.layer.to_owned()),
             inputs: inputs(0),
-            grounds: vec![ground],
+            bases: vec![base],
             promises,
             ..NodeFacts::default()
         }];
@@ -109,7 +109,7 @@ impl Floor {
             name: device.name.clone(),
             layer: (device.depth == 0 && device.backing_file.is_some()).then(|| "loop".to_owned()),
             inputs: inputs(device.depth + 1),
-            grounds: vec![GroundFacts { device: Some(device.clone()), ..GroundFacts::default() }],
+            bases: vec![BaseFacts { device: Some(device.clone()), ..BaseFacts::default() }],
             promises: promise::of_device_among(device, &self.devices),
             ..NodeFacts::default()
         }));
@@ -120,7 +120,7 @@ impl Floor {
 /// The first device of a record's stack.
 pub fn first_device(record: &mut TrialRecord) -> &mut DeviceFacts {
     let nodes = record.stack.as_mut().unwrap().nodes.iter_mut();
-    nodes.flat_map(|node| &mut node.grounds).find_map(|ground| ground.device.as_mut()).unwrap()
+    nodes.flat_map(|node| &mut node.bases).find_map(|base| base.device.as_mut()).unwrap()
 }
 
 /// A disk as sysfs shows it.
@@ -238,7 +238,7 @@ impl Act {
         options.set("clients", OptionValue::Integer(self.clients as i64));
         let mut stack = StackSpec::linear(&self.stack.name, vec![(&self.stack.name, Options::default())]);
         if let Some(wal) = &self.wal_stack {
-            stack.wal = Some(GroundName("wal".to_owned()));
+            stack.wal = Some(BaseName("wal".to_owned()));
             stack.wal_stack = Some(wal.name.clone());
         }
         let kind = if self.workload == "sync" { "sync" } else { "pgbench" };
@@ -288,9 +288,9 @@ impl Act {
             });
             let own: Vec<NodeFacts> = own.filter(|node| nodes.iter().all(|known| known.name != node.name)).collect();
             nodes.extend(own);
-            wal = Some(GroundName("wal".to_owned()));
+            wal = Some(BaseName("wal".to_owned()));
         }
-        let data = Some(GroundName(self.stack.name.clone()));
+        let data = Some(BaseName(self.stack.name.clone()));
         StackFacts { name: self.stack.name.clone(), nodes, data, wal, ..StackFacts::default() }
     }
 
@@ -384,18 +384,17 @@ impl Act {
             seconds.push_counts(name, values, &all);
         };
         let facts = self.facts();
-        let grounds = [(facts.data.as_ref(), &self.flushes), (facts.wal.as_ref(), &self.wal_flushes)];
+        let bases = [(facts.data.as_ref(), &self.flushes), (facts.wal.as_ref(), &self.wal_flushes)];
         let mut named: Vec<(String, String)> = Vec::new();
-        for (ground, flushes) in grounds {
-            for below in facts.devices_below(ground) {
+        for (base, flushes) in bases {
+            for below in facts.devices_below(base) {
                 let prefix = facts.device_columns().into_iter().find(|(name, _, _)| *name == below.name()).unwrap().1;
                 let Some(flushes) =
                     flushes.get(below.depth as usize).filter(|_| named.iter().all(|(p, _)| *p != prefix))
                 else {
                     continue;
                 };
-                let beside =
-                    facts.devices_below(ground).iter().filter(|other| other.depth == below.depth).count() as f64;
+                let beside = facts.devices_below(base).iter().filter(|other| other.depth == below.depth).count() as f64;
                 let writes = self.writes_each * self.device_writes.get(below.depth as usize).unwrap_or(&1.0) / beside;
                 counter(&format!("{prefix}_writes"), writes);
                 counter(&format!("{prefix}_write_bytes"), writes * 16.4 * 1024.0);

@@ -50,7 +50,7 @@ mod tests {
     use crate::analyse::stories::columns::{rows, run};
     use crate::analyse::trial::input::{PhaseLatencies, TrialInput};
     use crate::record::counts::MeasureSlice;
-    use crate::record::stack::{GroundName, Input};
+    use crate::record::stack::{BaseName, Input};
 
     const ROWS: usize = 61;
 
@@ -58,8 +58,8 @@ mod tests {
     fn trial(fstype: &str, mib: u64) -> TrialRecord {
         let mut record = run(ROWS).1;
         PIECES_OF.clone_into(&mut record.operation.noun);
-        let grounds = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.grounds);
-        grounds.filter_map(|ground| ground.mount.as_mut()).for_each(|mount| fstype.clone_into(&mut mount.fstype));
+        let bases = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.bases);
+        bases.filter_map(|base| base.mount.as_mut()).for_each(|mount| fstype.clone_into(&mut mount.fstype));
         let slice = MeasureSlice { operations: mib, elapsed_ns: 1_000_000_000 };
         record.counts.as_mut().unwrap().measures[0].slices = vec![slice; 2];
         record
@@ -72,7 +72,7 @@ mod tests {
     /// Puts a pool below the lowest device of the data, as below a volume, for data or for a log.
     fn on_pool(mut record: TrialRecord, role: Role) -> TrialRecord {
         let nodes = &mut record.stack.as_mut().unwrap().nodes;
-        let below = Input { from: GroundName("pool".to_owned()), role, group: None };
+        let below = Input { from: BaseName("pool".to_owned()), role, group: None };
         nodes.last_mut().unwrap().inputs.push(below);
         nodes.push(NodeFacts { name: "pool".to_owned(), layer: Some(POOL.to_owned()), ..NodeFacts::default() });
         record

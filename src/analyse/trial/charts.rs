@@ -8,7 +8,7 @@ use crate::analyse::trial::series::{Caption, Ticks, bucketed, rates, step};
 use crate::record::built::{Below, StackFacts};
 use crate::record::claim::Claim;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::record::trial::TrialRecord;
 
 const MIB: f64 = (1u64 << 20) as f64;
@@ -99,11 +99,11 @@ impl Charts<'_> {
     }
 
     /// Adds the devices directly below the filesystem and the lowest visible ones.
-    fn devices(&mut self, stack: &StackFacts, ground: Option<&GroundName>, prefix: &str) {
+    fn devices(&mut self, stack: &StackFacts, base: Option<&BaseName>, prefix: &str) {
         let columns = stack.device_columns();
         let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
         let mut there: Vec<(Below<'_>, &String)> = Vec::new();
-        for below in stack.devices_below(ground) {
+        for below in stack.devices_below(base) {
             let writes =
                 |of: &&String| self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(|c| c.any());
             there.extend(column(&below).filter(writes).map(|of| (below, of)));

@@ -12,7 +12,7 @@ use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
 use crate::record::run::RunRecord;
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
 /// Filesystems of a trial's database that a power cut may destroy.
 fn unjournaled(trial: &TrialFinding) -> Vec<String> {
     let Some(stack) = &trial.stack else { return Vec::new() };
-    let found = stack.ends().into_iter().filter_map(|(_, ground)| stack.promise(Some(ground), Claim::Unjournaled));
+    let found = stack.ends().into_iter().filter_map(|(_, base)| stack.promise(Some(base), Claim::Unjournaled));
     found.map(|(_, promise)| promise.to_string()).collect()
 }
 
@@ -259,9 +259,9 @@ fn differing_facts(trials: &[TrialFinding]) -> Vec<Remark> {
 fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     if let Some(stack) = &trial.stack {
-        for (ground, of) in [(&stack.data, "the data"), (&stack.wal, "pg_wal")] {
-            if let Some(ground) = ground {
-                stack_facts(stack, ground, of, &mut facts);
+        for (base, of) in [(&stack.data, "the data"), (&stack.wal, "pg_wal")] {
+            if let Some(base) = base {
+                stack_facts(stack, base, of, &mut facts);
             }
         }
     }
@@ -273,13 +273,13 @@ fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
     facts
 }
 
-fn stack_facts(stack: &StackFacts, ground: &GroundName, of: &str, facts: &mut Vec<(String, String)>) {
-    if let Some(mount) = stack.mount_of(Some(ground)) {
+fn stack_facts(stack: &StackFacts, base: &BaseName, of: &str, facts: &mut Vec<(String, String)>) {
+    if let Some(mount) = stack.mount_of(Some(base)) {
         facts.push((format!("the filesystem of {of}"), mount.fstype.clone()));
         let options = mount.options.iter().chain(&mount.super_options).cloned();
         facts.push((format!("the mount options of {of}"), options.collect::<Vec<_>>().join(",")));
     }
-    for below in stack.devices_below(Some(ground)) {
+    for below in stack.devices_below(Some(base)) {
         let device = below.device;
         let at = format!("of {} below {of}", below.name());
         let mut add = |what: &str, value: Option<String>| {

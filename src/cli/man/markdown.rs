@@ -5,7 +5,7 @@ use crate::cluster::client::ServerAddress;
 use crate::plan::{CatalogueEntry, describe_kind, shipped};
 use crate::record::facts::DeviceFacts;
 use crate::record::options::{OptionKind, OptionSpec};
-use crate::record::stack::{GroundName, Take};
+use crate::record::stack::{BaseName, Take};
 use crate::telemetry::{self, Sampler, Target};
 use std::fmt::Write;
 
@@ -108,10 +108,7 @@ fn rows(text: &mut String, above: &str, specs: &[OptionSpec]) {
 /// Columns of a stack with one device and one pool.
 fn sampler(sampler: &dyn Sampler) -> String {
     let target = Target {
-        devices: vec![(
-            GroundName("data".to_owned()),
-            DeviceFacts { name: "vda".to_owned(), ..DeviceFacts::default() },
-        )],
+        devices: vec![(BaseName("data".to_owned()), DeviceFacts { name: "vda".to_owned(), ..DeviceFacts::default() })],
         pools: vec!["tank".to_owned()],
         server: Some(ServerAddress {
             socket: "/".into(),

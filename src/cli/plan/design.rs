@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::provision;
-use crate::record::stack::{GroundKind, StackSpec};
+use crate::record::stack::{BaseKind, StackSpec};
 use crate::stats::margin::POWER;
 use crate::stats::student::two_sided_quantile;
 use crate::stats::studentized::StudentizedRange;
@@ -93,8 +93,7 @@ fn confounded(plan: &Plan) -> Option<String> {
 fn parts(stack: &StackSpec) -> Option<(String, String)> {
     // A pool counts as filesystem: neither exists without the other.
     let is_filesystem = |layer: &str| {
-        provision::layer(layer)
-            .is_some_and(|layer| matches!(layer.info().offers, GroundKind::Folder | GroundKind::Pool))
+        provision::layer(layer).is_some_and(|layer| matches!(layer.info().offers, BaseKind::Folder | BaseKind::Pool))
     };
     let (filesystems, below): (Vec<_>, Vec<_>) = stack.nodes.iter().partition(|node| is_filesystem(&node.layer));
     let described = |nodes: Vec<&crate::record::stack::NodeSpec>| {

@@ -5,7 +5,7 @@ use crate::plan::limits::Key;
 use crate::plan::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
 use crate::plan::tree::{Node, Pair, Value};
 use crate::plan::{Catalogue, CatalogueEntry};
-use crate::record::stack::GroundKind;
+use crate::record::stack::BaseKind;
 
 /// Place of a layer in the plan, which determines the layers allowed there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,9 @@ impl Slot {
     /// Slot of a layer, from its inputs and what it offers.
     pub fn of(entry: &CatalogueEntry) -> Slot {
         match (entry.offers, entry.takes.is_empty()) {
-            (GroundKind::Folder, _) => Slot::Filesystem,
-            (GroundKind::Device, true) => Slot::Device,
-            (GroundKind::Device | GroundKind::Pool, _) => Slot::Volume,
+            (BaseKind::Folder, _) => Slot::Filesystem,
+            (BaseKind::Device, true) => Slot::Device,
+            (BaseKind::Device | BaseKind::Pool, _) => Slot::Volume,
         }
     }
 

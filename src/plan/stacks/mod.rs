@@ -19,7 +19,7 @@ use super::tree::{Node, Pair, Value, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{GroundKind, GroundName, Input, NodeSpec, StackSpec};
+use crate::record::stack::{BaseKind, BaseName, Input, NodeSpec, StackSpec};
 use age::AgeDraft;
 use layer::Written;
 use std::collections::BTreeMap;
@@ -379,20 +379,20 @@ impl<'t, 'c> Parts<'t, 'c> {
             };
             let axes = read_options(&entered, problems)?;
             let node = NodeDraft { place: entered.place, entry: written.entry, axes, alike };
-            let grounds = (node.entry.grounds)(&node.options(&node.first_choices()));
-            let ground = GroundName::of(&name, grounds.first().map_or("", String::as_str));
-            wiring.offer(&name, &node, grounds);
+            let bases = (node.entry.bases)(&node.options(&node.first_choices()));
+            let base = BaseName::of(&name, bases.first().map_or("", String::as_str));
+            wiring.offer(&name, &node, bases);
             match part {
                 Part::Device | Part::Volume => {}
-                Part::Data => data = Some(ground),
-                Part::Wal => spec.wal = Some(ground),
-                Part::Tablespace(key) => drop(spec.tablespaces.insert(key.text.clone(), ground)),
+                Part::Data => data = Some(base),
+                Part::Wal => spec.wal = Some(base),
+                Part::Tablespace(key) => drop(spec.tablespaces.insert(key.text.clone(), base)),
             }
             let layer = node.entry.name.to_owned();
             spec.nodes.push(NodeSpec { name, layer, options: Options::default(), inputs });
             nodes.push(node);
         }
-        let ends: Vec<&GroundName> = data.iter().chain(&spec.wal).chain(spec.tablespaces.values()).collect();
+        let ends: Vec<&BaseName> = data.iter().chain(&spec.wal).chain(spec.tablespaces.values()).collect();
         if problems.len() == before {
             wiring.refuse_unused(&ends, problems);
         }
@@ -442,7 +442,7 @@ impl<'c> StackDraft<'c> {
         let theirs = other.part(StackSpec::data_alone);
         for (node, NodeSpec { name, inputs, .. }) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
             let moved = |input: Input| {
-                let from = GroundName::of(&own(input.from.node()), input.from.ground());
+                let from = BaseName::of(&own(input.from.node()), input.from.base());
                 Input { from, ..input }
             };
             let inputs = inputs.into_iter().map(moved).collect();
@@ -458,10 +458,10 @@ impl<'c> StackDraft<'c> {
             let alike = node.alike.as_deref().map(own);
             self.nodes.push(NodeDraft { axes, alike, ..node });
         }
-        self.spec.wal = Some(GroundName::of(&own(other.spec.data.node()), other.spec.data.ground()));
+        self.spec.wal = Some(BaseName::of(&own(other.spec.data.node()), other.spec.data.base()));
     }
 
-    /// The same with only the ground that holds `pg_wal`, for a workload without a server.
+    /// The same with only the base that holds `pg_wal`, for a workload without a server.
     pub fn wal_alone(&self) -> StackDraft<'c> {
         self.part(StackSpec::wal_alone)
     }
@@ -530,5 +530,5 @@ impl<'c> StackDraft<'c> {
 
 /// True for a layer that needs nothing below.
 pub(super) fn stands_alone(entry: &CatalogueEntry) -> bool {
-    entry.takes.is_empty() && entry.offers == GroundKind::Folder
+    entry.takes.is_empty() && entry.offers == BaseKind::Folder
 }

@@ -5,29 +5,29 @@ use super::layer::{Slot, Written};
 use crate::plan::limits::Span;
 use crate::plan::problem::{Problem, Problems, suggestion};
 use crate::plan::tree::{Node, Pair, Value};
-use crate::record::stack::{GroundKind, GroundName, Input, Role, Take};
+use crate::record::stack::{BaseKind, BaseName, Input, Role, Take};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// State of wiring one stack.
 pub(super) struct Wiring<'a> {
     stack: &'a str,
-    /// Grounds offered by the nodes so far, in build order.
+    /// Bases offered by the nodes so far, in build order.
     offered: Vec<Offer>,
-    /// Grounds named by some layer: not used by default for others.
+    /// Bases named by some layer: not used by default for others.
     named: BTreeSet<String>,
     /// Names of all nodes, including later ones.
     nodes: BTreeSet<String>,
 }
 
 struct Offer {
-    name: GroundName,
-    kind: GroundKind,
+    name: BaseName,
+    kind: BaseKind,
     place: Span,
     /// The node that uses it, and the span of that reference.
     user: Option<(String, Span)>,
 }
 
-/// A reference to a ground, as written.
+/// A reference to a base, as written.
 struct Reference {
     text: String,
     place: Span,
@@ -47,10 +47,10 @@ impl<'a> Wiring<'a> {
         Wiring { stack, offered: Vec::new(), named, nodes: names.iter().cloned().collect() }
     }
 
-    /// Adds the grounds that a node offers.
-    pub fn offer(&mut self, name: &str, node: &NodeDraft<'_>, grounds: Vec<String>) {
-        let offers = grounds.into_iter().map(|ground| Offer {
-            name: GroundName::of(name, &ground),
+    /// Adds the bases that a node offers.
+    pub fn offer(&mut self, name: &str, node: &NodeDraft<'_>, bases: Vec<String>) {
+        let offers = bases.into_iter().map(|base| Offer {
+            name: BaseName::of(name, &base),
             kind: node.entry.offers,
             place: node.place.clone(),
             user: None,
@@ -87,7 +87,7 @@ impl<'a> Wiring<'a> {
                 problems.add(Problem::at(&reference.place, message).also(&offer.place, "defined here"));
                 continue;
             }
-            if let Some((user, place)) = offer.user.as_ref().filter(|_| offer.kind != GroundKind::Pool) {
+            if let Some((user, place)) = offer.user.as_ref().filter(|_| offer.kind != BaseKind::Pool) {
                 let message = format!("`{}` is used twice: by `{user}` and by `{node}`", reference.text);
                 let problem = Problem::at(&reference.place, message).also(place, "used here");
                 problems
@@ -127,11 +127,11 @@ impl<'a> Wiring<'a> {
         None
     }
 
-    /// Every unused and unnamed ground of the kind; for a pool, the latest one, which others may share.
+    /// Every unused and unnamed base of the kind; for a pool, the latest one, which others may share.
     fn by_default(&mut self, node: &str, take: &Take, layer: &Written<'_, '_>) -> Vec<Input> {
         let input = |offer: &Offer| Input { from: offer.name.clone(), role: take.role, group: None };
-        if take.kind == GroundKind::Pool {
-            let pool = self.offered.iter_mut().rev().find(|offer| offer.kind == GroundKind::Pool);
+        if take.kind == BaseKind::Pool {
+            let pool = self.offered.iter_mut().rev().find(|offer| offer.kind == BaseKind::Pool);
             return pool
                 .map(|offer| {
                     offer.user.get_or_insert((node.to_owned(), layer.key.span.clone()));
@@ -141,7 +141,7 @@ impl<'a> Wiring<'a> {
                 .collect();
         }
         let named = &self.named;
-        let is_named = |name: &GroundName| named.contains(&name.0) || named.contains(name.node());
+        let is_named = |name: &BaseName| named.contains(&name.0) || named.contains(name.node());
         let free = |offer: &&mut Offer| offer.kind == take.kind && offer.user.is_none() && !is_named(&offer.name);
         let mut inputs = Vec::new();
         for offer in self.offered.iter_mut().filter(free) {
@@ -164,11 +164,11 @@ impl<'a> Wiring<'a> {
             (least, _) => format!("at least {least} {kind}s"),
         };
         match found {
-            [] if take.kind == GroundKind::Device && layer.slot == Slot::Filesystem && self.offered.is_empty() => {
+            [] if take.kind == BaseKind::Device && layer.slot == Slot::Filesystem && self.offered.is_empty() => {
                 let message = format!("`{name}` needs a device, but stack `{}` has none", self.stack);
                 Problem::at(place, message).help("add device = { ... }")
             }
-            [] if take.kind == GroundKind::Pool => {
+            [] if take.kind == BaseKind::Pool => {
                 let message = format!("`{name}` needs a pool, but stack `{}` has none", self.stack);
                 Problem::at(place, message).help("add one as `volume`; `pgstrata plan --example` shows how")
             }
@@ -184,8 +184,8 @@ impl<'a> Wiring<'a> {
         }
     }
 
-    /// Rejects unused grounds: they would not be measured. `ends` hold the database.
-    pub fn refuse_unused(&self, ends: &[&GroundName], problems: &mut Problems) {
+    /// Rejects unused bases: they would not be measured. `ends` hold the database.
+    pub fn refuse_unused(&self, ends: &[&BaseName], problems: &mut Problems) {
         for offer in self.offered.iter().filter(|offer| offer.user.is_none() && !ends.contains(&&offer.name)) {
             let message = format!("nothing in stack `{}` uses `{}`", self.stack, offer.name);
             problems.add(Problem::at(&offer.place, message).help("remove it, or refer to it in a layer"));

@@ -8,7 +8,7 @@ mod random_plans;
 
 use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Take};
+use crate::record::stack::{BaseKind, Take};
 
 const fn spec(key: &'static str, kind: OptionKind, doc: &'static str) -> OptionSpec {
     OptionSpec::optional(key, kind).doc(doc)
@@ -73,11 +73,11 @@ const PGBENCH: &[OptionSpec] = &[
 ];
 
 fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
-    CatalogueEntry { grounds: Box::new(|_| vec![String::new()]), ..CatalogueEntry::new(name, doc, options) }
+    CatalogueEntry { bases: Box::new(|_| vec![String::new()]), ..CatalogueEntry::new(name, doc, options) }
 }
 
 fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
-    CatalogueEntry { offers: GroundKind::Device, ..entry(name, doc, options) }
+    CatalogueEntry { offers: BaseKind::Device, ..entry(name, doc, options) }
 }
 
 fn on_device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {

@@ -38,7 +38,7 @@ impl Amount {
 pub(super) struct Volume {
     /// Its name in the group.
     pub name: String,
-    /// Its name among the node's grounds; empty for the only one.
+    /// Its name among the node's bases; empty for the only one.
     pub base: String,
     /// `None` if it cannot be parsed.
     pub size: Option<Amount>,
@@ -69,7 +69,7 @@ const ONLY: &str = "data";
 /// Default extent size, 4 MiB (vgcreate(8)).
 const EXTENT: u64 = 4 << 20;
 
-/// The volumes, in the order of the grounds.
+/// The volumes, in the order of the bases.
 pub(super) fn volumes(options: &Options) -> Vec<Volume> {
     let size = |text: &str| Amount::parse(text);
     let named = options.table("volumes").0;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Part of the group's free space that each thick snapshot gets.
 const THICK_SHARE: &str = "20%FREE";
 
-/// How to take snapshots of the volume behind a ground.
+/// How to take snapshots of the volume behind a base.
 pub(super) fn way(host: &Host, devices: &[&Path], base: &Base, asked: &Options) -> Result<SnapshotWay> {
     let rows = report(host, "pv", "vg_name", devices, None)?;
     let group = rows.into_iter().find_map(|mut row| row.remove("vg_name"));

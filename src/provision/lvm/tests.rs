@@ -3,7 +3,7 @@
 use super::*;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
 use crate::record::options::OptionValue;
-use crate::record::stack::{GroundName, Input, NodeSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec};
 
 fn volumes(sizes: &[(&str, &str)]) -> OptionValue {
     OptionValue::Map(sizes.iter().map(|(name, size)| ((*name).to_owned(), text(size))).collect())
@@ -93,21 +93,21 @@ fn linear_striped_and_thin_volumes_are_read_back_and_undone() {
 }
 
 #[test]
-fn several_volumes_of_one_group_are_several_grounds() {
+fn several_volumes_of_one_group_are_several_bases() {
     let Some(place) = TestPlace::new() else { return };
     let options = options_of(&[("volumes", volumes(&[("data", "60%"), ("wal", "40%")]))]);
     let mut spec = place.on_volume("lvm", options, 1, "96MiB");
-    let base = |name: &str| vec![Input { from: GroundName(format!("lvm.{name}")), role: Role::Data, group: None }];
+    let base = |name: &str| vec![Input { from: BaseName(format!("lvm.{name}")), role: Role::Data, group: None }];
     spec.nodes.last_mut().unwrap().inputs = base("data");
     let wal = NodeSpec { name: "wal".to_owned(), inputs: base("wal"), ..spec.nodes.last().unwrap().clone() };
     spec.nodes.push(wal);
-    spec.wal = Some(GroundName("wal".to_owned()));
+    spec.wal = Some(BaseName("wal".to_owned()));
     if !place.can_build(&spec) {
         return;
     }
     let built = place.build(&spec).unwrap();
     assert_eq!(built.folders.len(), 2);
-    assert_eq!(built.facts.node("lvm").unwrap().grounds.len(), 2);
+    assert_eq!(built.facts.node("lvm").unwrap().bases.len(), 2);
     place.clean();
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
 use crate::record::options::OptionValue;
-use crate::record::stack::{GroundName, Input};
+use crate::record::stack::{BaseName, Input};
 
 fn array(level: i64, more: &[(&str, OptionValue)]) -> Options {
     let mut options = options_of(more);
@@ -71,7 +71,7 @@ fn every_level_is_built_in_sync_read_back_and_undone() {
 fn a_build_that_dies_anywhere_leaves_no_array() {
     let spec = |place: &TestPlace| place.on_volume("md", array(1, &[]), 2, "64MiB");
     stands_and_dies("md", spec, |place, built| {
-        let Base::Device(member) = &built.bases[&GroundName("d1".to_owned())] else { panic!() };
+        let Base::Device(member) = &built.bases[&BaseName("d1".to_owned())] else { panic!() };
         let theirs = Thing::new("md", MEMBER).with("uuid", "00000000-0000-0000-0000-000000000001");
         Md.undo(&place.host, &theirs.with_path("device", member).unwrap()).unwrap();
         Md.undo(&place.host, &Thing::new("md", ARRAY).with("uuid", "00000000-0000-0000-0000-000000000001")).unwrap();
@@ -89,7 +89,7 @@ fn journal_and_partial_parity_log_are_as_requested() {
         device.name = "j".to_owned();
         spec.nodes.insert(0, device);
         let md = spec.nodes.iter_mut().find(|node| node.name == "md").unwrap();
-        md.inputs.push(Input { from: GroundName("j".to_owned()), role: Role::Log, group: None });
+        md.inputs.push(Input { from: BaseName("j".to_owned()), role: Role::Log, group: None });
         spec
     };
     for (spec, policy) in [(&ppl as &dyn Fn(&TestPlace) -> _, "ppl"), (&journal, "journal")] {

@@ -29,7 +29,7 @@ fn null_blk_with_latency_is_undone_wherever_its_build_dies() {
     stands_and_dies("null_blk", spec, |place, built| {
         let node = built.facts.node("null_blk").unwrap();
         assert_eq!(node.details["completion_nsec"], "50000");
-        let device = node.grounds[0].device.as_ref().unwrap();
+        let device = node.bases[0].device.as_ref().unwrap();
         assert_eq!(device.logical_block_bytes, Some(4096), "{device:?}");
         assert_eq!(device.write_cache, Some(crate::record::facts::WriteCache::WriteBack));
         assert!(built.facts.promise(built.facts.data.as_ref(), Claim::Volatile).is_some());

@@ -11,7 +11,7 @@ use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{mount, zfs_tools};
 use crate::record::claim::Claim;
 use crate::record::options::OptionValue;
-use crate::record::stack::{GroundName, Input, NodeSpec, StackSpec};
+use crate::record::stack::{BaseName, Input, NodeSpec, StackSpec};
 use std::fs;
 use std::os::unix::fs::FileExt;
 
@@ -88,7 +88,7 @@ fn node(name: &str, layer: &str, options: Options, inputs: Vec<Input>) -> NodeSp
 }
 
 fn on(name: &str, role: Role, group: Option<&str>) -> Input {
-    Input { from: GroundName(name.to_owned()), role, group: group.map(str::to_owned) }
+    Input { from: BaseName(name.to_owned()), role, group: group.map(str::to_owned) }
 }
 
 fn table(pairs: &[(&str, OptionValue)]) -> OptionValue {
@@ -111,7 +111,7 @@ fn pool_of(place: &TestPlace, inputs: Vec<Input>, pool: Options, dataset: Option
     spec.nodes = inputs.iter().map(|input| node(&input.from.0, "loop", image(), Vec::new())).collect();
     spec.nodes.push(node("zpool", "zpool", pool, inputs));
     spec.nodes.push(node("fs", "zfs", dataset, vec![on("zpool", Role::Data, None)]));
-    spec.data = GroundName("fs".to_owned());
+    spec.data = BaseName("fs".to_owned());
     spec
 }
 
@@ -159,7 +159,7 @@ fn a_mirror_with_log_and_cache_holds_datasets_as_requested() {
     let mut spec = pool_of(&place, inputs, properties(&[("ashift", OptionValue::Integer(12))]), properties(&dataset));
     let wal = [("recordsize", text("128k")), ("logbias", text("throughput")), ("xattr", text("on"))];
     spec.nodes.push(node("wal", "zfs", properties(&wal), vec![on("zpool", Role::Data, None)]));
-    spec.wal = Some(GroundName("wal".to_owned()));
+    spec.wal = Some(BaseName("wal".to_owned()));
     let built = place.build(&spec).unwrap();
     use_it(&built);
     let detail = |node: &str, name: &str| built.facts.node(node).unwrap().details[name].clone();
@@ -297,7 +297,7 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     let spec = pool_of(&place, inputs, Options::default(), properties(&[("recordsize", text("16k"))]));
     let built = place.build(&spec).unwrap();
     fs::write(built.folder().join("kept"), "x").unwrap();
-    let Base::Pool(name) = &built.bases[&GroundName("zpool".to_owned())] else { panic!() };
+    let Base::Pool(name) = &built.bases[&BaseName("zpool".to_owned())] else { panic!() };
     let things = place.ledger().open_things();
     let (number, thing) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
     mount::undo(&place.host, thing).unwrap();
@@ -366,7 +366,7 @@ fn a_zvol_is_found_by_name_and_carries_a_filesystem() {
     // ZFS 2.1 reports it as the default, which it is there.
     assert!(facts.details["volblocksize"].starts_with("8192"), "{:?}", facts.details);
     assert_eq!(facts.details["volmode"], "dev (local)");
-    assert!(facts.grounds[0].device.as_ref().unwrap().name.starts_with("zd"));
+    assert!(facts.bases[0].device.as_ref().unwrap().name.starts_with("zd"));
     assert!(facts.promise(Claim::FlushesUncounted).is_some(), "{:?}", facts.promises);
     assert_eq!(facts.promise(Claim::HoldsFlushesBack).unwrap().source, "zfs sync=disabled");
     let below: Vec<String> =
@@ -408,7 +408,7 @@ fn pool_devices_are_found_below_a_folder_on_a_dataset() {
     assert_eq!(found.roles.values().copied().collect::<Vec<_>>(), [Role::Data, Role::Log]);
     let reached: Vec<PathBuf> =
         found.reached_by_a_sync().iter().map(|device| Path::new("/dev").join(&device.name)).collect();
-    let is_reached = |node: &str| match &built.bases[&GroundName(node.to_owned())] {
+    let is_reached = |node: &str| match &built.bases[&BaseName(node.to_owned())] {
         Base::Device(path) => reached.contains(path),
         _ => panic!("{node} is a device"),
     };

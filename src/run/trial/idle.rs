@@ -10,7 +10,7 @@ use crate::parse::diskstats;
 use crate::record::built::StackFacts;
 use crate::record::facts::DeviceFacts;
 use crate::record::probe::DeviceCounts;
-use crate::record::stack::GroundName;
+use crate::record::stack::BaseName;
 use crate::record::trial::IdleTraffic;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,8 +32,8 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
         return Ok(None);
     }
     // Only the stack writes to what it has built.
-    let is_found = |name: &GroundName| stack.node(name.node()).is_some_and(|node| node.layer.is_none());
-    let shared: Vec<(GroundName, &DeviceFacts)> =
+    let is_found = |name: &BaseName| stack.node(name.node()).is_some_and(|node| node.layer.is_none());
+    let shared: Vec<(BaseName, &DeviceFacts)> =
         stack.devices().into_iter().filter(|(name, _)| is_found(name)).collect();
     let (before, begun) = (counts(host, &shared), now());
     while begun.elapsed() < WATCHED {
@@ -49,8 +49,8 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
     Ok(Some(IdleTraffic { elapsed_us, devices: grown.collect() }))
 }
 
-fn counts(host: &Host, devices: &[(GroundName, &DeviceFacts)]) -> BTreeMap<String, DeviceCounts> {
-    let of = |(name, device): &(GroundName, &DeviceFacts)| {
+fn counts(host: &Host, devices: &[(BaseName, &DeviceFacts)]) -> BTreeMap<String, DeviceCounts> {
+    let of = |(name, device): &(BaseName, &DeviceFacts)| {
         let stat = diskstats::parse_stat(&host.read_optional(format!("{}/stat", device.sysfs_folder()))?).ok()?;
         // Partitions show flushes as 0: their disk counts them.
         let flushes = stat.flushes.filter(|_| device.counts_flushes != Some(false));
