@@ -16,10 +16,16 @@ const FILES: [&str; 4] = ["echarts.min.js", "LICENSE", "NOTICE", "LICENSE-d3"];
 /// Published measurements, a folder each.
 const SHELF: &str = "shelf";
 /// Plans, a file each, and their pages.
+/// The commit that is built, where somebody says so, as `scripts/release` does.
+const COMMIT: &str = "PGSTRATA_COMMIT";
+
 const PLANS: &str = "plans";
 const PAGES: &str = "docs/plans";
 
 fn main() {
+    println!("cargo::rerun-if-env-changed={COMMIT}");
+    let commit = env::var(COMMIT).map_or_else(|_| String::new(), |commit| format!(" ({commit})"));
+    println!("cargo::rustc-env=PGSTRATA_VERSION={}{commit}", env!("CARGO_PKG_VERSION"));
     println!("cargo::rerun-if-changed={SHELF}");
     if let Err(problem) = index_shelf() {
         println!("cargo::error={problem}");

@@ -51,8 +51,12 @@ fn only_a_file_hides_a_shipped_plan_of_its_name() {
 fn the_schema_is_json_and_the_example_toml() {
     let schema: serde_json::Value = serde_json::from_slice(&pgstrata(&["plan", "--schema"]).stdout).unwrap();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    let example = String::from_utf8(pgstrata(&["plan", "--example"]).stdout).unwrap();
-    assert!(toml::from_str::<toml::Table>(&example).unwrap().contains_key("name"));
+    let example = |args: &[&str]| String::from_utf8(pgstrata(args).stdout).unwrap();
+    let (short, all) = (example(&["plan", "--example"]), example(&["plan", "--example", "--all"]));
+    for text in [&short, &all] {
+        assert!(toml::from_str::<toml::Table>(text).unwrap().contains_key("name"));
+    }
+    assert!(short.lines().count() <= 20 && all.contains("[machine]"), "{short}");
 }
 
 #[test]

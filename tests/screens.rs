@@ -27,7 +27,7 @@ fn screen(columns: u16, args: &str, folder: &Path) -> Option<String> {
 /// Lines of both widths fit, and hold these texts, whole.
 fn fits(args: &str, whole: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let plan = Command::new(PROGRAM).args(["plan", "--example"]).output().unwrap();
+    let plan = Command::new(PROGRAM).args(["plan", "--example", "--all"]).output().unwrap();
     std::fs::write(folder.path().join("plan.toml"), plan.stdout).unwrap();
     for columns in [80, 120] {
         let Some(text) = screen(columns, args, folder.path()) else { return };
@@ -69,9 +69,10 @@ fn errors_keep_their_colours_where_they_are_folded() {
 #[test]
 fn doctor_fits() {
     fits(
-        "doctor --state state --results results",
+        "doctor --state state --results results --all",
         &["vm.swappiness", "CPU frequency governor", "Sources of disturbance"],
     );
+    fits("doctor --state state --results results", &["Sources of disturbance", "Layers"]);
 }
 
 #[test]

@@ -2,25 +2,38 @@
 
 use super::out;
 use super::places::PlaceArgs;
-use crate::error::{EXIT_INCOMPLETE, Result};
+use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::Host;
 use crate::provision::disk::FoundDisk;
 use crate::report::text::paragraph;
-use crate::run::doctor::{self, Diagnosis};
+use crate::run::doctor::{self, Diagnosis, LayerDiagnosis};
 use crate::run::io_uring::{IoUring, Obstacle};
 use crate::units::Bytes;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 
 /// Show what this machine can measure, and what would disturb it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata doctor          what can be measured here, what is missing and how to install it
-  pgstrata doctor --json   the same as JSON
+  pgstrata doctor          disks, PostgreSQL, disturbances, and which layers work here
+  pgstrata doctor --all    also what each layer lacks and how to get it, and the kernel's settings
+  pgstrata doctor --json   all of it as JSON
+  pgstrata doctor --bug    the same for a bug report, in the file pgstrata-bug.json
 
 Changes nothing. Exit code: 0 at least one stack and one PostgreSQL are usable, 1 otherwise.")]
 pub struct Args {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Show what each layer lacks and how to get it, and the kernel's settings
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
+    /// Write it to pgstrata-bug.json for a bug report, without host name, folders, and serial numbers of disks
+    #[arg(long, conflicts_with_all = ["json", "all"])]
+    bug: bool,
     #[command(flatten)]
     places: PlaceArgs,
 }
@@ -32,9 +45,41 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<u8> {
     let places = args.places.places()?;
     let diagnosis = doctor::diagnose(&Host::this(), &places.state, &places.results);
-    out::json_or(args.json, &diagnosis, || shown(&diagnosis))?;
+    if args.bug {
+        write_for_a_bug(&diagnosis, Path::new(BUG_FILE))?;
+        out::line(&format!("written: {BUG_FILE}; read it before you attach it"))?;
+        return Ok(0);
+    }
+    out::json_or(args.json, &diagnosis, || shown(&diagnosis, args.all))?;
     let usable = diagnosis.layers.iter().any(|layer| layer.lacks.is_empty()) && !diagnosis.postgres.is_empty();
     Ok(if usable { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// What `--bug` writes.
+const BUG_FILE: &str = "pgstrata-bug.json";
+
+/// Keys that name a machine, its disks or somebody's folders.
+const WITHHELD: [&str; 5] = ["hostname", "serial", "wwn", "by_id", "folder"];
+
+/// The diagnosis with the version, in a new file.
+fn write_for_a_bug(diagnosis: &Diagnosis, path: &Path) -> Result<()> {
+    let mut document =
+        serde_json::to_value(diagnosis).map_err(|e| Error::bug(format!("a diagnosis is no JSON: {e}")))?;
+    withhold(&mut document);
+    document["pgstrata"] = env!("PGSTRATA_VERSION").into();
+    let written = File::create_new(path).and_then(|mut file| writeln!(file, "{document:#}"));
+    written.or_host(|| format!("write {}", path.display()))
+}
+
+fn withhold(value: &mut Value) {
+    match value {
+        Value::Object(keys) => {
+            keys.retain(|key, _| !WITHHELD.contains(&key.as_str()));
+            keys.values_mut().for_each(withhold);
+        }
+        Value::Array(values) => values.iter_mut().for_each(withhold),
+        _ => {}
+    }
 }
 
 /// Lines, each with its label.
@@ -44,13 +89,7 @@ const OK: &str = "  ok       ";
 const PLAIN: &str = "  ";
 
 /// Labelled lines, folded at the width.
-fn shown(diagnosis: &Diagnosis) -> String {
-    let layers = diagnosis.layers.iter().flat_map(|layer| {
-        let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.clone()));
-        let mark = format!("  missing  {:<10} ", layer.layer);
-        let missing = layer.lacks.iter().map(move |lack| (mark.clone(), format!("{}; {}", lack.what, lack.hint)));
-        ok.into_iter().chain(missing)
-    });
+fn shown(diagnosis: &Diagnosis, all: bool) -> String {
     let space = diagnosis.space.iter().map(|space| {
         let free = space.free_bytes.map_or_else(|| "unknown".to_owned(), |free| format!("{free} free"));
         (PLAIN.to_owned(), format!("{}: {free}, {}", space.purpose, space.folder.display()))
@@ -59,20 +98,59 @@ fn shown(diagnosis: &Diagnosis) -> String {
     let settings = settings.map(|setting| (format!("  {:<28} ", setting.name), setting.value.clone()));
     let found = diagnosis.disturbances.iter();
     let found = found.map(|found| (PLAIN.to_owned(), format!("{}: {}; {}", found.what, found.detail, found.advice)));
-    let sections = [
+    let mut sections = vec![
         ("Machine", machine(diagnosis)),
-        ("Layers", layers.collect()),
         ("Disks", or_none(disks(diagnosis), PLAIN, "none found")),
         ("PostgreSQL", servers(diagnosis)),
-        ("Space", space.collect()),
-        ("Kernel settings", settings.collect()),
         ("Sources of disturbance", or_none(found.collect(), PLAIN, "nothing found")),
+        ("Space", space.collect()),
+        ("Layers", if all { each_layer(diagnosis) } else { layers(diagnosis) }),
     ];
+    if all {
+        sections.push(("Kernel settings", settings.collect()));
+    }
     let section = |(title, lines): (&str, Lines)| {
         let lines: String = lines.iter().map(|(mark, text)| paragraph(mark, text)).collect();
         format!("{title}\n{lines}")
     };
-    sections.map(section).join("\n")
+    sections.into_iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+/// Which layers work, which need packages alone, with the one command that installs these, and all others.
+fn layers(diagnosis: &Diagnosis) -> Lines {
+    const INSTALL: &str = "apt-get install ";
+    let (mut ok, mut installable, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    let mut packages = BTreeSet::new();
+    for LayerDiagnosis { layer, lacks } in &diagnosis.layers {
+        let wanted: Option<Vec<&str>> = lacks.iter().map(|lack| lack.hint.strip_prefix(INSTALL)).collect();
+        match wanted {
+            Some(wanted) if wanted.is_empty() => ok.push(layer.as_str()),
+            Some(wanted) => {
+                installable.push(layer.as_str());
+                packages.extend(wanted);
+            }
+            None => others.push(layer.as_str()),
+        }
+    }
+    let packages: Vec<&str> = packages.into_iter().collect();
+    let lines = [
+        (OK, ok, String::new()),
+        ("  install  ", installable, format!(": {INSTALL}{}", packages.join(" "))),
+        ("  missing  ", others, "; a guest has most of them (`--guest`), `pgstrata doctor --all` says why".to_owned()),
+    ];
+    let lines = lines.into_iter().filter(|(_, names, _)| !names.is_empty());
+    lines.map(|(mark, names, rest)| (mark.to_owned(), names.join(", ") + &rest)).collect()
+}
+
+/// Each layer, with everything that it lacks.
+fn each_layer(diagnosis: &Diagnosis) -> Lines {
+    let lines = |layer: &LayerDiagnosis| {
+        let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.clone()));
+        let mark = format!("  missing  {:<10} ", layer.layer);
+        let missing = layer.lacks.iter().map(|lack| (mark.clone(), format!("{}; {}", lack.what, lack.hint)));
+        ok.into_iter().chain(missing).collect::<Lines>()
+    };
+    diagnosis.layers.iter().flat_map(lines).collect()
 }
 
 fn or_none(lines: Lines, mark: &str, text: &str) -> Lines {
@@ -128,4 +206,46 @@ fn machine(diagnosis: &Diagnosis) -> Lines {
         ("  server user  ", user.unwrap_or("unknown").to_owned()),
     ];
     lines.map(|(mark, text)| (mark.to_owned(), text)).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provision::Unmet;
+
+    #[test]
+    fn a_bug_report_has_the_version_and_names_no_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, host) = (folder.path().join(BUG_FILE), Host::this());
+        let diagnosis = doctor::diagnose(&host, "/nowhere".as_ref(), "/nowhere".as_ref());
+        write_for_a_bug(&diagnosis, &path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert!(document["pgstrata"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")));
+        assert_eq!(
+            (&document["host"]["kernel"], &document["host"]["hostname"]),
+            (&diagnosis.host.kernel.clone().into(), &Value::Null)
+        );
+        assert!(!text.contains("nowhere") && !text.contains("serial"), "{text}");
+        assert!(write_for_a_bug(&diagnosis, &path).is_err(), "an older file is not overwritten");
+    }
+
+    #[test]
+    fn layers_that_need_packages_alone_share_one_command() {
+        let mut diagnosis = doctor::diagnose(&Host::this(), "/nowhere".as_ref(), "/nowhere".as_ref());
+        let lacks = |hints: &[&str]| {
+            hints.iter().map(|hint| Unmet { what: "x".to_owned(), hint: (*hint).to_owned() }).collect()
+        };
+        let layer = |layer: &str, hints: &[&str]| LayerDiagnosis { layer: layer.to_owned(), lacks: lacks(hints) };
+        diagnosis.layers = vec![
+            layer("loop", &[]),
+            layer("f2fs", &["apt-get install f2fs-tools"]),
+            layer("lvm", &["apt-get install lvm2", "run the plan with --guest"]),
+            layer("luks", &["apt-get install cryptsetup-bin", "apt-get install f2fs-tools"]),
+        ];
+        let lines: Vec<String> = layers(&diagnosis).into_iter().map(|(mark, text)| mark + &text).collect();
+        assert_eq!(lines[..2], ["  ok       loop", "  install  f2fs, luks: apt-get install cryptsetup-bin f2fs-tools"]);
+        assert!(lines[2].starts_with("  missing  lvm; ") && lines.len() == 3, "{lines:?}");
+        assert!(!shown(&diagnosis, false).contains("x; ") && shown(&diagnosis, true).contains("x; run the plan with"));
+    }
 }

@@ -194,7 +194,7 @@ fn plan_page() -> String {
     roff.text([roman(
         "A plan is a TOML file. Every stack is measured under every workload; an option or setting that is a list of values \
          is an axis, and each combination is a case. `pgstrata plan FILE` checks a plan and shows its cases, \
-         `pgstrata plan --example` prints a commented one with every key, `pgstrata plan --schema` a JSON schema.",
+         `pgstrata plan --example --all` prints a commented one with every key, `pgstrata plan --schema` a JSON schema.",
     )]);
     roff.control("SH", ["KEYS"]);
     let keys = schema["properties"].as_object().into_iter().flatten();

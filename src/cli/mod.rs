@@ -87,7 +87,7 @@ const NEED_LINUX: [&str; 10] =
 /// Builds each storage stack of a plan, runs a real PostgreSQL on it, measures every layer, judges durability, and
 /// writes one report.
 #[derive(Debug, Parser)]
-#[command(name = "pgstrata", version, after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "pgstrata", version = env!("PGSTRATA_VERSION"), after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
     /// When to use color: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", hide_possible_values = true)]
@@ -247,6 +247,7 @@ mod tests {
         assert_eq!(code(&["pgstrata", "--no-such-flag"]), 2);
         assert_eq!(code(&["pgstrata", "plan"]), 2);
         assert_eq!(code(&["pgstrata", "plan", "--example", "--schema"]), 2);
+        assert_eq!(code(&["pgstrata", "plan", "--all", "x"]), 2);
         assert_eq!(code(&["pgstrata", "plan", "--help"]), 0);
     }
 }

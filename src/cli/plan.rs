@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  pgstrata plan --example > plan.toml     a commented plan with every key
+  pgstrata plan --example > plan.toml     a plan to begin with
+  pgstrata plan --example --all           every key of every layer and workload, with its default
   pgstrata plan plan.toml                 check it and show what it will do
   pgstrata plan plan.toml --json          the same as JSON
   pgstrata plan plan.toml --quick         show how long a quick run takes
@@ -52,9 +53,12 @@ pub struct Args {
     /// Show it with its image files in this folder, or this disk in their place; once for each device where a stack has several
     #[arg(long, requires = "file", value_name = "[DEVICE=]DISK|FOLDER")]
     on: Vec<String>,
-    /// Print a commented plan that shows every layer and workload
+    /// Print a plan to begin with
     #[arg(long, conflicts_with_all = ["file", "schema"])]
     example: bool,
+    /// Print one that explains every key instead
+    #[arg(long, requires = "example")]
+    all: bool,
     /// Print the JSON schema of plans
     #[arg(long, conflicts_with = "file")]
     schema: bool,
@@ -68,7 +72,8 @@ pub struct Args {
 /// Mistakes in the plan file; standard output that cannot be written; after all is printed, sizes that don't fit.
 pub fn run(args: &Args) -> Result<u8> {
     if args.example {
-        out::bytes(plan::example(&super::catalogue()).as_bytes())?;
+        let text = if args.all { &plan::example(&super::catalogue()) } else { plan::SHORT_EXAMPLE };
+        out::bytes(text.as_bytes())?;
     } else if args.schema {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {

@@ -24,7 +24,7 @@ A plan has a server built with
   build = { version = \"15\", wal_blocksize = [8, 16, 64] }
 where each value can be a list, which is an axis. The keys are version and suite (the tarball of Debian's source package, from \
 this machine's mirror), or source (a tarball or a git checkout); wal_blocksize, blocksize (kB), segsize (GB); configure and \
-patches (lists). `pgstrata plan --example` explains them.
+patches (lists). `pgstrata plan --example --all` explains them.
 
 A build takes about 2 minutes on 2 cores and 30 MB in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or ~/.cache/pgstrata. \
 It is made once for the same source, options, patches and compiler. Nothing of it runs as root.")]

@@ -1,6 +1,7 @@
-//! A commented plan that shows every layer and workload with its options: the output of `pgstrata plan --example`.
+//! Two plans to begin with: a short one, the output of `pgstrata plan --example`, and a commented one that shows every
+//! layer and workload with its options, that of `pgstrata plan --example --all`.
 //!
-//! Generated from the catalogue, so that it cannot become outdated. A part that the catalogue's own checks reject with
+//! The latter is generated from the catalogue, so that it cannot become outdated. A part that the catalogue's own checks reject with
 //! made-up values (a real disk has a real serial number) is shown as a comment.
 
 use super::problem::Problems;
@@ -13,6 +14,9 @@ use std::path::Path;
 
 /// Width of comments, columns.
 const WIDTH: usize = 100;
+
+/// A first plan.
+pub const SHORT_EXAMPLE: &str = include_str!("short_example.toml");
 
 /// Template around the generated parts.
 const PAGE: &str = include_str!("example.toml");

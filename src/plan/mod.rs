@@ -36,7 +36,7 @@ mod workloads;
 #[cfg(test)]
 mod tests;
 
-pub use example::example;
+pub use example::{SHORT_EXAMPLE, example};
 pub(crate) use problem::did_you_mean;
 pub use problem::{Paint, Problems};
 pub use quick::QuickPart;

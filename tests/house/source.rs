@@ -103,12 +103,14 @@ fn read_all() -> Vec<Source> {
     sources
 }
 
-/// Marks `#[cfg(test)]` and the item behind it, to its `;` or closing brace.
+/// Marks `#[cfg(test)]` and the item behind it, to its `;` or closing brace; `#[cfg(any(test, ...))]` as well.
 fn mark_items_for_tests(tokens: &mut [Token]) {
-    let starts = |t: &[Token]| t[0].is_sign('#') && t[2].is("cfg") && t[4].is("test") && t[5].is_sign(')');
-    let starts: Vec<usize> = tokens.windows(6).enumerate().filter(|(_, t)| starts(t)).map(|(i, _)| i).collect();
+    let alone = |t: &[Token]| t[4].is("test") && t[5].is_sign(')');
+    let starts = |t: &[Token]| t[0].is_sign('#') && t[2].is("cfg") && (alone(t) || t[4].is("any") && t[6].is("test"));
+    let starts: Vec<usize> = tokens.windows(7).enumerate().filter(|(_, t)| starts(t)).map(|(i, _)| i).collect();
     for start in starts {
-        let end = end_of_item(tokens, start + 7);
+        let item = tokens[start..].iter().position(|token| token.is_sign(']')).map_or(start, |at| start + at + 1);
+        let end = end_of_item(tokens, item);
         tokens[start..end].iter_mut().for_each(|token| token.in_test = true);
     }
 }
@@ -288,8 +290,7 @@ fn words_that_begin_like_a_literal_stay_words() {
 
 #[test]
 fn what_is_for_tests_is_told_from_what_is_not() {
-    let text =
-        "a; #[cfg(test)] mod m { fn t() { b } } c; #[cfg(test)]\n#[x(y)] pub mod d; e; #[cfg(test)] use f::{g}; h";
+    let text = "a; #[cfg(test)] mod m { fn t() { b } } c; #[cfg(test)]\n#[x(y)] pub mod d; e; #[cfg(any(test, i))] use f::{g}; h";
     let source = Source::of("x.rs", text);
     let words: Vec<&str> = source.code().iter().filter_map(|token| token.word()).collect();
     assert_eq!(words, ["a", "c", "e", "h"]);

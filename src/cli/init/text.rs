@@ -71,7 +71,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
 pub(super) fn plan(question: &Question, place: &Place) -> String {
     let mut text = format!(
         "# {}: {}.\n\
-         # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example\n\
+         # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example --all\n\
          name = \"{}\"\n\
          blocks = {{ at_least = 3, at_most = 5 }}  # every case runs once per block; the run ends when all pairs are decided\n\
          baseline = {}  # ratios are relative to this case\n",

@@ -170,7 +170,7 @@ impl<'a> Wiring<'a> {
             }
             [] if take.kind == BaseKind::Pool => {
                 let message = format!("`{name}` needs a pool, but stack `{}` has none", self.stack);
-                Problem::at(place, message).help("add one as `volume`; `pgstrata plan --example` shows how")
+                Problem::at(place, message).help("add one as `volume`; `pgstrata plan --example --all` shows how")
             }
             [] => {
                 let message = format!("`{name}` needs {count}{what}, but none is left");
