@@ -47,20 +47,20 @@ fn main() {
 }
 
 /// A filesystem that is gone when this is dropped.
-struct Base {
+struct Mounted {
     mount: PathBuf,
     _folder: TempDir,
     _image: Option<TempDir>,
 }
 
-impl Base {
-    fn of(kind: &str) -> Result<Base, String> {
+impl Mounted {
+    fn of(kind: &str) -> Result<Mounted, String> {
         let folder = tempfile::Builder::new().prefix("pgstrata-bench-").tempdir().unwrap();
         let mount = folder.path().join("mount");
         fs::create_dir(&mount).unwrap();
         if kind == "tmpfs" {
             call(Command::new("mount").args(["-t", "tmpfs", "-o", "size=512m", "pgstrata-bench"]).arg(&mount))?;
-            return Ok(Base { mount, _folder: folder, _image: None });
+            return Ok(Mounted { mount, _folder: folder, _image: None });
         }
         let images = tempfile::Builder::new().prefix("pgstrata-bench-").tempdir_in(IMAGES).unwrap();
         let image = images.path().join("image");
@@ -72,11 +72,11 @@ impl Base {
         }
         call(make.arg("-q").arg(&image))?;
         call(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&mount))?;
-        Ok(Base { mount, _folder: folder, _image: Some(images) })
+        Ok(Mounted { mount, _folder: folder, _image: Some(images) })
     }
 }
 
-impl Drop for Base {
+impl Drop for Mounted {
     fn drop(&mut self) {
         if let Err(error) = call(Command::new("umount").arg(&self.mount)) {
             println!("{error}");
@@ -109,17 +109,17 @@ fn compare(theirs: &Path, version: &str) {
 }
 
 fn compare_on(kind: &str, theirs: &Path) -> Result<(), String> {
-    let base = Base::of(kind)?;
+    let mounted = Mounted::of(kind)?;
     let mut our_rows = Vec::new();
     let mut their_rows = Vec::new();
     for round in 0..ROUNDS {
         for turn in 0..2 {
             if (round + turn) % 2 == 0 {
                 let args = ["--format", "pg_test_fsync", "--seconds", SECONDS];
-                let text = call(Command::new(PROGRAM).arg("probe").arg(&base.mount).args(args))?;
+                let text = call(Command::new(PROGRAM).arg("probe").arg(&mounted.mount).args(args))?;
                 our_rows.push(rates(&text));
             } else {
-                let file = base.mount.join("pg_test_fsync.out");
+                let file = mounted.mount.join("pg_test_fsync.out");
                 their_rows.push(rates(&call(Command::new(theirs).args(["-s", "1", "-f"]).arg(file))?));
             }
         }

@@ -31,15 +31,15 @@ const BLOCK: usize = 8192;
 
 fn main() {
     let folder = tempfile::Builder::new().prefix("pgstrata-bench-").tempdir_in(MEMORY).unwrap();
-    let base = Base::of(folder);
+    let written = WrittenFile::of(folder);
     println!("One 8 kB write + fdatasync in memory ({MEMORY}), every latency kept\n");
-    base.compare("the two bare system calls", 0.97, SHORT_ROUNDS, |base| Some(base.bare()));
+    written.compare("the two bare system calls", 0.97, SHORT_ROUNDS, |written| Some(written.bare()));
     match pg_test_fsync() {
-        Some(program) => base.compare("pg_test_fsync -s 1", 1.0, LONG_ROUNDS, |base| base.theirs(&program)),
+        Some(program) => written.compare("pg_test_fsync -s 1", 1.0, LONG_ROUNDS, |written| written.theirs(&program)),
         None => println!("skipped: no pg_test_fsync was found on this machine"),
     }
     match Command::new("fio").arg("--version").output() {
-        Ok(_) => base.compare("fio --ioengine=psync --fdatasync=1", 1.5, LONG_ROUNDS, Base::fio),
+        Ok(_) => written.compare("fio --ioengine=psync --fdatasync=1", 1.5, LONG_ROUNDS, WrittenFile::fio),
         Err(e) => println!("skipped: fio: {e}"),
     }
 }
@@ -50,19 +50,19 @@ fn pg_test_fsync() -> Option<PathBuf> {
 }
 
 /// A file as pg_test_fsync makes it: 16 MiB, written before.
-struct Base {
+struct WrittenFile {
     folder: TempDir,
     bytes: Vec<u8>,
     /// Where the aligned block begins.
     start: usize,
 }
 
-impl Base {
-    fn of(folder: TempDir) -> Base {
+impl WrittenFile {
+    fn of(folder: TempDir) -> WrittenFile {
         let bytes = vec![0x5a; 2 * BLOCK];
         let start = bytes.as_ptr().align_offset(BLOCK);
         std::fs::write(folder.path().join("file"), vec![1; 16 << 20]).unwrap();
-        Base { folder, bytes, start }
+        WrittenFile { folder, bytes, start }
     }
 
     fn file(&self) -> File {
@@ -128,7 +128,7 @@ impl Base {
     }
 
     /// Ours over another's, in turn.
-    fn compare(&self, name: &str, goal: f64, rounds: u32, other: impl Fn(&Base) -> Option<f64>) {
+    fn compare(&self, name: &str, goal: f64, rounds: u32, other: impl Fn(&WrittenFile) -> Option<f64>) {
         let span = Duration::from_millis(if rounds == SHORT_ROUNDS { 100 } else { 1000 });
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for round in 0..rounds {

@@ -62,6 +62,7 @@ pub const EXIT_UNDECIDED: u8 = 7;
 /// An error with its kind, what led to it and, where there is one, what to do about it.
 ///
 /// `Display` gives the message alone; [`Error::chain`] all of it.
+#[must_use]
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,

@@ -10,7 +10,7 @@ mod findings;
 mod groups;
 pub(crate) mod shares;
 
-pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, Session as SessionFinding};
+pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRun as HostRunFinding};
 
 use super::findings::groups::place_of;
 use super::findings::{Findings, RankedBy};
@@ -71,11 +71,11 @@ fn value(values: Option<&BTreeSet<String>>) -> String {
 /// A machine, across boots and firmware changes.
 struct Machine {
     host: HostFacts,
-    sessions: Vec<Session>,
+    host_runs: Vec<HostRun>,
 }
 
 /// Trials of one run on one machine with the same facts.
-struct Session {
+struct HostRun {
     /// Id of the run in which they were measured, which a merged folder keeps.
     run: String,
     facts: Facts,
@@ -85,7 +85,7 @@ struct Session {
     cases: BTreeMap<String, Vec<f64>>,
 }
 
-impl Session {
+impl HostRun {
     fn group(&self, by: &[GroupBy]) -> String {
         by.iter().map(|by| format!("{} {}", by.word(), value(self.facts.get(by)))).collect::<Vec<_>>().join(", ")
     }
@@ -177,7 +177,7 @@ impl Fleet {
     }
 
     fn place_of(&mut self, host: &HostFacts) -> usize {
-        let new = || Machine { host: host.clone(), sessions: Vec::new() };
+        let new = || Machine { host: host.clone(), host_runs: Vec::new() };
         place_of(&mut self.machines, |known| known.host.is_same_machine(host), new)
     }
 
@@ -193,7 +193,7 @@ impl Fleet {
             }
             comparisons.extend(found);
         }
-        let hosts = self.machines.iter().filter(|machine| !machine.sessions.is_empty()).count();
+        let hosts = self.machines.iter().filter(|machine| !machine.host_runs.is_empty()).count();
         let answer = groups.iter().map(groups::sentence).collect();
         let plan = self.plan.map(|(record, _)| record.name).unwrap_or_default();
         let left_out = self.left_out;
@@ -204,13 +204,13 @@ impl Fleet {
 impl Machine {
     fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
         let (run, started) = (trial.run.clone(), trial.started.clone());
-        let new = || Session { run, facts: facts.clone(), started, cases: BTreeMap::new() };
-        let place = place_of(&mut self.sessions, |known| known.run == trial.run && known.facts == *facts, new);
-        let session = &mut self.sessions[place];
-        if trial.started < session.started {
-            session.started.clone_from(&trial.started);
+        let new = || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() };
+        let place = place_of(&mut self.host_runs, |known| known.run == trial.run && known.facts == *facts, new);
+        let host_run = &mut self.host_runs[place];
+        if trial.started < host_run.started {
+            host_run.started.clone_from(&trial.started);
         }
-        session.cases.entry(trial.case.id.clone()).or_default().push(log);
+        host_run.cases.entry(trial.case.id.clone()).or_default().push(log);
     }
 }
 

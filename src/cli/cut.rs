@@ -5,7 +5,7 @@ use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::case::{Cuts, cut};
 use crate::cut::cutting::Pass;
-use crate::cut::{Attachment, CaseResult, Cutting, Progress, replay};
+use crate::cut::{Attachment, CaseResult, CutEvent, Cutting, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
 use crate::host::Host;
@@ -146,7 +146,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let (time, workload) = (Duration::from_secs(args.seconds), args.workload);
     let cutting = Cutting { clients, time, workload, states, seed, attachment, ..Cutting::default() };
     let interrupt = Interrupt::listen()?;
-    let report = |progress: Progress<'_>| show(args, &said(&progress));
+    let report = |progress: CutEvent<'_>| show(args, &said(&progress));
     let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &report);
     show(args, "");
     let Cuts { results, left, ended_by } = cuts?;
@@ -169,7 +169,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn show(args: &Args, text: &str) {
     if args.inside {
         // If the host is gone, the guest ends too.
-        drop(out::json_line(&cut_guest::Line::Progress(text.to_owned())).and_then(|line| out::line(&line)));
+        drop(out::json_line(&cut_guest::Line::CutEvent(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }
@@ -271,14 +271,14 @@ fn exit_code(results: &[CaseResult]) -> u8 {
     }
 }
 
-fn said(progress: &Progress<'_>) -> String {
+fn said(progress: &CutEvent<'_>) -> String {
     match progress {
-        Progress::Recording { case, workload: None } => format!("{case}: recording commits"),
-        Progress::Recording { case, workload: Some(name) } => {
+        CutEvent::Recording { case, workload: None } => format!("{case}: recording commits"),
+        CutEvent::Recording { case, workload: Some(name) } => {
             format!("{case}: loading the data of {name}, recording commits")
         }
-        Progress::Checking { case, states } => format!("{case}: {states} states to check"),
-        Progress::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
+        CutEvent::Checking { case, states } => format!("{case}: {states} states to check"),
+        CutEvent::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
 use super::beside::{self, Failed};
-use super::cutting::{Attachment, CaseResult, Cutting, Progress};
+use super::cutting::{Attachment, CaseResult, CutEvent, Cutting};
 use super::judged::Judged;
 use super::session::Session;
 use super::{disks, evidence, record};
@@ -50,7 +50,7 @@ pub fn cut(
     places: &Places,
     cutting: Cutting,
     interrupt: &Interrupt,
-    report: &dyn Fn(Progress<'_>),
+    report: &dyn Fn(CutEvent<'_>),
 ) -> Result<Cuts> {
     let session = Session::open(host, places, cutting, interrupt)?;
     let mut results = Vec::new();
@@ -72,13 +72,13 @@ pub(crate) fn cut_case(
     session: &Session<'_>,
     case: &CaseSpec,
     places: &Places,
-    report: &dyn Fn(Progress<'_>),
+    report: &dyn Fn(CutEvent<'_>),
 ) -> Result<CaseResult> {
     if let Some(verdict) = without_recording(session, case) {
         return Ok(CaseResult::of(case, verdict));
     }
     let workload = session.cutting.workload.then_some(case.workload.name.as_str());
-    report(Progress::Recording { case: &case.id, workload });
+    report(CutEvent::Recording { case: &case.id, workload });
     let work = session.work.join(&case.id);
     files::make_folder(&work, 0o711)?;
     let exports = disks::serve(session)?;

@@ -54,8 +54,8 @@ impl Default for Cutting {
     }
 }
 
-/// Progress events.
-pub enum Progress<'a> {
+/// CutEvent events.
+pub enum CutEvent<'a> {
     Recording {
         case: &'a str,
         /// The workload beside the clients, by its name in the plan.

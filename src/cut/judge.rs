@@ -1,6 +1,6 @@
 //! Judges a recording: by arithmetic, under each model of the device, and by states.
 
-use super::cutting::{CaseResult, Progress};
+use super::cutting::{CaseResult, CutEvent};
 use super::history::Loss;
 use super::judged::{Contents, Device, Judged};
 use super::pages::{Content, content_of};
@@ -16,7 +16,7 @@ const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on 
 
 impl Judged<'_> {
     /// The verdict, with the state it rests on if it convicts.
-    pub fn judge(&self, report: &dyn Fn(Progress<'_>)) -> Result<(CaseResult, Option<Kept>)> {
+    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(CaseResult, Option<Kept>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);

@@ -18,7 +18,7 @@ use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::{files, loops, paths};
 use crate::provision::facts::Bases;
-use crate::provision::{Base, Site, layer};
+use crate::provision::{Base, Site, layer, mount_table};
 use crate::record::case::CaseSpec;
 use crate::record::stack::BaseName;
 use crate::recorder::{Image, Recorder, Recording, Seq, name_of};
@@ -159,11 +159,15 @@ impl<'a> Checker<'a> {
     }
 
     fn put(&self, recorder: &Arc<Recorder>) -> Result<()> {
+        let devices = self.opener.loops.values().filter_map(|base| match base {
+            Base::Device(device) => Some(device),
+            _ => None,
+        });
+        devices.clone().try_for_each(|device| mount_table::until_ended(device))?;
         for (node, disk) in self.of.nodes.iter().zip(0..) {
             self.of.exports.put_behind(&name_of(node), recorder, disk);
         }
-        for base in self.opener.loops.values() {
-            let Base::Device(device) = base else { continue };
+        for device in devices {
             loops::forget_buffers(device).or_host(|| format!("drop the buffers of {}", device.display()))?;
         }
         Ok(())

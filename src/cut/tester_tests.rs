@@ -1,7 +1,7 @@
 //! Tests the tester itself: faults put into recordings, states and checks on purpose, each of which must be caught.
 
 use super::case::cut_case;
-use super::cutting::{Cutting, Finding, Progress};
+use super::cutting::{CutEvent, Cutting, Finding};
 use super::evidence::{self, verdict_of};
 use super::judged::Judged;
 use super::ladder::{Checked, Checker, End};
@@ -289,7 +289,7 @@ fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
         let judged = Judged { session, case: &case, exports, recorded: &forged, work: &session.work };
         let devices = judged.devices();
         let mut result = super::CaseResult::of(&case, Verdict::Holds { states: 0 });
-        tried::try_states(&judged, &judged.contents().unwrap().written, &devices, &mut result, &|_: Progress<'_>| ())
+        tried::try_states(&judged, &judged.contents().unwrap().written, &devices, &mut result, &|_: CutEvent<'_>| ())
             .unwrap();
         assert!(
             matches!(&result.verdict, Verdict::HarnessBroken { why } if why.contains("clean stop")),

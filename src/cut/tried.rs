@@ -1,7 +1,7 @@
 //! Tries states of a recording: all by the end of WAL, a sample and the worst suspects by all steps.
 
 use super::arithmetic;
-use super::cutting::{CaseResult, Finding, Pass, Progress, Tried};
+use super::cutting::{CaseResult, CutEvent, Finding, Pass, Tried};
 use super::evidence::{self, verdict_of};
 use super::judged::{Device, Judged};
 use super::ladder::{Checked, Checker, End};
@@ -48,7 +48,7 @@ pub fn try_states(
     written: &[Written],
     devices: &[Device],
     result: &mut CaseResult,
-    report: &dyn Fn(Progress<'_>),
+    report: &dyn Fn(CutEvent<'_>),
 ) -> Result<Option<Kept>> {
     let Judged { session, case, exports, recorded, work } = *judged;
     let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
@@ -80,7 +80,7 @@ impl Trying<'_> {
             Tried { class: class.word().to_owned(), tried, of: of.max(tried), may_fail: *class == Class::TornSector }
         };
         result.classes = Class::ALL.iter().map(tried).collect();
-        (self.report)(Progress::Checking { case: &self.judged.case.id, states: states.len() });
+        (self.report)(CutEvent::Checking { case: &self.judged.case.id, states: states.len() });
         if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok(None);
@@ -231,7 +231,7 @@ impl Trying<'_> {
         let mut weighed = Vec::new();
         for (done, state) in states.iter().enumerate() {
             self.judged.session.interrupt.check()?;
-            (self.report)(Progress::State { case: &self.judged.case.id, step, done, of: states.len() });
+            (self.report)(CutEvent::State { case: &self.judged.case.id, step, done, of: states.len() });
             weighed.push((state.clone(), self.verdict(state, check(state))?));
         }
         Ok(weighed)

@@ -1,6 +1,6 @@
 //! A case whose states are being tried.
 
-use super::cutting::Progress;
+use super::cutting::CutEvent;
 use super::judged::Judged;
 use super::ladder::Checker;
 use crate::record::verdict::Verdict;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Trying<'a> {
     pub judged: &'a Judged<'a>,
     pub checker: Checker<'a>,
-    pub(super) report: &'a dyn Fn(Progress<'_>),
+    pub(super) report: &'a dyn Fn(CutEvent<'_>),
     pub(super) written: &'a [Written],
 }
 

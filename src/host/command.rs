@@ -43,6 +43,7 @@ const WITHHELD: [&str; 9] = ["PG", "LD_", "FIO_", "MKE2FS_", "E2FSPROGS_", "XFS_
 /// Our own variables, exempt from [`WITHHELD`].
 const OWN: &str = "PGSTRATA_";
 
+#[must_use]
 #[derive(Debug, Clone, Default)]
 pub struct Command {
     program: OsString,

@@ -209,17 +209,18 @@ fn pids_with_ours(host: &Host) -> Result<Vec<u32>> {
 
 /// Reads one process; `None` if there is none with this pid.
 fn read(host: &Host, pid: u32) -> Option<Process> {
-    let mut status = Vec::new();
-    let uid = host.read_into(format!("/proc/{pid}/status"), &mut status).ok();
-    let uid = uid.and_then(|()| proc_pid_status::effective_uid("status", &String::from_utf8_lossy(&status)).ok());
-    with_stat(host, pid, |stat| Process {
+    let mut found = with_stat(host, pid, |stat| Process {
         pid,
         started_ticks: stat.started_ticks,
         comm: stat.comm.to_owned(),
-        uid,
+        uid: None,
         kernel_thread: stat.kernel_thread,
         ended: matches!(stat.state, 'Z' | 'X'),
-    })
+    })?;
+    let mut status = Vec::new();
+    let uid = host.read_into(format!("/proc/{pid}/status"), &mut status).ok();
+    found.uid = uid.and_then(|()| proc_pid_status::effective_uid("status", &String::from_utf8_lossy(&status)).ok());
+    Some(found)
 }
 
 /// What `of` takes from `/proc/PID/stat`; `None` if there is no process with this pid.

@@ -113,8 +113,9 @@ impl MachineCrash {
     pub fn open(&self) -> Result<u64> {
         let mounts: Vec<Mount> = self.mounts.iter().map(|it| self.mounted(&it.target)).collect::<Result<_>>()?;
         mounts.iter().try_for_each(|found| self.unmount(found))?;
+        let ended = mounts.iter().try_for_each(|found| mount_table::until_ended(Path::new(&found.source)));
         self.restart_devices()?;
-        mounts.iter().try_for_each(|found| mount_table::until_ended(Path::new(&found.source)))?;
+        ended?;
         for image in &self.images {
             // If the filesystem below cannot drop them, reads come from memory, as before.
             drop(image_file::behind(&self.host, *image).map(|(file, _)| files::drop_cache(&file)));
@@ -203,7 +204,7 @@ mod tests {
         let error = crash.open().unwrap_err().to_string();
         copy.kill().unwrap();
         copy.wait().unwrap();
-        assert!(error.contains("another mount namespace"), "{error}");
+        assert!(error.contains("a copy of the mount table"), "{error}");
         place.clean();
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn until_gone(host: &Host, next: impl Fn() -> Result<Option<Command>>
 ///
 /// # Errors
 /// When it does not end.
-pub(super) fn until_ended(device: &Path) -> Result<()> {
+pub fn until_ended(device: &Path) -> Result<()> {
     let is_held = || files::open_exclusively(device).is_err_and(|e| e.kind() == ErrorKind::ResourceBusy);
     for _ in 0..BUSY_TRIES {
         if !is_held() {
@@ -63,11 +63,12 @@ pub(super) fn until_ended(device: &Path) -> Result<()> {
         sleep(BUSY_PAUSE);
     }
     let device = device.display();
-    Err(Error::host(format!("the filesystem on {device} is unmounted, but another mount namespace keeps it alive"))
-        .hint(format!(
-            "do not start containers, or services with mounts of their own, during a run; `grep -l {device} \
+    Err(Error::host(format!("{device} is unmounted, but still in use, probably by a copy of the mount table")).hint(
+        format!(
+            "do not start containers, or services with mounts of their own, during a run; `grep -lw {device} \
              /proc/[0-9]*/mountinfo` lists their processes"
-        )))
+        ),
+    ))
 }
 
 /// The kernel's mount table.

@@ -31,7 +31,7 @@ pub fn named(source: &Source) -> Vec<Named> {
     for (i, token) in tokens.iter().enumerate() {
         inline.step(tokens, i);
         let continues = i > 0 && tokens[i - 1].kind == Kind::Colons;
-        let starts = ["crate", "super", "self", "pgstrata"].iter().any(|word| token.is(word));
+        let starts = ["crate", "super", "self", "pgstrata", "pgstrata_stats"].iter().any(|word| token.is(word));
         if continues || !starts || tokens.get(i + 1).map(|t| &t.kind) != Some(&Kind::Colons) {
             continue;
         }
@@ -61,6 +61,7 @@ fn resolve(module: &[String], written: &[String]) -> Option<Vec<String>> {
     while let Some((first, after)) = rest.split_first() {
         match first.as_str() {
             "crate" | "pgstrata" => at.clear(),
+            "pgstrata_stats" => at = vec!["stats".to_owned()],
             "self" => {}
             "super" => drop(at.pop()),
             _ => break,

@@ -144,6 +144,7 @@ fn a_forbidden_import_is_found_wherever_it_hides() {
     assert!(wrong("src/plan/matrix.rs", "fn f() { super::super::store::open() }"));
     assert!(wrong("src/stats/mean.rs", "use crate::{units::Bytes};"));
     assert!(wrong("src/store/mod.rs", "use crate::host::Host;"));
+    assert!(wrong("src/record/case.rs", "fn f() { pgstrata_stats::ratio::ratio() }"));
     assert!(wrong("src/telemetry/sql.rs", "use crate::cluster::server::Server;"));
     assert!(wrong("src/main.rs", "fn main() { pgstrata::run::all() }"));
     assert!(wrong("src/corner/mod.rs", "use std::io;"));

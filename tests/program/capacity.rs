@@ -16,7 +16,7 @@ filesystem = "ext4"
 filesystem = { tmpfs = "1GiB" }
 
 [postgres]
-# The machine's other writers decide how long a flush takes, and so how many steps last a minute.
+# Without flushes, so that other programs' writes do not decide how many steps last a minute.
 settings = { shared_buffers = "64MB", fsync = "off" }
 
 [workload.orders]

@@ -55,7 +55,7 @@ pub struct HostFinding {
     /// Its speed in each case.
     pub cases: BTreeMap<String, f64>,
     /// Its history, in all groups that it was in, oldest first.
-    pub history: Vec<Session>,
+    pub history: Vec<HostRun>,
 }
 
 impl HostFinding {
@@ -66,14 +66,14 @@ impl HostFinding {
 
     /// Runs in its group. A run resumed after, say, a kernel update is one, with several parts.
     pub fn runs(&self) -> usize {
-        let of_group = self.history.iter().filter(|session| session.in_group);
-        of_group.map(|session| &session.run).collect::<BTreeSet<_>>().len()
+        let of_group = self.history.iter().filter(|host_run| host_run.in_group);
+        of_group.map(|host_run| &host_run.run).collect::<BTreeSet<_>>().len()
     }
 }
 
 /// Trials of one run that a host ran with the same hardware and software.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Session {
+pub struct HostRun {
     /// Id of the run.
     pub run: String,
     /// Start of the first trial, RFC 3339.

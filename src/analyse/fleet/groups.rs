@@ -1,6 +1,6 @@
 //! Hosts of a group beside each other, and one group over another.
 
-use super::findings::{GroupComparison, HostFinding, HostGroup, Session};
+use super::findings::{GroupComparison, HostFinding, HostGroup, HostRun};
 use super::{GroupBy, Machine, value};
 use crate::analyse::findings::Estimate;
 use crate::stats::outliers::{FEWEST, Spread, median};
@@ -28,9 +28,9 @@ pub(super) fn of<'a>(machines: &'a [Machine], by: &[GroupBy]) -> Vec<Group<'a>> 
     let mut groups: BTreeMap<String, Vec<Member<'a>>> = BTreeMap::new();
     for (place, machine) in machines.iter().enumerate() {
         let mut of_machine: BTreeMap<String, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
-        for session in &machine.sessions {
-            let cases = of_machine.entry(session.group(by)).or_default();
-            for (case, logs) in &session.cases {
+        for host_run in &machine.host_runs {
+            let cases = of_machine.entry(host_run.group(by)).or_default();
+            for (case, logs) in &host_run.cases {
                 cases.entry(case).or_default().extend(logs);
             }
         }
@@ -68,12 +68,12 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     let spread = Spread::of(&means);
     let named = spread.as_ref().map(Spread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
-    let speed = |session: &super::Session| {
+    let speed = |host_run: &super::HostRun| {
         let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - middles.get(case.as_str())?);
-        let logs: Vec<f64> = session.cases.iter().filter_map(beside).collect();
+        let logs: Vec<f64> = host_run.cases.iter().filter_map(beside).collect();
         (!logs.is_empty()).then(|| (mean(&logs) - middle).exp())
     };
-    let is_of_group = |session: &super::Session| session.group(by) == *name;
+    let is_of_group = |host_run: &super::HostRun| host_run.group(by) == *name;
     let mut hosts: Vec<HostFinding> = (0..members.len())
         .map(|place| HostFinding {
             host: members[place].machine.host.hostname.clone(),
@@ -94,27 +94,27 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
 /// History of a machine: `speed` is that of a part of it relative to a group's hosts, in the cases that they have.
 fn history(
     machine: &Machine,
-    speed: impl Fn(&super::Session) -> Option<f64>,
-    is_of_group: impl Fn(&super::Session) -> bool,
-) -> Vec<Session> {
-    let mut sessions: Vec<&super::Session> = machine.sessions.iter().collect();
-    sessions.sort_by(|one, other| one.started.cmp(&other.started));
-    let mut history: Vec<Session> = Vec::new();
-    for session in sessions {
-        let Some(speed) = speed(session) else { continue };
+    speed: impl Fn(&super::HostRun) -> Option<f64>,
+    is_of_group: impl Fn(&super::HostRun) -> bool,
+) -> Vec<HostRun> {
+    let mut host_runs: Vec<&super::HostRun> = machine.host_runs.iter().collect();
+    host_runs.sort_by(|one, other| one.started.cmp(&other.started));
+    let mut history: Vec<HostRun> = Vec::new();
+    for host_run in host_runs {
+        let Some(speed) = speed(host_run) else { continue };
         let changed = |by: &GroupBy| {
-            let (before, now) = (history.last()?.facts.get(by), session.facts.get(by));
+            let (before, now) = (history.last()?.facts.get(by), host_run.facts.get(by));
             let words = || format!("{} {} to {}", by.word(), value(before), value(now));
             (before != now).then(words)
         };
         let changes = MARKED.iter().filter_map(changed).collect();
-        history.push(Session {
-            run: session.run.clone(),
-            started: session.started.clone(),
+        history.push(HostRun {
+            run: host_run.run.clone(),
+            started: host_run.started.clone(),
             speed,
-            trials: session.cases.values().map(Vec::len).sum(),
-            in_group: is_of_group(session),
-            facts: session.facts.clone(),
+            trials: host_run.cases.values().map(Vec::len).sum(),
+            in_group: is_of_group(host_run),
+            facts: host_run.facts.clone(),
             changes,
         });
     }

@@ -1,6 +1,6 @@
 //! Positions in charts without a script: per cent along an axis, so that a chart fills the width of its page.
 
-use crate::analyse::fleet::{HostFinding, HostGroup, SessionFinding};
+use crate::analyse::fleet::{HostFinding, HostGroup, HostRunFinding};
 use crate::report::words::moment;
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -119,10 +119,10 @@ pub(super) fn history(group: &HostGroup) -> Option<Value> {
 }
 
 fn strip(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) -> String) -> Value {
-    let place = |session: &SessionFinding| Some([times.across(second(&session.started)?), speeds.down(session.speed)]);
+    let place = |session: &HostRunFinding| Some([times.across(second(&session.started)?), speeds.down(session.speed)]);
     let dated = || host.history.iter().filter_map(|session| Some((session, place(session)?)));
-    let point = |(session, [x, y]): (&SessionFinding, [String; 2])| {
-        let SessionFinding { run, started, speed, trials, .. } = session;
+    let point = |(session, [x, y]): (&HostRunFinding, [String; 2])| {
+        let HostRunFinding { run, started, speed, trials, .. } = session;
         let title = format!("{}, run {run}: {speed:.3}, {trials} trials", moment(started));
         context! { x, y, in_group => session.in_group, changed => !session.changes.is_empty(), title }
     };

@@ -2,12 +2,12 @@
 
 use super::{Grouping, page};
 use crate::analyse::findings::Estimate;
-use crate::analyse::fleet::{FleetFindings, GroupBy, GroupComparison, HostFinding, HostGroup, SessionFinding};
+use crate::analyse::fleet::{FleetFindings, GroupBy, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
 const HOSTILE: &str = "<script>x</script>\"'\u{202e}";
 
-fn session(started: &str, speed: f64, changes: &[&str]) -> SessionFinding {
-    SessionFinding {
+fn session(started: &str, speed: f64, changes: &[&str]) -> HostRunFinding {
+    HostRunFinding {
         run: "0badcafe".to_owned(),
         started: started.to_owned(),
         speed,
