@@ -169,7 +169,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn show(args: &Args, text: &str) {
     if args.inside {
         // If the host is gone, the guest ends too.
-        drop(out::json_line(&cut_guest::Line::CutEvent(text.to_owned())).and_then(|line| out::line(&line)));
+        drop(out::json_line(&cut_guest::Line::Progress(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }

@@ -1,6 +1,6 @@
 //! Runs the case's own pgbench beside the clients. Its writes are in the states; its commits are not in the history.
 //!
-//! Its tables are filled before the recording begins and belong to the base: the log has room for the writes of the
+//! Its tables are filled before the recording begins and belong to the origin: the log has room for the writes of the
 //! load, and no acknowledgement rests on the fill.
 
 use super::session::Session;

@@ -43,7 +43,7 @@ struct Evidence {
     second: Option<State>,
     /// True if its recovery failed, with the settings of the case, before any second cut.
     recovery_failed: bool,
-    /// Node of each disk and the file name of its base.
+    /// Node of each disk and the file name of its origin.
     disks: Vec<(String, String)>,
     history: History,
 }
@@ -55,9 +55,9 @@ struct Evidence {
 pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, recorded: &Recorded) -> Result<()> {
     folders::make_all(to, 0o755)?;
     let mut disks = Vec::new();
-    for (node, base) in recorded.nodes.iter().zip(&recorded.bases) {
-        let name = base.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files::move_to(base, &to.join(&name))?;
+    for (node, origin) in recorded.nodes.iter().zip(&recorded.origins) {
+        let name = origin.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files::move_to(origin, &to.join(&name))?;
         disks.push((node.clone(), name));
     }
     files::move_to(&recorded.log, &to.join(LOG))?;
@@ -102,8 +102,8 @@ pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt
         return Err(Error::store(format!("evidence of format {} is not supported", evidence.format)));
     }
     crate::run::forecast::recheck(std::slice::from_ref(&evidence.case))?;
-    let bases: Vec<PathBuf> = evidence.disks.iter().map(|(_, base)| folder.join(base)).collect();
-    let recording = Recording::open(&folder.join(LOG), &bases)?;
+    let origins: Vec<PathBuf> = evidence.disks.iter().map(|(_, origin)| folder.join(origin)).collect();
+    let recording = Recording::open(&folder.join(LOG), &origins)?;
     let (case, verdict) = (evidence.case.id.clone(), evidence.verdict.clone());
     let Some(state) = &evidence.state else { return Ok(Replayed { case, verdict, finding: None }) };
     let session = Session::open(host, places, Cutting::default(), interrupt)?;

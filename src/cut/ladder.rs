@@ -1,7 +1,7 @@
 //! The check of one state, in steps that stop at the first failure: mount, end of WAL, the filesystem's own checker,
 //! recovery, every acknowledged commit, amcheck, checksums.
 //!
-//! The state is a view over base and log. The writes of a check go to a log of their own, which is dropped with it.
+//! The state is a view over origin and log. The writes of a check go to a log of their own, which is dropped with it.
 //! Nothing is repaired: a stack that cannot be mounted or a server that cannot be started as it is, is a finding. Loop
 //! devices stay attached from state to state; only the disks behind them change.
 

@@ -12,7 +12,7 @@
 //! A *mark* is a place in the recording that a client notes, before its COMMIT and after the acknowledgement; the
 //! *history* is what clients were acknowledged, with their marks. At a moment and under a model of the device, the
 //! *durable set* holds the requests that no power cut undoes, and what is *in play* was submitted and is not durable. A
-//! *state* is the base, the durable set, and some of what was in play: nothing of it at the *floor*, all at the
+//! *state* is the origin, the durable set, and some of what was in play: nothing of it at the *floor*, all at the
 //! *ceiling*. A *second cut* comes while a state is mounted and PostgreSQL recovers on it. *Evidence* is what a convicted
 //! case leaves: recording, failing state, history, server log.
 //!

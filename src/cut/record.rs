@@ -15,7 +15,7 @@ use crate::host::{files, folders};
 use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::stack::{BaseName, End, StackSpec};
-use crate::recorder::{Recorder, Recording, Seq, create_base, name_of};
+use crate::recorder::{Recorder, Recording, Seq, create_origin, name_of};
 use crate::run::undo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub struct Recorded {
     pub stopped: Seq,
     /// Node of each disk, by disk number.
     pub nodes: Vec<String>,
-    pub bases: Vec<PathBuf>,
+    pub origins: Vec<PathBuf>,
     pub log: PathBuf,
     pub wal_disks: Vec<u16>,
     /// True if the server's own setting makes commits asynchronous.
@@ -83,8 +83,8 @@ fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
 /// The tool's own message; a full log; interrupted.
 pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work: &Path) -> Result<Recorded, Failed> {
     let disks = disks_of(&case.stack);
-    let bases: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("base-{node}.img"))).collect();
-    let files = bases.iter().zip(&disks).map(|(path, (_, size))| Ok((create_base(path, *size)?, *size)));
+    let origins: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("origin-{node}.img"))).collect();
+    let files = origins.iter().zip(&disks).map(|(path, (_, size))| Ok((create_origin(path, *size)?, *size)));
     let recorder = Arc::new(Recorder::filling(files.collect::<Result<_>>()?));
     let mark = session.ledger.mark();
     let log = work.join("log");
@@ -107,7 +107,7 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
     let recording = recorder.finish()?;
     let wal_disks = wal_disks(&case.stack, &disks);
     let nodes = disks.into_iter().map(|(node, _)| node).collect();
-    Ok(Recorded { recording, history, stopped, nodes, bases, log, wal_disks, asynchronous, mends_pages, beside })
+    Ok(Recorded { recording, history, stopped, nodes, origins, log, wal_disks, asynchronous, mends_pages, beside })
 }
 
 /// The clients' work on a stack that is still up.
@@ -151,7 +151,7 @@ fn on_disks(
     commits::prepare(&server)?;
     let asynchronous = is_off(&server, "synchronous_commit")?;
     let mends_pages = !is_off(&server, "full_page_writes")?;
-    // The current content is the base, and counts as durable.
+    // The current content is the origin, and counts as durable.
     sync(&stack)?;
     recorder.begin(log, MOST_LOG)?;
     let (clients, time) = (session.cutting.clients, session.cutting.time);

@@ -11,7 +11,7 @@ use std::io;
 /// Content of the disks while a log is replayed, in blocks of 4 KiB.
 pub struct Blocks {
     /// The disks at the start.
-    bases: Vec<Image>,
+    origins: Vec<Image>,
     /// Blocks written since, by disk and offset.
     written: HashMap<(u16, u64), Block>,
 }
@@ -32,14 +32,14 @@ impl Block {
 }
 
 impl Blocks {
-    pub fn over(bases: Vec<Image>) -> Blocks {
-        Blocks { bases, written: HashMap::new() }
+    pub fn over(origins: Vec<Image>) -> Blocks {
+        Blocks { origins, written: HashMap::new() }
     }
 
     /// Applies a request to its disk, and returns its seams: bytes from its start.
     ///
     /// # Errors
-    /// If the base cannot be read.
+    /// If the origin cannot be read.
     pub fn write(&mut self, entry: &Entry, bytes: &[u8]) -> io::Result<Vec<u64>> {
         let blocks: Vec<Block> = bytes.chunks(STEP).map(Block::of).collect();
         let at = |number: usize| entry.offset + (number * STEP) as u64;
@@ -60,8 +60,8 @@ impl Blocks {
             return Ok(*block);
         }
         let mut bytes = vec![0; STEP];
-        let base = self.bases.get(usize::from(disk)).filter(|base| offset + STEP as u64 <= base.size());
-        base.map_or(Ok(()), |base| base.read(offset, &mut bytes))?;
+        let origin = self.origins.get(usize::from(disk)).filter(|origin| offset + STEP as u64 <= origin.size());
+        origin.map_or(Ok(()), |origin| origin.read(offset, &mut bytes))?;
         Ok(Block::of(&bytes))
     }
 }
@@ -69,7 +69,7 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Op, create_base};
+    use crate::recorder::{Op, create_origin};
     use std::io::{Seek, SeekFrom, Write};
 
     const SIZE: u64 = 1 << 20;
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn only_existing_pages_that_change_on_both_sides_have_seams() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("base");
-        let base = create_base(&path, SIZE).unwrap();
+        let path = folder.path().join("origin");
+        let origin = create_origin(&path, SIZE).unwrap();
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.seek(SeekFrom::Start(8192)).unwrap();
         file.write_all(&page(1, 1)).unwrap();
-        let mut blocks = Blocks::over(vec![Image::of(base, SIZE)]);
+        let mut blocks = Blocks::over(vec![Image::of(origin, SIZE)]);
         let mut seams = |offset: u64, bytes: &[u8]| {
             let length = bytes.len() as u64;
             let (hash, op) = (Default::default(), Op::Write);

@@ -16,7 +16,7 @@ use crate::host::signals::Interrupt;
 use crate::provision::recorded;
 use crate::record::case::CaseSpec;
 use crate::record::stack::{BaseName, Input, NodeSpec, Role};
-use crate::recorder::{Class, DeviceModel, Durable, Exports, Image, State, create_base};
+use crate::recorder::{Class, DeviceModel, Durable, Exports, Image, State, create_origin};
 use crate::run::session::Places;
 use crate::run::undo;
 use serde_json::Value;
@@ -152,7 +152,7 @@ fn unmountable_disks_are_reported_and_do_not_affect_later_states() {
         let size = images()[0].size();
         let disk = |name: &str| {
             let path = session.work.join(name);
-            (Image::of(create_base(&path, size).unwrap(), size), path)
+            (Image::of(create_origin(&path, size).unwrap(), size), path)
         };
         let ((blank, _), (empty, path)) = (disk("blank"), disk("empty"));
         assert!(Command::new("mkfs.ext4").arg("-qF").arg(path).status().unwrap().success());

@@ -16,7 +16,7 @@ use crate::provision::{layer, recorded};
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;
-use crate::recorder::{DeviceModel, Durable, Exports, Recorder, create_base, name_of};
+use crate::recorder::{DeviceModel, Durable, Exports, Recorder, create_origin, name_of};
 use crate::run::session::Places;
 use crate::run::{clean, undo};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl<'a> SmallStack<'a> {
         let session = Session::open(&Host::this(), places, Cutting::default(), interrupt).unwrap();
         let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
         let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
-        let base = create_base(&session.work.join("base"), SMALL).unwrap();
+        let base = create_origin(&session.work.join("base"), SMALL).unwrap();
         let recorder = Arc::new(Recorder::filling(vec![(base, SMALL)]));
         let images = BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), &recorder, 0))]);
         SmallStack { session, target, exports, recorder, images }

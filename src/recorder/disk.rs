@@ -1,6 +1,6 @@
 //! The recorder: virtual disks that answer immediately and log every request before its reply.
 //!
-//! Writes before the recording begins go into the base and count as durable. From then on the base does not change, and
+//! Writes before the recording begins go into the origin and count as durable. From then on the origin does not change, and
 //! contents go to the log. Once the log is full, every request fails, and so does the run.
 
 use super::durable::Durable;
@@ -24,7 +24,7 @@ pub struct Recorder {
 #[derive(Debug)]
 struct Inner {
     disks: Vec<Disk>,
-    /// Destination of requests; while it is `None`, writes go into the base.
+    /// Destination of requests; while it is `None`, writes go into the origin.
     log: Option<Log>,
     /// The next number in the sequence.
     next: Seq,
@@ -39,7 +39,7 @@ struct Disk {
     image: Image,
     /// Content at the start of the recording.
     start: Image,
-    base: Arc<File>,
+    origin: Arc<File>,
     /// Number of the log among the image's stores.
     store: u8,
 }
@@ -49,7 +49,7 @@ struct Disk {
 pub struct Recording {
     log: Arc<Log>,
     /// Each disk as it was at the start of the recording.
-    bases: Vec<(Image, u8)>,
+    origins: Vec<(Image, u8)>,
 }
 
 /// A request that changes a disk, or flushes it.
@@ -69,11 +69,11 @@ pub(super) struct Submitted(Option<Seq>);
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only FUSE hands over whole requests"))]
 impl Recorder {
-    /// Disks of these sizes on these base files, which are written to until the recording begins.
-    pub fn filling(bases: Vec<(Arc<File>, u64)>) -> Recorder {
-        let disks = bases.into_iter().map(|(base, size)| {
-            let image = Image::of(Arc::clone(&base), size);
-            Disk { start: image.clone(), image, base, store: 0 }
+    /// Disks of these sizes on these origin files, which are written to until the recording begins.
+    pub fn filling(origins: Vec<(Arc<File>, u64)>) -> Recorder {
+        let disks = origins.into_iter().map(|(origin, size)| {
+            let image = Image::of(Arc::clone(&origin), size);
+            Disk { start: image.clone(), image, origin, store: 0 }
         });
         Recorder::with(disks.collect(), None)
     }
@@ -86,9 +86,9 @@ impl Recorder {
         let sizes: Vec<u64> = images.iter().map(Image::size).collect();
         let log = Log::create(log, &sizes, most_bytes)?;
         let disks = images.into_iter().map(|image| {
-            let base = image.base();
+            let origin = image.origin();
             let (image, store) = image.with_store(Arc::clone(log.file()));
-            Disk { start: image.clone(), image, base, store }
+            Disk { start: image.clone(), image, origin, store }
         });
         Ok(Recorder::with(disks.collect(), Some(log)))
     }
@@ -108,7 +108,7 @@ impl Recorder {
         Recorder { inner: Mutex::new(Inner { disks, log, next: 0, began: now(), failed: None }) }
     }
 
-    /// Begins the recording: the disks' current content is the base. Requests that belong to the base must have
+    /// Begins the recording: the disks' current content is the origin. Requests that belong to the origin must have
     /// completed.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ impl Recorder {
         // Answering without logging would leave a gap in the sequence.
         log.check_sequence().map_err(|what| Error::bug(format!("the recording cannot be trusted: {what}")))?;
         let log = Arc::new(log);
-        let bases = inner.disks.iter().map(|disk| (disk.start.clone(), disk.store)).collect();
-        Ok(Recording { log, bases })
+        let origins = inner.disks.iter().map(|disk| (disk.start.clone(), disk.store)).collect();
+        Ok(Recording { log, origins })
     }
 
     /// Answers one request without logging it: a fault that must be caught.
@@ -253,7 +253,7 @@ impl Inner {
         }
         let Change { disk, op, offset, length, fua } = *change;
         if self.log.is_none() {
-            return fill(&self.disks[usize::from(disk)].base, op, offset, length, content);
+            return fill(&self.disks[usize::from(disk)].origin, op, offset, length, content);
         }
         // Requests submitted before the recording began are part of it if they complete later.
         let submitted = submitted.unwrap_or_else(|| self.place());
@@ -277,29 +277,29 @@ impl Inner {
     }
 }
 
-/// Carries out a request on the base.
-fn fill(base: &File, op: Op, offset: u64, length: u64, content: &[u8]) -> io::Result<()> {
+/// Carries out a request on the origin.
+fn fill(origin: &File, op: Op, offset: u64, length: u64, content: &[u8]) -> io::Result<()> {
     match op {
-        Op::Write => files::write_all_at(base, content, offset),
-        Op::Discard | Op::WriteZeroes => files::punch_hole(base, offset, length),
-        // The base counts as durable when the recording begins.
+        Op::Write => files::write_all_at(origin, content, offset),
+        Op::Discard | Op::WriteZeroes => files::punch_hole(origin, offset, length),
+        // The origin counts as durable when the recording begins.
         Op::Flush => Ok(()),
     }
 }
 
 impl Recording {
-    /// A recording by an earlier process, from its log and base files.
+    /// A recording by an earlier process, from its log and origin files.
     ///
     /// # Errors
-    /// When the log cannot be read, or a base is missing.
-    pub fn open(log: &Path, bases: &[impl AsRef<Path>]) -> Result<Recording> {
+    /// When the log cannot be read, or an origin is missing.
+    pub fn open(log: &Path, origins: &[impl AsRef<Path>]) -> Result<Recording> {
         let log = Log::open(log)?;
-        if bases.len() != log.disks().len() {
-            let (bases, disks) = (bases.len(), log.disks().len());
-            return Err(Error::store(format!("the log has {disks} disks, but there are {bases} bases")));
+        if origins.len() != log.disks().len() {
+            let (origins, disks) = (origins.len(), log.disks().len());
+            return Err(Error::store(format!("the log has {disks} disks, but there are {origins} origins")));
         }
-        let images = bases.iter().zip(log.disks());
-        let images = images.map(|(base, size)| Ok(Image::of(Arc::new(files::open(base.as_ref())?), *size)));
+        let images = origins.iter().zip(log.disks());
+        let images = images.map(|(origin, size)| Ok(Image::of(Arc::new(files::open(origin.as_ref())?), *size)));
         let images = images.collect::<Result<Vec<Image>>>()?;
         Recording::of(log, images)
     }
@@ -315,10 +315,10 @@ impl Recording {
     fn of(log: Log, images: Vec<Image>) -> Result<Recording> {
         if log.disks().len() != images.len() {
             let expected = log.disks().len();
-            return Err(Error::store(format!("the log has {expected} disks, but there are {} bases", images.len())));
+            return Err(Error::store(format!("the log has {expected} disks, but there are {} origins", images.len())));
         }
-        let bases = images.into_iter().map(|image| image.with_store(Arc::clone(log.file()))).collect();
-        Ok(Recording { bases, log: Arc::new(log) })
+        let origins = images.into_iter().map(|image| image.with_store(Arc::clone(log.file()))).collect();
+        Ok(Recording { origins, log: Arc::new(log) })
     }
 
     pub fn log(&self) -> &Log {
@@ -332,7 +332,7 @@ impl Recording {
 
     /// The disks with only these entries applied, in order of completion, plus torn parts of others.
     fn images_of(&self, present: &[usize], torn: &[super::states::Tear]) -> Vec<Image> {
-        let mut images: Vec<Image> = self.bases.iter().map(|(image, _)| image.clone()).collect();
+        let mut images: Vec<Image> = self.origins.iter().map(|(image, _)| image.clone()).collect();
         let entries = self.log.entries();
         let mut parts: Vec<(usize, std::ops::Range<u64>)> =
             present.iter().map(|number| (*number, 0..entries[*number].length)).collect();
@@ -344,17 +344,17 @@ impl Recording {
         for (number, part) in parts {
             let entry = &entries[number];
             let disk = usize::from(entry.disk);
-            images[disk].apply(entry.op, entry.offset, part, entry.stored, self.bases[disk].1);
+            images[disk].apply(entry.op, entry.offset, part, entry.stored, self.origins[disk].1);
         }
         images
     }
 }
 
-/// Creates a new base file of this size.
+/// Creates a new origin file of this size.
 ///
 /// # Errors
 /// With the path.
-pub(crate) fn create_base(path: &Path, size: u64) -> Result<Arc<File>> {
+pub(crate) fn create_origin(path: &Path, size: u64) -> Result<Arc<File>> {
     let file = files::create_to_change(path, 0o600).or_host(|| format!("create {}", path.display()))?;
     file.set_len(size).or_host(|| format!("create {} of {size} bytes", path.display()))?;
     Ok(Arc::new(file))

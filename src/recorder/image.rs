@@ -1,6 +1,6 @@
-//! The content of a disk: a base file, overlaid by extents that point into log files. Nothing is copied.
+//! The content of a disk: an origin file, overlaid by extents that point into log files. Nothing is copied.
 //!
-//! An image takes memory only for its extents. The image of a state can be the base of another recording, whose extents
+//! An image takes memory only for its extents. The image of a state can be the origin of another recording, whose extents
 //! point into a second file.
 
 use super::entry::Op;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Image {
     size: u64,
     /// Below all extents, read at the same offset; zeros beyond its end.
-    base: Arc<File>,
+    origin: Arc<File>,
     stores: Vec<Arc<File>>,
     /// By offset, without overlap.
     extents: BTreeMap<u64, Extent>,
@@ -47,9 +47,9 @@ impl Source {
 }
 
 impl Image {
-    /// The content of a base file.
-    pub fn of(base: Arc<File>, size: u64) -> Image {
-        Image { size, base, stores: Vec::new(), extents: BTreeMap::new() }
+    /// The content of an origin file.
+    pub fn of(origin: Arc<File>, size: u64) -> Image {
+        Image { size, origin, stores: Vec::new(), extents: BTreeMap::new() }
     }
 
     /// Bytes.
@@ -57,8 +57,8 @@ impl Image {
         self.size
     }
 
-    pub(super) fn base(&self) -> Arc<File> {
-        Arc::clone(&self.base)
+    pub(super) fn origin(&self) -> Arc<File> {
+        Arc::clone(&self.origin)
     }
 
     /// The same image with `store` added, and that store's number.
@@ -111,7 +111,7 @@ impl Image {
     /// Reads from `offset`. Bytes beyond the end are zeros.
     ///
     /// # Errors
-    /// The kernel's error for the base or a log file.
+    /// The kernel's error for the origin or a log file.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
         let before = self.extents.range(..offset).next_back();
@@ -119,7 +119,7 @@ impl Image {
         let mut at = offset;
         for (start, extent) in before.into_iter().chain(self.extents.range(offset..end)) {
             if *start > at {
-                read_base(&self.base, slice(bytes, offset, at, *start), at)?;
+                read_origin(&self.origin, slice(bytes, offset, at, *start), at)?;
                 at = *start;
             }
             let until = (start + extent.length).min(end);
@@ -131,7 +131,7 @@ impl Image {
             at = until;
         }
         if at < end {
-            read_base(&self.base, slice(bytes, offset, at, end), at)?;
+            read_origin(&self.origin, slice(bytes, offset, at, end), at)?;
         }
         Ok(())
     }
@@ -142,8 +142,8 @@ fn slice(bytes: &mut [u8], offset: u64, from: u64, to: u64) -> &mut [u8] {
     &mut bytes[(from - offset) as usize..(to - offset) as usize]
 }
 
-fn read_base(base: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    let read = files::read_up_to_at(base, bytes, at)?;
+fn read_origin(origin: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    let read = files::read_up_to_at(origin, bytes, at)?;
     bytes[read..].fill(0);
     Ok(())
 }

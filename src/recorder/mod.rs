@@ -1,4 +1,4 @@
-//! Virtual disks that record every write: the base image, the log of writes and flushes, and the states that a power
+//! Virtual disks that record every write: the origin image, the log of writes and flushes, and the states that a power
 //! cut can leave.
 //!
 //! Owns the log with its single sequence over all disks, the durable set under each device model, the states that a
@@ -22,7 +22,7 @@ mod model_tests;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use disk::create_base;
+pub(crate) use disk::create_origin;
 pub use disk::{Recorder, Recording};
 pub use durable::{DeviceModel, Durable};
 pub use entry::{Entry, NEVER, Op, Seq};

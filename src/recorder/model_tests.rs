@@ -117,7 +117,7 @@ proptest! {
             prop_assert!(whole(&disks.recorder.image(disk).unwrap()) == model[disk as usize]);
         }
         disks.recorder.finish().unwrap();
-        let replayed = Recording::open(&disks.log(), &disks.bases()).unwrap();
+        let replayed = Recording::open(&disks.log(), &disks.origins()).unwrap();
         prop_assert!(replayed.log().entries().len() == after.len());
         let entries = replayed.log().entries();
         let durable = Durable::of(entries, DeviceModel::Honest);
@@ -328,7 +328,7 @@ fn a_truncated_damaged_or_incomplete_log_is_refused() {
     let bytes = std::fs::read(disks.log()).unwrap();
     let refused = |bytes: &[u8]| {
         std::fs::write(disks.log(), bytes).unwrap();
-        Recording::open(&disks.log(), &disks.bases()).unwrap_err().to_string()
+        Recording::open(&disks.log(), &disks.origins()).unwrap_err().to_string()
     };
     let entry = (bytes.len() - 32) / 3;
     assert!(refused(&bytes[..bytes.len() - 1]).contains("its end is missing"));
@@ -340,7 +340,7 @@ fn a_truncated_damaged_or_incomplete_log_is_refused() {
     assert!(refused(&damaged).contains("its end is missing"));
     assert!(refused(b"something else, and long enough for a header").contains("not the log of a recording"));
     std::fs::write(disks.log(), &bytes).unwrap();
-    assert!(Recording::open(&disks.log(), &disks.bases()).is_ok());
+    assert!(Recording::open(&disks.log(), &disks.origins()).is_ok());
 }
 
 #[test]

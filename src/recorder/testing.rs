@@ -1,6 +1,6 @@
 //! Disks in a temporary folder, for the tests of this room and of `cut`.
 
-use super::disk::{Recorder, create_base};
+use super::disk::{Recorder, create_origin};
 use super::{DeviceModel, Durable, Recording, State};
 use std::path::PathBuf;
 
@@ -19,8 +19,9 @@ pub struct TestDisks {
 impl TestDisks {
     pub fn new(disks: usize) -> TestDisks {
         let folder = tempfile::tempdir().unwrap();
-        let base = |number: usize| (create_base(&folder.path().join(format!("base-{number}")), SIZE).unwrap(), SIZE);
-        let recorder = Recorder::filling((0..disks).map(base).collect());
+        let origin =
+            |number: usize| (create_origin(&folder.path().join(format!("origin-{number}")), SIZE).unwrap(), SIZE);
+        let recorder = Recorder::filling((0..disks).map(origin).collect());
         TestDisks { folder, recorder }
     }
 
@@ -35,8 +36,11 @@ impl TestDisks {
         self.folder.path().join("log")
     }
 
-    pub fn bases(&self) -> Vec<PathBuf> {
-        (0..).map(|number| self.folder.path().join(format!("base-{number}"))).take_while(|path| path.exists()).collect()
+    pub fn origins(&self) -> Vec<PathBuf> {
+        (0..)
+            .map(|number| self.folder.path().join(format!("origin-{number}")))
+            .take_while(|path| path.exists())
+            .collect()
     }
 
     /// The full content of each disk in a state.

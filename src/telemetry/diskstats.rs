@@ -45,13 +45,19 @@ impl CountedDevice {
 }
 
 impl Sampler for Diskstats {
-    fn name_and_doc(&self) -> (&'static str, &'static str) {
-        ("diskstats", "What the block devices of the stack did, from `/proc/diskstats`: raw counters of each.")
+    fn name(&self) -> &'static str {
+        "diskstats"
+    }
+
+    fn doc(&self) -> &'static str {
+        "What the block devices of the stack did, from `/proc/diskstats`: raw counters of each."
     }
 
     fn columns(&self, target: &Target) -> Vec<Column> {
-        let prefixes = device_prefixes(target.devices.iter().map(|(name, _)| name));
-        prefixes.iter().flat_map(|prefix| columns_of(prefix)).collect()
+        device_prefixes(target.devices.iter().map(|(name, _)| name))
+            .iter()
+            .flat_map(|prefix| columns_of(prefix))
+            .collect()
     }
 
     fn open(&self, host: &Host, target: &Target) -> Result<Reading> {

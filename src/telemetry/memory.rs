@@ -30,8 +30,12 @@ const MOVED: [ColumnSource<ColumnDef, Vmstat>; 4] = [
 ];
 
 impl Sampler for Memory {
-    fn name_and_doc(&self) -> (&'static str, &'static str) {
-        ("memory", "Where the memory is and what was moved, from `/proc/meminfo` and `/proc/vmstat`.")
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn doc(&self) -> &'static str {
+        "Where the memory is and what was moved, from `/proc/meminfo` and `/proc/vmstat`."
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {

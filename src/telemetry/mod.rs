@@ -68,14 +68,10 @@ pub struct Target {
 
 /// One source of counters.
 pub trait Sampler: Sync {
-    /// Name of the source: `diskstats`; one sentence for the manual.
-    fn name_and_doc(&self) -> (&'static str, &'static str);
-    fn name(&self) -> &'static str {
-        self.name_and_doc().0
-    }
-    fn doc(&self) -> &'static str {
-        self.name_and_doc().1
-    }
+    /// Name of the source: `diskstats`.
+    fn name(&self) -> &'static str;
+    /// One sentence for the manual.
+    fn doc(&self) -> &'static str;
     fn columns(&self, target: &Target) -> Vec<Column>;
     /// Prepares for reading. An absent source must return an error that says why.
     ///

@@ -29,12 +29,16 @@ struct StatisticsSession {
 }
 
 impl Sampler for Postgres {
-    fn name_and_doc(&self) -> (&'static str, &'static str) {
-        ("postgres", "What the server did, from its statistics views: raw counters, for versions 12 to 18.")
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn doc(&self) -> &'static str {
+        "What the server did, from its statistics views: raw counters, for versions 12 to 18."
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        STATISTICS.iter().map(|(column, _)| column.column()).collect()
+        STATISTICS.iter().map(|figure| figure.column.column()).collect()
     }
 
     fn open(&self, _host: &Host, target: &Target) -> Result<Reading> {
@@ -70,11 +74,14 @@ fn values(rows: &[TextRow]) -> Result<Row> {
         let (got, wanted) = (row.len(), STATISTICS.len());
         return Err(Error::tool(format!("the server's statistics returned {got} columns, expected {wanted}")));
     }
-    let number = |((column, _), text): (&statistics::Statistic, &Option<String>)| {
+    let number = |(figure, text): (&statistics::Statistic, &Option<String>)| {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
-            Error::tool(format!("the server's statistics: `{}` is `{text}`, not a whole number (u64)", column.name))
+            Error::tool(format!(
+                "the server's statistics: `{}` is `{text}`, not a whole number (u64)",
+                figure.column.name
+            ))
         })
     };
     STATISTICS.iter().zip(row).map(number).collect()

@@ -17,8 +17,12 @@ const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
 ];
 
 impl Sampler for Pressure {
-    fn name_and_doc(&self) -> (&'static str, &'static str) {
-        ("pressure", "How long tasks stalled for CPU, storage and memory, from `/proc/pressure`.")
+    fn name(&self) -> &'static str {
+        "pressure"
+    }
+
+    fn doc(&self) -> &'static str {
+        "How long tasks stalled for CPU, storage and memory, from `/proc/pressure`."
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {

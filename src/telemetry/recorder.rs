@@ -106,8 +106,13 @@ impl Recorder {
             let own = sampler.columns(target);
             let width = own.len();
             columns.extend(own);
-            let (name, reading) = (sampler.name(), sampler.open(host, target));
-            Source { name, width, reading, gaps: Gaps::default(), cpu_us: 0 }
+            Source {
+                name: sampler.name(),
+                width,
+                reading: sampler.open(host, target),
+                gaps: Gaps::default(),
+                cpu_us: 0,
+            }
         };
         let sources = samplers.iter().map(&mut open).collect();
         Recorder { sources, columns }
@@ -257,11 +262,15 @@ impl Source {
     /// One value or none for each column of this source, even after errors.
     fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
         let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
-        let error = match reading() {
+        let (got, wanted) = match reading() {
             Ok(values) if values.len() == self.width => return values,
-            Ok(values) => Error::bug(format!("{} values for {} columns", values.len(), self.width)),
-            Err(error) => error,
+            Ok(values) => (values.len(), self.width),
+            Err(error) => {
+                self.gaps.add(self.name, second, reason(&error));
+                return vec![None; self.width];
+            }
         };
+        let error = Error::bug(format!("{got} values for {wanted} columns"));
         self.gaps.add(self.name, second, reason(&error));
         vec![None; self.width]
     }
@@ -311,8 +320,11 @@ mod tests {
     }
 
     impl Sampler for Fake {
-        fn name_and_doc(&self) -> (&'static str, &'static str) {
-            (self.name, self.name)
+        fn name(&self) -> &'static str {
+            self.name
+        }
+        fn doc(&self) -> &'static str {
+            self.name
         }
         fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]

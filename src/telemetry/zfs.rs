@@ -58,10 +58,12 @@ struct OpenZfs {
 }
 
 impl Sampler for Zfs {
-    fn name_and_doc(&self) -> (&'static str, &'static str) {
-        const DOC: &str = "What ZFS did, from `/proc/spl/kstat/zfs`: its cache (ARC), its intent log, and the \
-            transaction groups of the stack's pools.";
-        ("zfs", DOC)
+    fn name(&self) -> &'static str {
+        "zfs"
+    }
+
+    fn doc(&self) -> &'static str {
+        "What ZFS did, from `/proc/spl/kstat/zfs`: its cache (ARC), its intent log, and the transaction groups of the stack's pools."
     }
 
     fn columns(&self, target: &Target) -> Vec<Column> {

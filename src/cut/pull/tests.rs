@@ -7,7 +7,7 @@ use crate::cut::tests::{can_record, case, places};
 use crate::provision::facts::Bases;
 use crate::provision::recorded;
 use crate::provision::stack::{build_stack, reopen_stack};
-use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
+use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_origin, name_of};
 use std::sync::Arc;
 
 /// Commits the witness must have before the plug is pulled.
@@ -58,7 +58,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let exports =
         Exports::mount(&recorded::prepare(&session.ledger, &session.folder).unwrap(), recorded::SOURCE).unwrap();
     let base = session.work.join("base");
-    let recorder = Arc::new(Recorder::filling(vec![(create_base(&base, BYTES).unwrap(), BYTES)]));
+    let recorder = Arc::new(Recorder::filling(vec![(create_origin(&base, BYTES).unwrap(), BYTES)]));
     let shown =
         |recorder: &Arc<Recorder>| BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), recorder, 0))]);
     let images = shown(&recorder);

@@ -2,7 +2,7 @@
 
 use super::{EXPORT_FLAGS, NbdServer, open};
 use crate::recorder::testing::{ROOM, SIZE, TestDisks};
-use crate::recorder::{DeviceModel, Durable, Op, Recorder, create_base};
+use crate::recorder::{DeviceModel, Durable, Op, Recorder, create_origin};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -25,8 +25,8 @@ impl Served {
     /// Not recording yet.
     pub fn filling() -> Served {
         let disks = TestDisks::new(0);
-        let base = create_base(&disks.log().with_file_name("base"), SIZE).unwrap();
-        let recorder = Arc::new(Recorder::filling(vec![(base, SIZE)]));
+        let origin = create_origin(&disks.log().with_file_name("origin"), SIZE).unwrap();
+        let recorder = Arc::new(Recorder::filling(vec![(origin, SIZE)]));
         let server = NbdServer::listen(&disks.log().with_file_name("nbd")).unwrap();
         server.add("a", &recorder, 0).unwrap();
         Served { disks, recorder, server }
@@ -208,9 +208,9 @@ fn a_submitted_request_completes_though_its_client_is_gone() {
 fn what_is_written_before_the_recording_begins_is_the_base() {
     let served = Served::filling();
     let mut client = served.client();
-    assert_eq!(client.ask(0, 1, 0, 4, b"base"), 0);
+    assert_eq!(client.ask(0, 1, 0, 4, b"origin"), 0);
     served.recorder.begin(&served.disks.log(), ROOM).unwrap();
-    assert_eq!(client.read(0, 4), b"base");
+    assert_eq!(client.read(0, 4), b"origin");
     assert_eq!(client.ask(0, 1, 0, 4, b"more"), 0);
     drop(client);
     assert_eq!(served.entries().len(), 1);
