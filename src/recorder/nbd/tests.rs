@@ -205,12 +205,12 @@ fn a_submitted_request_completes_though_its_client_is_gone() {
 }
 
 #[test]
-fn what_is_written_before_the_recording_begins_is_the_base() {
+fn what_is_written_before_the_recording_begins_is_the_origin() {
     let served = Served::filling();
     let mut client = served.client();
-    assert_eq!(client.ask(0, 1, 0, 4, b"origin"), 0);
+    assert_eq!(client.ask(0, 1, 0, 4, b"base"), 0);
     served.recorder.begin(&served.disks.log(), ROOM).unwrap();
-    assert_eq!(client.read(0, 4), b"origin");
+    assert_eq!(client.read(0, 4), b"base");
     assert_eq!(client.ask(0, 1, 0, 4, b"more"), 0);
     drop(client);
     assert_eq!(served.entries().len(), 1);
