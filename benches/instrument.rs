@@ -229,8 +229,8 @@ fn telemetry_and_copy() {
         println!("  of that {part}: {:.3} %", 100.0 * us / of("/counts/elapsed_us").iter().sum::<f64>());
     }
     println!();
-    let sitting = said.lines().find(|line| line.contains("of it measurement")).unwrap_or("(not printed)");
-    println!("{sitting}\n  goal: printed\n");
+    let head = said.lines().find(|line| line.contains("of it measurement")).unwrap_or("(not printed)");
+    println!("{head}\n  goal: printed\n");
     let (copy, made) = (of("/data/copy_s"), of("/data/template_s"));
     println!(
         "data of scale 30: made once in {:.2} s, then copied in {} s: {:.1} times faster a trial",

@@ -1,4 +1,4 @@
-//! What a probe says of ground that lies, that is memory, and that is honest.
+//! What a probe says of filesystems that lie, that are memory, and that are honest.
 
 use crate::probe::faults::can_fuse;
 use crate::probe::fuse::{Faults, Fuse, Syncs};
