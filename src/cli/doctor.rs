@@ -31,7 +31,7 @@ pub struct Args {
     /// Show what each layer lacks and how to get it, and the kernel's settings
     #[arg(long, conflicts_with = "json")]
     all: bool,
-    /// Write it to pgstrata-bug.json for a bug report, without host name, folders, and serial numbers of disks
+    /// Write it to pgstrata-bug.json for a bug report, without host name, serial numbers of disks, and the folders of runs
     #[arg(long, conflicts_with_all = ["json", "all"])]
     bug: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<u8> {
 /// What `--bug` writes.
 const BUG_FILE: &str = "pgstrata-bug.json";
 
-/// Keys that name a machine, its disks or somebody's folders.
+/// Keys that name a machine, its disks or the folders of its runs. Mount points and PostgreSQL's folder stay.
 const WITHHELD: [&str; 5] = ["hostname", "serial", "wwn", "by_id", "folder"];
 
 /// The diagnosis with the version, in a new file.
