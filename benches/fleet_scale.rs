@@ -206,7 +206,7 @@ fn measured(writer: &Writer, case: &CaseSpec, key: &TrialKey, run: &str, number:
         clock_step_us: None,
         telemetry_cpu_us: None,
         telemetry_cpu_us_by: BTreeMap::new(),
-        cpu_taken: None,
+        disk_probes: Vec::new(),
         is_repeat: false,
         decided: Options::default(),
         notes: Vec::new(),

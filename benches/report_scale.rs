@@ -163,7 +163,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         clock_step_us: None,
         telemetry_cpu_us: None,
         telemetry_cpu_us_by: BTreeMap::new(),
-        cpu_taken: None,
+        disk_probes: Vec::new(),
         is_repeat: false,
         decided: Options::default(),
         notes: Vec::new(),

@@ -159,7 +159,7 @@ fn wait_figures() -> WaitFigures {
 
 fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecord {
     TrialRecord {
-        cpu_taken: None,
+        disk_probes: Vec::new(),
         is_repeat: false,
         telemetry_cpu_us_by: BTreeMap::new(),
         format: trial::FORMAT,

@@ -98,6 +98,7 @@ impl Analysis {
 
     /// Draws every conclusion.
     pub fn finish(mut self) -> Findings {
+        let disturbed = self.disturbed.judge(&self.input.run);
         for key in &self.input.pending {
             self.not_run.add_pending(key);
         }
@@ -136,13 +137,13 @@ impl Analysis {
         percentile_ratios::compare(&rankings, &self.cases, &mut found);
         percentile_ratios::rank_rows(&mut rankings, &found);
         ranking::one_rate(&rankings, &mut found);
-        let run = self.summary(&not_run);
+        let run = self.summary(&not_run, disturbed);
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Wrong, lost.as_str())));
         of_run.extend(spread::remark(&self.input.run));
         of_run.extend(charted(run.trials_planned));
-        of_run.extend(self.disturbed.of_run(run.trials_planned));
+        of_run.extend(self.disturbed.of_run(run.trials_planned, disturbed));
         let cautions = merged::cautions(of_run, &self.cases, &remarks);
         Findings {
             format: findings::FORMAT,
@@ -201,7 +202,7 @@ impl Analysis {
         machines::found(order.filter_map(|key| Some((key.clone(), self.hosts.get(key)?.clone()))))
     }
 
-    fn summary(&self, not_run: &[NotRun]) -> RunSummary {
+    fn summary(&self, not_run: &[NotRun], trials_disturbed: u32) -> RunSummary {
         let run = &self.input.run;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let share = |wall: u64, measured: u64| (wall > 0).then(|| (measured as f64 / wall as f64).min(1.0));
@@ -217,7 +218,8 @@ impl Analysis {
             trials_planned: count(run.order.len()),
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
             trials_not_run: count(not_run.iter().map(|entry| entry.trials.len()).sum()),
-            trials_disturbed: self.disturbed.counting,
+            trials_disturbed,
+            disk: self.disturbed.disk(),
             measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
             plan: self.input.plan_text.clone(),
             baseline: run.baseline.clone(),

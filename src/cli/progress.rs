@@ -226,7 +226,7 @@ fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
             format!("{guest}{} complete, {left} left{}{repeats}", count(*done, "trial"), about(*expected_us))
         }
         Event::RepeatStarted { trial } => {
-            format!("  {}  disturbed by other programs or guests: repeated", in_column(trial, columns))
+            format!("  {}  the disk was not in its usual state around it: repeated", in_column(trial, columns))
         }
         Event::RunExtended { from, to } => {
             format!("extended from {from} to {to} blocks; ranks are decided by e-values")

@@ -36,6 +36,7 @@
 //! does not show the value in force, the ledger records both.
 
 pub(crate) mod devices;
+pub(crate) mod disk_probe;
 pub mod drives;
 pub(crate) mod facts;
 pub(crate) mod filesystem;

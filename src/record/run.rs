@@ -150,6 +150,15 @@ impl RunRecord {
         let due = |key: &&TrialKey| looks.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case));
         self.order.iter().filter(due).cloned().collect()
     }
+
+    /// Trials made before this one, or before its repeat at the end of its block, without itself; the latest first.
+    pub fn before(&self, key: &TrialKey, is_repeat: bool) -> impl Iterator<Item = &TrialKey> {
+        let ended = match is_repeat {
+            true => self.order.iter().rposition(|other| other.trial <= key.trial).map(|last| last + 1),
+            false => self.order.iter().position(|other| other == key),
+        };
+        self.order[..ended.unwrap_or(0)].iter().rev().filter(move |other| *other != key)
+    }
 }
 
 #[cfg(test)]

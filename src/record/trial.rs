@@ -113,9 +113,10 @@ pub struct TrialRecord {
     /// Breakdown of that: the samplers by name, `waits`, `rows` (joining and writing them), `latencies`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub telemetry_cpu_us_by: BTreeMap<String, u64>,
-    /// CPU time taken by others during the measurement; `None` if not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_taken: Option<CpuTaken>,
+    /// Probes of the filesystem below its images: before the warm-up, and after the tear-down. Empty for stacks without
+    /// images.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_probes: Vec<DiskProbe>,
     /// True if it repeats a disturbed trial, at the end of its block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeat: bool,
@@ -135,17 +136,23 @@ impl TrialRecord {
     }
 }
 
-/// CPU time during a measurement, from the first to the last complete row of telemetry.
+/// Synced writes of one page in turn, each overwriting allocated blocks, for a moment: whether the machine's storage is in
+/// its usual state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CpuTaken {
-    /// Wall time between the two rows, microseconds.
+pub struct DiskProbe {
+    /// Wall clock of its start, microseconds since 1970.
+    pub wall_us: u64,
+    /// Writes that were synced.
+    pub flushes: u64,
+    /// Time of these, microseconds.
     pub elapsed_us: u64,
-    /// Time of all CPUs in all states, nanoseconds.
-    pub cpus_ns: u64,
-    /// Part of that given to other guests by the hypervisor.
-    pub stolen_ns: u64,
-    /// CPU time of programs outside the run, nanoseconds; a lower bound, see the column `others_cpu_ns`.
-    pub others_ns: u64,
+}
+
+impl DiskProbe {
+    /// Synced writes a second.
+    pub fn rate(self) -> f64 {
+        self.flushes as f64 * 1e6 / self.elapsed_us.max(1) as f64
+    }
 }
 
 /// A file's state when its trial was stored.

@@ -14,6 +14,7 @@ mod csv;
 mod device_work;
 mod devices;
 mod differences;
+mod disk;
 mod drives;
 mod effects;
 mod embed;

@@ -17,7 +17,7 @@ use super::rankings::{kinds, ranking_tables};
 use super::section_titles::SectionTitles;
 use super::table::Table;
 use super::words::{caution_cases, fits_title, moment, percent, server_versions, visible_json, write_visible};
-use super::{Renderer, ageing, drives, full, merged, power_cuts};
+use super::{Renderer, ageing, disk, drives, full, merged, power_cuts};
 use crate::analyse::findings::{Ageing, Caution, Findings, Ranking};
 use crate::error::{Error, Result};
 use crate::units::Bytes;
@@ -119,6 +119,7 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
             kernels => each_machine(&findings.machines, |host| host.kernel.clone()),
             server_versions => server_versions(findings),
             measured_share => findings.run.measured_share.map(percent),
+            disk => findings.run.disk.as_ref().map(disk::line),
             cautions => cautions(&labelled),
             rankings => rankings(findings),
             client_charts => client_charts(findings),

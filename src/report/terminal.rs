@@ -22,7 +22,7 @@ use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
     caution_cases, class_meaning, class_title, estimate_text, in_ms, latency, moment, percent, ranges, server_versions,
 };
-use crate::report::{Renderer, ageing, drives, full, power_cuts};
+use crate::report::{Renderer, ageing, disk, drives, full, power_cuts};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -135,7 +135,7 @@ fn about(findings: &Findings) -> String {
         add(format!(", {} not run", run.trials_not_run));
     }
     if run.trials_disturbed > 0 {
-        add(format!(", {} disturbed by others", run.trials_disturbed));
+        add(format!(", {} disturbed", run.trials_disturbed));
     }
     if !findings.full.is_empty() {
         add(format!(", stack full in {}", findings.full.len()));
@@ -144,6 +144,9 @@ fn about(findings: &Findings) -> String {
         add(format!("; {} of the wall time was measurement", percent(share)));
     }
     text.push('.');
+    if let Some(disk) = &run.disk {
+        text.push_str(&format!(" {}.", disk::sentence(disk)));
+    }
     text
 }
 

@@ -3,7 +3,6 @@
 //! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there, the
 //! latencies of a second as soon as it is complete.
 
-use super::cpu_taken::Counter;
 use super::disturbance::Others;
 use super::events::Events;
 use crate::error::{Error, Result};
@@ -16,7 +15,7 @@ use crate::record::event::Event;
 use crate::record::latency::LatencyInterval;
 use crate::record::options::Options;
 use crate::record::seconds::{Row, Value, client_columns, key_columns};
-use crate::record::trial::{CpuTaken, Gap, TrialRecord};
+use crate::record::trial::{Gap, TrialRecord};
 use crate::store::seconds::SecondsWriter;
 use crate::store::staging::Staging;
 use crate::store::{self, latency};
@@ -111,14 +110,13 @@ impl Measurement<'_> {
         })?;
         let panicked = || Error::bug("a thread of the measurement panicked");
         record.counts = Some(counts?);
-        let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;
+        let joining_cpu_us = rows.map_err(|_| panicked())??;
         let latencies_cpu_us = latencies.map_err(|_| panicked())??;
         let Recording { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
             recording.map_err(|_| panicked())?;
         let began_us = gate.began_us.get().copied();
         record.columns = columns;
         record.gaps = gaps;
-        record.cpu_taken = cpu_taken;
         record.load_counts = load_counts;
         record.clock_step_us = Some(clock_step_us);
         let waits_cpu_us = self.note_waits(waits.map_err(|_| panicked())?, &staging.waits(), began_us, record)?;
@@ -176,16 +174,10 @@ impl Measurement<'_> {
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
-    /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds, and the CPU
-    /// time taken by others during these rows.
-    fn join(
-        &self,
-        halves: Receiver<Half>,
-        mut writer: SecondsWriter,
-        telemetry: &[Column],
-    ) -> Result<(u64, Option<CpuTaken>)> {
+    /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds.
+    fn join(&self, halves: Receiver<Half>, mut writer: SecondsWriter, telemetry: &[Column]) -> Result<u64> {
         let cpu_before = thread_cpu_us();
-        let (mut counter, mut others) = (Counter::of(telemetry), Others::among(telemetry));
+        let mut others = Others::among(telemetry);
         let mut joiner = Joiner::new(telemetry.len());
         for half in halves.into_iter().map(Some).chain([None]) {
             let ended = half.is_none();
@@ -204,14 +196,11 @@ impl Measurement<'_> {
                 None => {}
             }
             while let Some(row) = joiner.next(ended) {
-                if let Some(wall_us) = row.wall_us {
-                    counter.add(wall_us, &row.telemetry);
-                }
                 writer.push(self.keyed(row))?;
             }
         }
         writer.finish()?;
-        Ok((thread_cpu_us().saturating_sub(cpu_before), counter.taken()))
+        Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
     fn keyed(&self, row: Joined) -> Row {

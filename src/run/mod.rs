@@ -13,7 +13,6 @@ mod age_cost;
 pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod clean;
-mod cpu_taken;
 pub(crate) mod crashed;
 pub(crate) mod died;
 mod disturbance;

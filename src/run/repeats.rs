@@ -1,11 +1,10 @@
 //! Decides which disturbed trials to repeat, by the rule of [`crate::stats::disturbance`]. Its inputs come from the run
 //! folder, so that a resumed run decides as if it had not stopped.
 
-use super::cpu_taken::is_disturbed;
 use crate::error::Result;
 use crate::record::case::TrialKey;
-use crate::record::trial::Outcome;
-use crate::stats::disturbance::{may_repeat, most_repeats};
+use crate::record::trial::{DiskProbe, Outcome, TrialRecord};
+use crate::stats::disturbance::{PROBES_COMPARED, against_the_last, is_off, may_repeat, most_repeats};
 use crate::store::folder::{RunFolder, StoredTrial};
 
 /// True if a trial was disturbed, has not been repeated, and repeating is worth the time.
@@ -13,12 +12,40 @@ use crate::store::folder::{RunFolder, StoredTrial};
 /// # Errors
 /// When the run folder was written by a newer pgstrata.
 pub(super) fn is_due(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
-    let disturbed = folder.stored(key)?.measured().is_some_and(|record| is_disturbed(record.cpu_taken));
-    if !disturbed || folder.set_aside(key)? != StoredTrial::Missing {
+    let Some(record) = folder.stored(key)?.measured() else { return Ok(false) };
+    if !is_disturbed(folder, &record)? || folder.set_aside(key)? != StoredTrial::Missing {
         return Ok(false);
     }
     let made = made(folder)?;
     Ok(may_repeat(planned(folder)?, made.repeats, made.in_vain))
+}
+
+/// True if a probe of the disk before or after a trial was off.
+///
+/// # Errors
+/// As [`is_due`].
+pub(super) fn is_disturbed(folder: &RunFolder, record: &TrialRecord) -> Result<bool> {
+    let mut before = Vec::new();
+    let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
+    // Without probes of its own nothing is compared, and no other trial needs to be read.
+    for earlier in folder.record().before(&key, record.is_repeat).filter(|_| !record.disk_probes.is_empty()) {
+        if before.len() >= PROBES_COMPARED {
+            break;
+        }
+        let probes = first_measurement(folder, earlier)?.into_iter().flat_map(|record| record.disk_probes);
+        before.extend(probes.map(DiskProbe::rate));
+    }
+    before.truncate(PROBES_COMPARED);
+    Ok(record.disk_probes.iter().any(|probe| against_the_last(probe.rate(), &before).is_some_and(is_off)))
+}
+
+/// A trial as measured in its turn, not its repeat: what is compared stays the same when a repeat takes its place.
+fn first_measurement(folder: &RunFolder, key: &TrialKey) -> Result<Option<TrialRecord>> {
+    let counts = folder.stored(key)?.measured();
+    if counts.as_ref().is_some_and(|record| record.is_repeat) {
+        return Ok(folder.set_aside(key)?.measured());
+    }
+    Ok(counts)
 }
 
 /// Upper limit of repeats still to come; 0 if every trial is complete and none is due.

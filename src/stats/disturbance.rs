@@ -1,22 +1,19 @@
 //! Rules for when a measurement counts as disturbed, and when repeating is given up.
 //!
-//! Both depend only on the CPU time that others used, never on the result: a rule that looked at results would choose
-//! among them.
+//! Both depend only on short probes of the disk before and after it, never on the result: a rule that looked at results
+//! would choose among them. Stolen CPU time follows a case's own I/O, so it is no part of the rule
+//! (docs/adr/0045-probes-of-the-disk.md).
 
-/// CPU time used by others during a measurement.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Taken {
-    /// CPU time of programs that are not part of the run, divided by wall time: 1 is one whole CPU.
-    pub others: f64,
-    /// Time given to other guests by the hypervisor, divided by the time of all CPUs.
-    pub stolen: f64,
-}
+use super::outliers::median;
 
-/// Maximum of [`Taken::others`] in an undisturbed measurement.
-pub const MOST_OTHERS: f64 = 0.05;
+/// A probe is off if its rate differs from the median of the last ones by more than this factor.
+pub const MOST_OFF: f64 = 3.0;
 
-/// Maximum of [`Taken::stolen`] in an undisturbed measurement.
-pub const MOST_STOLEN: f64 = 0.02;
+/// Number of probes, the last ones, that a probe is compared with.
+pub const PROBES_COMPARED: usize = 30;
+
+/// With fewer probes before it, a probe is compared with nothing.
+const FEWEST_PROBES: usize = 4;
 
 /// A plan may have one repeat per this many trials.
 const TRIALS_A_REPEAT: u32 = 5;
@@ -24,20 +21,15 @@ const TRIALS_A_REPEAT: u32 = 5;
 /// Repeating is given up after this many repeats that were disturbed too, if they are more than half of all repeats.
 const FEWEST_IN_VAIN: u32 = 2;
 
-impl Taken {
-    /// Computes the shares from the length of a measurement in microseconds and, in nanoseconds, the time of all CPUs,
-    /// the stolen part of it, and the CPU time of other programs.
-    pub fn of(elapsed_us: u64, cpus_ns: u64, stolen_ns: u64, others_ns: u64) -> Taken {
-        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-        Taken {
-            others: share(others_ns as f64 / 1e3, elapsed_us as f64),
-            stolen: share(stolen_ns as f64, cpus_ns as f64),
-        }
-    }
+/// Rate of a probe divided by the median of the [`PROBES_COMPARED`] last ones before it; `None` with too few of them.
+pub fn against_the_last(rate: f64, last: &[f64]) -> Option<f64> {
+    let usual = median(last).filter(|usual| *usual > 0.0 && last.len() >= FEWEST_PROBES)?;
+    Some(rate / usual)
+}
 
-    pub fn is_disturbed(self) -> bool {
-        self.others > MOST_OTHERS || self.stolen > MOST_STOLEN
-    }
+/// True if a probe's rate is this far from that of the last ones.
+pub fn is_off(ratio: f64) -> bool {
+    !(1.0 / MOST_OFF..=MOST_OFF).contains(&ratio)
 }
 
 /// Maximum repeats of a plan with this many trials.
@@ -57,18 +49,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exceeding_any_one_limit_makes_a_measurement_disturbed() {
-        let disturbed = |others, stolen| Taken { others, stolen }.is_disturbed();
-        assert!(!disturbed(0.05, 0.02));
-        assert!(disturbed(0.051, 0.0) && disturbed(0.0, 0.021));
+    fn a_probe_is_off_beyond_a_factor_of_three() {
+        let before = [4000.0; 12];
+        let off = |rate| is_off(against_the_last(rate, &before).unwrap());
+        assert_eq!([1300.0, 1400.0, 4000.0, 11_900.0, 12_100.0].map(off), [true, false, false, false, true]);
     }
 
     #[test]
-    fn others_count_in_cpus_and_steal_as_a_share() {
-        // 10 s on 4 CPUs: others used 0.6 s, the hypervisor took 0.6 s.
-        let taken = Taken::of(10_000_000, 40_000_000_000, 600_000_000, 600_000_000);
-        assert_eq!(taken, Taken { others: 0.06, stolen: 0.015 });
-        assert_eq!(Taken::of(0, 0, 0, 0), Taken { others: 0.0, stolen: 0.0 });
+    fn with_fewer_than_four_probes_none_is_off() {
+        assert_eq!(against_the_last(1.0, &[4000.0; 3]), None);
+        assert_eq!(against_the_last(1.0, &[0.0; 9]), None, "a disk that never answered has no usual rate");
     }
 
     #[test]

@@ -250,7 +250,7 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64, made: &Made) -> TrialRecord {
         clock_step_us: None,
         telemetry_cpu_us: None,
         telemetry_cpu_us_by: Default::default(),
-        cpu_taken: None,
+        disk_probes: Vec::new(),
         is_repeat: false,
         decided: Options::default(),
         notes: Vec::new(),

@@ -44,7 +44,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "provision",
         &[
-            &["ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],
+            &["disk_probe", "ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],
             &["folder", "identity", "kernel_module"],
             &["guard", "knobs", "mapper", "directory"],
             &["precondition", "zfs_tools", "delay", "guest_disk", "null_blk", "scsi_debug", "zram"],

@@ -533,6 +533,7 @@ pub fn findings() -> Findings {
             trials_planned: 48,
             trials_measured: 45,
             trials_disturbed: 0,
+            disk: None,
             trials_not_run: 3,
             measured_share: Some(0.713),
             plan: include_str!("plan.toml").to_owned(),

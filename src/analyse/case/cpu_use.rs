@@ -113,14 +113,7 @@ impl CpuSums {
     pub fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();
         match (self.cpu().filter(|cpu| cpu.is_full()), self.fullest().filter(|fullest| *fullest >= FULL)) {
-            (Some(cpu), _) if cpu.stolen < LOSS_WORTH_SAYING => {
-                clauses.push(format!("the CPUs were {} busy", percent(cpu.busy)));
-            }
-            (Some(cpu), _) => clauses.push(format!(
-                "the CPUs were {} busy, {} went to other guests (steal)",
-                percent(cpu.busy),
-                percent(cpu.stolen)
-            )),
+            (Some(cpu), _) => clauses.push(format!("the CPUs were {} busy", percent(cpu.busy_of_own()))),
             (None, Some(fullest)) => clauses.push(format!("one CPU was {} busy", percent(fullest))),
             (None, None) => {}
         }
@@ -152,9 +145,14 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
+    /// Busy share of the CPU time that the hypervisor left to this machine.
+    pub fn busy_of_own(self) -> f64 {
+        self.busy / (1.0 - self.stolen).max(f64::MIN_POSITIVE)
+    }
+
     /// True if almost no CPU time was left.
     pub fn is_full(self) -> bool {
-        self.busy + self.stolen > FULL
+        self.busy_of_own() > FULL
     }
 }
 
@@ -244,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn steal_time_is_not_work_but_uses_up_cpu_time() {
-        let mut seconds = cpu(55, 5);
+    fn busy_is_a_share_of_what_the_hypervisor_left() {
+        let mut seconds = cpu(57, 3);
         seconds.push_counts("cpu_steal_ns", vec![0, 40], &[true; 2]);
         let sums = sums(&seconds);
-        assert_eq!((sums.cpu().unwrap().busy * 100.0).round(), 55.0);
-        assert_eq!(sums.clauses(), ["the CPUs were 55 % busy, 40 % went to other guests (steal)"]);
+        assert_eq!((sums.cpu().unwrap().busy * 100.0).round(), 57.0);
+        assert_eq!(sums.clauses(), ["the CPUs were 95 % busy"]);
     }
 
     #[test]

@@ -121,6 +121,16 @@ pub struct Caution {
     pub scope: Option<String>,
 }
 
+/// Synced writes a second to the filesystem below the images, in a moment before and after each trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskCourse {
+    pub per_s_median: f64,
+    pub per_s_lowest: f64,
+    pub per_s_highest: f64,
+    /// Wall clock, microseconds since 1970, and rate of each probe, in order of time.
+    pub probes: Vec<(u64, f64)>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     pub id: String,
@@ -142,8 +152,11 @@ pub struct RunSummary {
     pub trials_measured: u32,
     /// Those without figures: failed, damaged, or still to do.
     pub trials_not_run: u32,
-    /// Measured trials during which other programs or guests took more CPU time than on a quiet machine.
+    /// Measured trials with a probe of the disk, before or after, that was off by more than a factor of three.
     pub trials_disturbed: u32,
+    /// How steady the disk below the images was; `None` without probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskCourse>,
     /// Share of the wall time spent measuring a workload, 0 to 1; `None` while the run has not ended.
     pub measured_share: Option<f64>,
     /// The plan as given by the user.
@@ -505,10 +518,8 @@ pub struct SetAside {
     pub started: String,
     pub is_repeat: bool,
     pub rate: Option<f64>,
-    /// CPU time of other programs, in CPUs.
-    pub others: Option<f64>,
-    /// Share of the CPU time given to other guests.
-    pub stolen: Option<f64>,
+    /// Rate of its probe of the disk that was farthest off, divided by that of the last probes before it.
+    pub disk_against_last: Option<f64>,
     /// What disturbed it, or why the repeat failed.
     pub why: String,
 }

@@ -1,42 +1,41 @@
-//! Disturbed trials: which were repeated, which of the two counts, and whether the machine is ever quiet.
+//! Disturbed trials: which were repeated, which of the two counts, whether the machine's disk is ever steady, and its course.
 
-use crate::analyse::case::cpu_use::percent;
-use crate::analyse::findings::SetAside;
 use crate::analyse::findings::remark::{Remark, Weight};
+use crate::analyse::findings::{DiskCourse, SetAside};
 use crate::analyse::trial::rates::rate_of;
-use crate::record::trial::{CpuTaken, Outcome, TrialRecord};
-use crate::stats::disturbance::{MOST_OTHERS, MOST_STOLEN, Taken, may_repeat, most_repeats};
+use crate::record::case::TrialKey;
+use crate::record::run::RunRecord;
+use crate::record::trial::{DiskProbe, Outcome, TrialRecord};
+use crate::stats::disturbance::{MOST_OFF, PROBES_COMPARED, against_the_last, is_off, may_repeat, most_repeats};
+use crate::stats::outliers::median;
+use std::collections::BTreeMap;
 
-/// CPU time taken by others in a trial; `None` if not counted.
-fn taken(counted: Option<CpuTaken>) -> Option<Taken> {
-    counted.map(|c| Taken::of(c.elapsed_us, c.cpus_ns, c.stolen_ns, c.others_ns))
+/// Probes of a trial or of its repeat, with the run that made them: another machine has another disk.
+#[derive(Debug, Clone)]
+struct Probed {
+    run: String,
+    probes: Vec<DiskProbe>,
+    counts: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Disturbed {
-    /// Disturbed trials that count all the same.
-    pub counting: u32,
+    /// By trial; the repeats apart.
+    firsts: BTreeMap<TrialKey, Probed>,
+    repeats: BTreeMap<TrialKey, Probed>,
     set_aside: Vec<SetAside>,
 }
 
 impl Disturbed {
     pub fn add(&mut self, record: &TrialRecord) {
-        let is_disturbed = taken(record.cpu_taken).is_some_and(Taken::is_disturbed);
-        self.counting += u32::from(is_disturbed && record.outcome == Outcome::Measured);
+        self.note(record, record.outcome == Outcome::Measured);
     }
 
     pub fn add_set_aside(&mut self, record: &TrialRecord) {
-        let taken = taken(record.cpu_taken);
-        let why = match (&record.outcome, taken) {
-            (Outcome::NotRun { reason, .. }, _) => format!("the repeat failed: {reason}"),
-            (Outcome::Measured, None) => "CPU use of other programs was not counted".to_owned(),
-            (Outcome::Measured, Some(taken)) => {
-                let others = (taken.others > MOST_OTHERS)
-                    .then(|| format!("other programs used {} of one CPU", percent(taken.others)));
-                let stolen = (taken.stolen > MOST_STOLEN)
-                    .then(|| format!("other guests got {} of the CPU time", percent(taken.stolen)));
-                others.into_iter().chain(stolen).collect::<Vec<_>>().join("; ")
-            }
+        self.note(record, false);
+        let why = match &record.outcome {
+            Outcome::NotRun { reason, .. } => format!("the repeat failed: {reason}"),
+            Outcome::Measured => "its disk was not probed".to_owned(),
         };
         let measures = record.counts.iter().flat_map(|counts| &counts.measures);
         self.set_aside.push(SetAside {
@@ -45,10 +44,57 @@ impl Disturbed {
             started: record.started.clone(),
             is_repeat: record.is_repeat,
             rate: measures.into_iter().find_map(rate_of),
-            others: taken.map(|taken| taken.others),
-            stolen: taken.map(|taken| taken.stolen),
+            disk_against_last: None,
             why,
         });
+    }
+
+    fn note(&mut self, record: &TrialRecord, counts: bool) {
+        let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
+        let probed = Probed { run: record.run.clone(), probes: record.disk_probes.clone(), counts };
+        let of_kind = if record.is_repeat { &mut self.repeats } else { &mut self.firsts };
+        of_kind.insert(key, probed);
+    }
+
+    /// Ratio of the probe of a trial, or of its repeat, that is farthest off those before it.
+    fn farthest_off(&self, key: &TrialKey, is_repeat: bool, run: &RunRecord) -> Option<f64> {
+        let own = if is_repeat { self.repeats.get(key)? } else { self.firsts.get(key)? };
+        let before = run.before(key, is_repeat).filter_map(|earlier| self.firsts.get(earlier));
+        let before = before.filter(|earlier| earlier.run == own.run).flat_map(|earlier| &earlier.probes);
+        let before: Vec<f64> = before.map(|probe| probe.rate()).take(PROBES_COMPARED).collect();
+        let ratios = own.probes.iter().filter_map(|probe| against_the_last(probe.rate(), &before));
+        ratios.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))
+    }
+
+    /// Judges all trials, now that they are known. Returns how many disturbed ones count.
+    pub fn judge(&mut self, run: &RunRecord) -> u32 {
+        let mut set_aside = std::mem::take(&mut self.set_aside);
+        for aside in &mut set_aside {
+            let key = TrialKey { case: aside.case.clone(), trial: aside.trial };
+            aside.disk_against_last = self.farthest_off(&key, aside.is_repeat, run);
+            if let Some(ratio) = aside.disk_against_last.filter(|_| aside.rate.is_some()) {
+                aside.why = format!("its disk did {ratio:.2} times its usual synced writes");
+            }
+        }
+        self.set_aside = set_aside;
+        let all = self.firsts.iter().map(|of| (of, false)).chain(self.repeats.iter().map(|of| (of, true)));
+        let counting = all.filter(|((_, probed), _)| probed.counts);
+        let off = counting.filter(|((key, _), is_repeat)| self.farthest_off(key, *is_repeat, run).is_some_and(is_off));
+        u32::try_from(off.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The course of the disk over the run.
+    pub fn disk(&self) -> Option<DiskCourse> {
+        let all = self.firsts.values().chain(self.repeats.values()).flat_map(|probed| &probed.probes);
+        let mut probes: Vec<(u64, f64)> = all.map(|probe| (probe.wall_us, probe.rate())).collect();
+        probes.sort_by_key(|(wall_us, _)| *wall_us);
+        let rates: Vec<f64> = probes.iter().map(|(_, rate)| *rate).collect();
+        Some(DiskCourse {
+            per_s_median: median(&rates)?,
+            per_s_lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            per_s_highest: rates.iter().copied().fold(0.0, f64::max),
+            probes,
+        })
     }
 
     /// Remarks on one case.
@@ -67,20 +113,18 @@ impl Disturbed {
         of_case.map(remark).collect()
     }
 
-    /// Remark on a run with this many planned trials: whether repeats stopped before every disturbed trial had one.
-    pub fn of_run(&self, planned: u32) -> Option<Remark> {
+    /// Remark on a run with this many planned trials, of which `counting` disturbed ones count: whether repeats stopped
+    /// before every disturbed trial had one.
+    pub fn of_run(&self, planned: u32, counting: u32) -> Option<Remark> {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let repeats = count(self.set_aside.len());
         let in_vain = count(self.set_aside.iter().filter(|aside| aside.is_repeat && aside.rate.is_some()).count());
-        if self.counting == 0 || most_repeats(planned) == 0 || may_repeat(planned, repeats, in_vain) {
+        if counting == 0 || most_repeats(planned) == 0 || may_repeat(planned, repeats, in_vain) {
             return None;
         }
         let text = format!(
-            "this machine is too busy: {} of {planned} counted trials were disturbed (other programs above {} of one CPU, \
-             or other guests above {} of the CPU time); {in_vain} of {repeats} repeats as well, so they stopped",
-            self.counting,
-            percent(MOST_OTHERS),
-            percent(MOST_STOLEN),
+            "this machine's disk is not steady: around {counting} of {planned} counted trials it was off by more than a factor of \
+             {MOST_OFF}; {in_vain} of {repeats} repeats as well, so they stopped"
         );
         Some(Remark::plain(Weight::Disturbed, text))
     }

@@ -1,26 +1,33 @@
-//! Findings on trials that other programs disturbed.
+//! Findings on trials around which the disk was not in its usual state.
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story};
-use crate::record::trial::{CpuTaken, TrialRecord};
+use crate::record::trial::{DiskProbe, TrialRecord};
 
-fn by(others_ns: u64) -> Option<CpuTaken> {
-    Some(CpuTaken { elapsed_us: 60_000_000, cpus_ns: 120_000_000_000, stolen_ns: 0, others_ns })
+/// A probe of this many synced writes a second.
+fn probe(per_s: u64) -> DiskProbe {
+    DiskProbe { wall_us: 0, flushes: per_s, elapsed_us: 1_000_000 }
 }
 
-const A_TENTH: u64 = 6_000_000_000;
-
-/// Findings of a run of ten trials of two cases: `disturbed` disturbed trials count, those of `set_aside` do not.
+/// Findings of a run of ten trials of two cases: probes of the last `disturbed` ones are off, as are those of
+/// `set_aside`, which repeat the first trials or were repeated.
 fn findings(disturbed: usize, set_aside: &[bool]) -> Findings {
     let mut story = Story::of(5, None).with(&Act::on("ext4")).with(&Act::on("xfs"));
-    for trial in story.trials.iter_mut().take(disturbed) {
-        trial.record.cpu_taken = by(A_TENTH);
+    for trial in &mut story.trials {
+        trial.record.disk_probes = vec![probe(4000), probe(4200)];
+    }
+    for trial in story.trials.iter_mut().filter(|trial| trial.record.trial > 3).take(disturbed) {
+        trial.record.disk_probes = vec![probe(4000), probe(400)];
     }
     let aside: Vec<TrialRecord> = set_aside
         .iter()
-        .zip(&story.trials)
-        .map(|(is_repeat, trial)| TrialRecord { cpu_taken: by(A_TENTH), is_repeat: *is_repeat, ..trial.record.clone() })
+        .zip(story.trials.iter_mut().filter(|trial| trial.record.trial == 5))
+        .map(|(is_repeat, trial)| {
+            trial.record.is_repeat = !is_repeat;
+            let disk_probes = vec![probe(4000), probe(400)];
+            TrialRecord { disk_probes, is_repeat: *is_repeat, ..trial.record.clone() }
+        })
         .collect();
     let mut analysis = Analysis::new(story.input.clone());
     story.trials.drain(..).for_each(|trial| analysis.add_trial(trial));
@@ -28,37 +35,60 @@ fn findings(disturbed: usize, set_aside: &[bool]) -> Findings {
     analysis.finish()
 }
 
-fn never_quiet(findings: &Findings) -> Option<&str> {
+fn never_steady(findings: &Findings) -> Option<&str> {
     findings
         .cautions
         .iter()
         .map(|caution| caution.text.as_str())
-        .find(|text| text.starts_with("this machine is too busy"))
+        .find(|text| text.starts_with("this machine's disk is not steady"))
 }
 
 #[test]
 fn a_disturbed_trial_is_kept_outside_the_figures() {
     let found = findings(0, &[false]);
     let aside = &found.set_aside[0];
-    assert_eq!((aside.case.as_str(), aside.trial, aside.is_repeat), (found.cases[0].id.as_str(), 1, false));
-    assert_eq!(aside.why, "other programs used 10 % of one CPU");
+    assert_eq!((aside.case.as_str(), aside.trial, aside.is_repeat), (found.cases[0].id.as_str(), 5, false));
+    assert_eq!(
+        (aside.why.as_str(), aside.disk_against_last.map(|ratio| (ratio * 100.0).round())),
+        ("its disk did 0.10 times its usual synced writes", Some(10.0))
+    );
     assert_eq!(found.cases[0].trials, 5);
     assert_eq!(found.cases[0].measures, findings(0, &[]).cases[0].measures);
-    let caution = "trial 1: set aside and repeated (other programs used 10 % of one CPU); the repeat counts";
+    let caution =
+        "trial 5: set aside and repeated (its disk did 0.10 times its usual synced writes); the repeat counts";
     assert!(found.cases[0].cautions.iter().any(|text| text == caution), "{:?}", found.cases[0].cautions);
-    assert_eq!(never_quiet(&found), None);
+    assert_eq!(never_steady(&found), None);
 }
 
 #[test]
-fn a_machine_is_called_never_quiet_only_after_repeats_end() {
-    assert_eq!(never_quiet(&findings(3, &[])), None, "their blocks are not over");
-    assert_eq!(never_quiet(&findings(0, &[false, false])), None, "all that count are quiet");
-    let used_up = findings(3, &[false, false]);
-    let remark = never_quiet(&used_up).unwrap();
+fn a_disk_is_called_unsteady_only_after_repeats_end() {
+    assert_eq!(never_steady(&findings(2, &[])), None, "their blocks are not over");
+    assert_eq!(never_steady(&findings(0, &[false, false])), None, "all that count are steady");
+    let in_vain = findings(4, &[true, true]);
+    let remark = never_steady(&in_vain).unwrap();
     assert!(
-        remark.contains("3 of 10 counted trials") && remark.ends_with("0 of 2 repeats as well, so they stopped"),
+        remark.contains("of 10 counted trials") && remark.ends_with("2 of 2 repeats as well, so they stopped"),
         "{remark}"
     );
-    let in_vain = findings(3, &[true, true]);
-    assert!(never_quiet(&in_vain).unwrap().ends_with("2 of 2 repeats as well, so they stopped"));
+}
+
+#[test]
+fn the_course_of_the_disk_is_of_all_probes() {
+    let found = findings(1, &[]);
+    let disk = found.run.disk.unwrap();
+    assert_eq!((disk.per_s_lowest, disk.per_s_highest, disk.probes.len()), (400.0, 4200.0, 20));
+    assert_eq!(found.run.trials_disturbed, 1);
+}
+
+#[test]
+fn disks_of_other_machines_are_not_compared() {
+    let mut story = Story::of(5, None).with(&Act::on("ext4")).with(&Act::on("xfs"));
+    for trial in &mut story.trials {
+        let slow = trial.record.trial > 3;
+        trial.record.disk_probes = vec![probe(if slow { 100 } else { 4000 })];
+        trial.record.run = if slow { "other" } else { "one" }.to_owned();
+    }
+    let mut analysis = Analysis::new(story.input.clone());
+    story.trials.drain(..).for_each(|trial| analysis.add_trial(trial));
+    assert_eq!(analysis.finish().run.trials_disturbed, 0);
 }

@@ -39,10 +39,6 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums, run.quick.is_some()));
     remarks.extend(full_cpus(sums));
-    if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
-        let what = "{} of CPU time went to other guests of the hypervisor (steal)";
-        remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
-    }
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));
     if let Some(share) = sums.arc_holds {
@@ -86,15 +82,8 @@ fn clock(sums: &CaseSums) -> Option<Remark> {
 /// Remark on full CPUs: the storage's share of the time is then less meaningful, as a stack also costs CPU time.
 fn full_cpus(sums: &CaseSums) -> Option<Remark> {
     let cpu = sums.cpu.cpu().filter(|cpu: &CpuUse| cpu.is_full())?;
-    let (words, share) = if cpu.stolen < LOSS_WORTH_SAYING {
-        ("CPUs were {} busy: stacks may differ by their CPU cost", cpu.busy)
-    } else {
-        (
-            "CPUs were {} busy or taken by other guests (steal): stacks may differ by their CPU cost",
-            cpu.busy + cpu.stolen,
-        )
-    };
-    Some(Remark::with(Weight::Elsewhere, words, Number::Share(share)))
+    let words = "CPUs were {} busy: stacks may differ by their CPU cost";
+    Some(Remark::with(Weight::Elsewhere, words, Number::Share(cpu.busy_of_own())))
 }
 
 fn other_programs(sums: &CaseSums) -> Option<Remark> {

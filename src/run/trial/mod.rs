@@ -221,6 +221,9 @@ impl<'s, 'a> Trial<'s, 'a> {
             }
             self.session.undo_from(mark);
         }
+        if self.record.counts.is_some() {
+            settle::probe_disk(self);
+        }
         if let Err(e) = &done {
             if self.record.counts.is_some() && !ends_the_run(e) {
                 self.record.notes.push(format!("after the measurement, {} failed: {}", reached.doing(), e.chain()));

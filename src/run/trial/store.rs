@@ -6,8 +6,8 @@ use crate::host::command::CommandLog;
 use crate::host::files;
 use crate::record::event::Event;
 use crate::record::trial::Outcome;
-use crate::run::cpu_taken::is_disturbed;
 use crate::run::fail_fast::Failure;
+use crate::run::repeats::is_disturbed;
 use crate::store::staging::Staging;
 
 /// Free space needed for the results of a trial, bytes: a few pages for the record and the output of tools.
@@ -43,7 +43,8 @@ impl Trial<'_, '_> {
         let trial = self.key.clone();
         let full_after_us = self.record.full.as_ref().map(|full| full.after_us);
         if self.record.is_repeat {
-            let counts = self.record.outcome == Outcome::Measured && !is_disturbed(self.record.cpu_taken);
+            let disturbed = is_disturbed(self.session.events.writer().folder(), &self.record)?;
+            let counts = self.record.outcome == Outcome::Measured && !disturbed;
             self.staging.commit_repeat(&self.record, counts)?;
         } else {
             self.staging.commit(&self.record)?;

@@ -1,0 +1,63 @@
+//! A moment of synced writes to the filesystem below the images: whether the machine's storage is in its usual state.
+
+use super::{Space, layer};
+use crate::error::{Context, Result};
+use crate::host::files;
+use crate::host::time::{micros, now, wall_us};
+use crate::record::stack::StackSpec;
+use crate::record::trial::DiskProbe;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Length of a probe; the flush that exceeds it is the last one.
+const LENGTH: Duration = Duration::from_millis(150);
+
+/// Size of a write, bytes: a page of WAL.
+const PAGE: [u8; 8192] = [0x5a; 8192];
+
+/// Pages written in turn; all are allocated before the first flush that counts.
+const PAGES: u64 = 16;
+
+/// Folder of the first image that a stack stands on.
+pub fn folder_of(spec: &StackSpec) -> Option<PathBuf> {
+    spec.nodes.iter().find_map(|node| match layer(&node.layer)?.space(&node.options)? {
+        Space::Disk(folder, _) | Space::Image(folder, _) => Some(folder),
+        Space::Memory(_) => None,
+    })
+}
+
+/// Probes the filesystem of this folder with an unnamed file, which leaves no trace.
+///
+/// # Errors
+/// Where no unnamed file can be made; of a write or a sync.
+pub fn probe(folder: &Path) -> Result<DiskProbe> {
+    let doing = || format!("probe the disk below {}", folder.display());
+    let file = files::nameless(&files::nearest_existing(folder)).or_host(doing)?;
+    for page in 0..PAGES {
+        files::write_all_at(&file, &PAGE, page * PAGE.len() as u64).or_host(doing)?;
+    }
+    file.sync_data().or_host(doing)?;
+    let mut probe = DiskProbe { wall_us: wall_us(), ..DiskProbe::default() };
+    let begun = now();
+    while begun.elapsed() < LENGTH {
+        files::write_all_at(&file, &PAGE, probe.flushes % PAGES * PAGE.len() as u64).or_host(doing)?;
+        file.sync_data().or_host(doing)?;
+        probe.flushes += 1;
+    }
+    probe.elapsed_us = micros(begun.elapsed());
+    Ok(probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_counts_flushes_and_leaves_no_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = probe(folder.path()).unwrap();
+        assert!(found.flushes > 0 && found.elapsed_us >= 150_000, "{found:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(probe(Path::new("/proc")).is_err());
+    }
+}

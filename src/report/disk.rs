@@ -1,0 +1,85 @@
+//! How steady the disk below the images was: a sentence for the terminal, a line with its course for the page.
+
+use crate::analyse::findings::DiskCourse;
+use crate::units::significant;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Size of the drawn course, in its own units.
+const WIDTH: f64 = 180.0;
+const HEIGHT: f64 = 24.0;
+
+/// The drawing spans at least this factor around the median, so that a steady disk looks steady.
+const LEAST_FACTOR: f64 = 3.0;
+
+/// What the page shows.
+#[derive(Serialize)]
+pub(super) struct DiskLine {
+    median: String,
+    range: String,
+    drawing: String,
+}
+
+/// "The disk below the images did 4300 synced writes/s around the trials (2100–8700)".
+pub(super) fn sentence(disk: &DiskCourse) -> String {
+    let (median, range) = (significant(disk.per_s_median), range(disk));
+    format!("The disk below the images did {median} synced writes/s around the trials ({range})")
+}
+
+pub(super) fn line(disk: &DiskCourse) -> DiskLine {
+    let range = format!("{} in {} probes", range(disk), disk.probes.len());
+    DiskLine { median: significant(disk.per_s_median), range, drawing: drawing(disk) }
+}
+
+fn range(disk: &DiskCourse) -> String {
+    format!("{}–{}", significant(disk.per_s_lowest), significant(disk.per_s_highest))
+}
+
+/// The rates over time on a logarithmic scale, the median in the middle, as SVG.
+fn drawing(disk: &DiskCourse) -> String {
+    let (Some((began, _)), Some((ended, _))) = (disk.probes.first(), disk.probes.last()) else { return String::new() };
+    let off = |rate: f64| (rate / disk.per_s_median).ln();
+    let half = off(disk.per_s_highest).max(-off(disk.per_s_lowest)).max(LEAST_FACTOR.ln());
+    let mut points = String::new();
+    for (at, rate) in &disk.probes {
+        let x = (at - began) as f64 / (ended - began).max(1) as f64 * WIDTH;
+        let y = (1.0 - off(*rate).clamp(-half, half) / half) * HEIGHT / 2.0;
+        points.write_fmt(format_args!("{x:.1},{y:.1} ")).ok();
+    }
+    format!(
+        "<svg class=\"course\" viewBox=\"-1 -1 {} {}\" role=\"img\" aria-label=\"rate of each probe over time\">\
+         <line x1=\"0\" x2=\"{WIDTH}\" y1=\"{middle}\" y2=\"{middle}\"/><polyline points=\"{}\"/></svg>",
+        WIDTH + 2.0,
+        HEIGHT + 2.0,
+        points.trim_end(),
+        middle = HEIGHT / 2.0,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn course(rates: &[f64]) -> DiskCourse {
+        DiskCourse {
+            per_s_median: rates[0],
+            per_s_lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            per_s_highest: rates.iter().copied().fold(0.0, f64::max),
+            probes: rates.iter().enumerate().map(|(at, rate)| (at as u64 * 1_000_000, *rate)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_steady_disk_is_drawn_in_the_middle() {
+        let steady = drawing(&course(&[4000.0, 4100.0, 3900.0]));
+        assert!(steady.contains("points=\"0.0,12.0 90.0,11.7 180.0,12.3\""), "{steady}");
+    }
+
+    #[test]
+    fn a_stalled_disk_reaches_the_edge() {
+        let stalled = course(&[4000.0, 40.0]);
+        assert!(drawing(&stalled).contains("180.0,24.0"), "{}", drawing(&stalled));
+        let words = "The disk below the images did 4000 synced writes/s around the trials (40–4000)";
+        assert_eq!(sentence(&stalled), words);
+    }
+}
