@@ -9,12 +9,17 @@ use std::process::ExitStatus;
 /// Lines of the console shown in an error.
 const LINES: usize = 12;
 
+/// True if the kernel says on its console that it panicked.
+pub(super) fn is_panic(console: &str) -> bool {
+    console.contains("Kernel panic")
+}
+
 /// The error for a guest that ended by itself.
 pub(super) fn ended(status: Option<ExitStatus>, console: &str, qemu: &str, memory: Bytes) -> Error {
     let console = readable(console);
     let cause = if console.contains("Out of memory") || console.contains("panic_on_oom") {
         format!("the guest ran out of its {memory} of memory")
-    } else if let Some(line) = console.lines().find(|line| line.contains("Kernel panic")) {
+    } else if let Some(line) = console.lines().find(|line| is_panic(line)) {
         format!("the guest's kernel panicked: {}", after_time(line))
     } else if let Some(line) = console.lines().rev().find(|line| line.contains("damaged")) {
         let hint = "to rebuild it: pgstrata guest rm, then pgstrata guest build";

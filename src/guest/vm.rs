@@ -152,12 +152,30 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Boots a guest and waits until it responds.
+    /// Boots a guest and waits until it responds. One whose kernel panics on its way up is booted once more if its
+    /// processors are emulated: on a busy host that happens now and then, and nothing has run in it yet.
     ///
     /// # Errors
     /// If it does not start, with the last lines of its console; if the user interrupts.
     pub fn boot(host: &Host, cache: &Cache, image: &Image, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
         let accelerator = accelerator::of(host, cache, image, interrupt)?;
+        match Vm::boot_once(host, cache, image, shape, accelerator, interrupt)? {
+            Err(_) if accelerator == Accelerator::Tcg => {
+                Vm::boot_once(host, cache, image, shape, accelerator, interrupt)?
+            }
+            booted => booted,
+        }
+    }
+
+    /// The inner error is a panic of the guest's kernel.
+    fn boot_once(
+        host: &Host,
+        cache: &Cache,
+        image: &Image,
+        shape: &Shape,
+        accelerator: Accelerator,
+        interrupt: &Interrupt,
+    ) -> Result<Result<Vm>> {
         let running = Arc::new(cache.running()?);
         let folder = running.folder.clone();
         let user = users::server_user(host)?;
@@ -185,14 +203,14 @@ impl Vm {
                             return Err(Error::bug("a guest without QEMU"));
                         };
                         let (memory, took) = (shape.memory, begun.elapsed());
-                        return Ok(Vm { child, channel, running, scratch, memory, hello, accelerator, took });
+                        return Ok(Ok(Vm { child, channel, running, scratch, memory, hello, accelerator, took }));
                     }
                     Ok(None) => {}
-                    Err(_) => return Err(starting.ended(&folder, shape.memory, LAST_BREATH)),
+                    Err(_) => return starting.died(&folder, shape.memory),
                 },
             }
             if starting.has_ended() {
-                return Err(starting.ended(&folder, shape.memory, LAST_BREATH));
+                return starting.died(&folder, shape.memory);
             }
             if begun.elapsed() > BOOT {
                 let what = format!("the guest did not answer within {} s", BOOT.as_secs());
@@ -299,9 +317,12 @@ impl Starting {
         self.child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
     }
 
-    fn ended(&mut self, folder: &Path, memory: Bytes, within: Duration) -> Error {
-        let status = self.child.as_mut().and_then(|child| wait(child, within));
-        death::ended(status, &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
+    /// The error, the inner one if the guest's kernel panicked.
+    fn died(&mut self, folder: &Path, memory: Bytes) -> Result<Result<Vm>> {
+        let status = self.child.as_mut().and_then(|child| wait(child, LAST_BREATH));
+        let console = said(folder, "console.log");
+        let e = death::ended(status, &console, &said(folder, "qemu.log"), memory);
+        if death::is_panic(&console) { Ok(Err(e)) } else { Err(e) }
     }
 }
 
