@@ -2,18 +2,22 @@
 
 use super::{Space, layer};
 use crate::error::{Context, Result};
-use crate::host::files;
+use crate::host::files::{self, File};
 use crate::host::time::{micros, now, wall_us};
 use crate::record::stack::StackSpec;
 use crate::record::trial::DiskProbe;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Length of a probe; the flush that exceeds it is the last one.
 const LENGTH: Duration = Duration::from_millis(150);
 
-/// Size of a write, bytes: a page of WAL.
-const PAGE: [u8; 8192] = [0x5a; 8192];
+/// A page of WAL, aligned for writes past the page cache.
+#[repr(align(4096))]
+struct Page([u8; 8192]);
+
+static PAGE: Page = Page([0x5a; 8192]);
 
 /// Pages written in turn; all are allocated before the first flush that counts.
 const PAGES: u64 = 16;
@@ -34,18 +38,22 @@ pub fn probe(folder: &Path) -> Result<DiskProbe> {
     let doing = || format!("probe the disk below {}", folder.display());
     let file = files::nameless(&files::nearest_existing(folder)).or_host(doing)?;
     for page in 0..PAGES {
-        files::write_all_at(&file, &PAGE, page * PAGE.len() as u64).or_host(doing)?;
+        write(&file, page).or_host(doing)?;
     }
     file.sync_data().or_host(doing)?;
     let mut probe = DiskProbe { wall_us: wall_us(), ..DiskProbe::default() };
     let begun = now();
     while begun.elapsed() < LENGTH {
-        files::write_all_at(&file, &PAGE, probe.flushes % PAGES * PAGE.len() as u64).or_host(doing)?;
+        write(&file, probe.flushes % PAGES).or_host(doing)?;
         file.sync_data().or_host(doing)?;
         probe.flushes += 1;
     }
     probe.elapsed_us = micros(begun.elapsed());
     Ok(probe)
+}
+
+fn write(file: &File, page: u64) -> io::Result<()> {
+    files::write_all_at(file, &PAGE.0, page * PAGE.0.len() as u64)
 }
 
 #[cfg(test)]
