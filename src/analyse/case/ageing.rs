@@ -1,6 +1,6 @@
 //! Ageing figures of one case: collected over its trials, with remarks on figures that are missing.
 
-use crate::analyse::case::age_figures::{self, Figure};
+use crate::analyse::case::age_figures::{self, AgeFigure};
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::input::Seconds;
 use crate::record::trial::TrialRecord;
@@ -37,7 +37,7 @@ impl AgeingSums {
         self.lacking.extend(measures.filter(|measure| measure.done.is_none()).map(|measure| measure.name.clone()));
         self.asked_to_compress.extend(age_figures::asked_to_compress(record));
         let figures = age_figures::of_trial(record, seconds, latencies);
-        for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
+        for AgeFigure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
             let key = (name, unit);
             if !self.order.contains(&key) {
                 self.order.push(key.clone());

@@ -28,7 +28,7 @@ const ON_CPU: &str = "CPU";
 const UNREPORTED: &str = "Unreported";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     Storage,
     /// Waiting for a lock whose holder the server reports.
     HeldLock,
@@ -166,10 +166,10 @@ impl TrialTime {
         for (wait, count) in counts {
             let count = count as f64;
             match doing(&wait.class, &wait.event) {
-                Doing::Client if self.at_fixed_rate => continue,
-                Doing::Storage => time.storage += count,
-                Doing::HeldLock => time.behind_locks += count * self.held_by_storage,
-                Doing::Client | Doing::Else => {}
+                Activity::Client if self.at_fixed_rate => continue,
+                Activity::Storage => time.storage += count,
+                Activity::HeldLock => time.behind_locks += count * self.held_by_storage,
+                Activity::Client | Activity::Else => {}
             }
             time.all += count;
         }
@@ -183,18 +183,18 @@ fn held_by_storage(holders: &[WaitCount]) -> f64 {
     let (mut storage, mut all) = (0, 0);
     for holder in known {
         all += holder.count;
-        storage += if doing(&holder.class, &holder.event) == Doing::Storage { holder.count } else { 0 };
+        storage += if doing(&holder.class, &holder.event) == Activity::Storage { holder.count } else { 0 };
     }
     if all == 0 { 0.0 } else { storage as f64 / all as f64 }
 }
 
-fn doing(class: &str, event: &str) -> Doing {
+fn doing(class: &str, event: &str) -> Activity {
     match class {
-        "IO" => Doing::Storage,
-        "LWLock" | "IPC" if STORAGE_LOCKS.contains(&event) => Doing::Storage,
-        "Lock" => Doing::HeldLock,
-        "Client" => Doing::Client,
-        _ => Doing::Else,
+        "IO" => Activity::Storage,
+        "LWLock" | "IPC" if STORAGE_LOCKS.contains(&event) => Activity::Storage,
+        "Lock" => Activity::HeldLock,
+        "Client" => Activity::Client,
+        _ => Activity::Else,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
-use crate::analyse::findings::{Capacity, CapacityStep};
+use crate::analyse::findings::{CapacityFinding, CapacityStep};
 use crate::record::operation::Operation;
 use crate::record::search::{Failed, SearchCounts};
 use crate::stats::interval::TrialMean;
@@ -59,7 +59,7 @@ impl CapacitySums {
     }
 
     /// Result; `None` for a case without searches.
-    pub fn finding(&self, measure: Option<&MeasureSums>, operation: Option<&Operation>) -> Option<Capacity> {
+    pub fn finding(&self, measure: Option<&MeasureSums>, operation: Option<&Operation>) -> Option<CapacityFinding> {
         let operation = operation.filter(|operation| operation.is_searched && !self.holds.is_empty())?;
         let limit_us = operation.latency_limit_us?;
         // By chance, a search may miss the rate that holds (ADR 23); if most do, it is no promise.
@@ -83,7 +83,7 @@ impl CapacitySums {
                 format!("no sustained rate: in {without} of {searches} trials no rate passed three consecutive steps")
             }
         };
-        Some(Capacity {
+        Some(CapacityFinding {
             limit_us,
             unit: operation.unit.clone(),
             searches: u32::try_from(searches).unwrap_or(u32::MAX),

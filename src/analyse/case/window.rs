@@ -2,7 +2,7 @@
 //! first cycle to the last, who wrote pages, autovacuum's share.
 
 use crate::analyse::findings::estimate::over_trials;
-use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, Phase, TrialFinding, TrialWindow};
+use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, PhaseFinding, TrialFinding, TrialWindow};
 use crate::analyse::trial::counters::growth;
 use crate::analyse::trial::input::{PhaseLatencies, Seconds};
 use crate::analyse::trial::window::{in_checkpoint, sync_s_per_gb};
@@ -96,9 +96,9 @@ impl PhaseSums {
         self.done += done;
     }
 
-    fn finding(&self) -> Phase {
+    fn finding(&self) -> PhaseFinding {
         let latencies = self.latencies.as_ref().filter(|all| !all.is_empty());
-        Phase {
+        PhaseFinding {
             seconds: self.seconds,
             rate: (self.seconds > 0).then(|| self.done as f64 / self.seconds as f64),
             p99_us: latencies.map(|all| all.value_at_quantile(0.99)),

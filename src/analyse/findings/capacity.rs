@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Result of the capacity searches of a case, one per trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Capacity {
+pub struct CapacityFinding {
     /// Operations slower than this, measured from when they were due, count as late; microseconds.
     pub limit_us: u64,
     /// Unit of the rates.

@@ -37,8 +37,8 @@ pub use crate::record::window::{CheckpointDone, SettleRecord};
 
 pub use ageing::{Ageing, AgeingPoint};
 pub use backend_time::{BackendTime, InMemory, WaitShare};
-pub use capacity::{Capacity, CapacityStep};
-pub use counters::{Counter, CounterComparison, CounterRow};
+pub use capacity::{CapacityFinding, CapacityStep};
+pub use counters::{CostCounter, CounterComparison, CounterRow};
 pub use drive::{DriveFinding, DriveRoundFinding};
 pub use durability::{Durability, DurabilityClass};
 pub use effects::{Effects, OptionEffect};
@@ -51,7 +51,7 @@ pub use probe::{CredibilityKind, LatencyFinding};
 pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
 pub use snapshots::SnapshotFinding;
 pub use stage::{StageFinding, StageKind};
-pub use window::{CaseWindow, CheckpointFinding, PagesWritten, Phase, Trend, TrialWindow};
+pub use window::{CaseWindow, CheckpointFinding, PagesWritten, PhaseFinding, Trend, TrialWindow};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub struct Findings {
     /// The answer in one paragraph, joined from the parts of `answer`.
     pub headline: String,
     /// The same in parts, for HTML pages.
-    pub answer: Answer,
+    pub answer: RunAnswer,
     /// Machines in the order in which the run used them; more than one only if it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
     /// Effects of options, if a plan varies two or more together.
@@ -101,7 +101,7 @@ pub struct Findings {
 
 /// Answer of a run: the question, the result, and remarks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RunAnswer {
     /// What was compared and where: "On this machine (tpcb, clients=16)"; empty if nothing was measured.
     pub question: String,
     /// One sentence.
@@ -185,7 +185,7 @@ pub struct CaseFinding {
     pub measures: Vec<MeasureFinding>,
     /// Highest rate within a latency limit, if searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<Capacity>,
+    pub capacity: Option<CapacityFinding>,
     /// One-off work in its trials, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFinding>,

@@ -57,9 +57,9 @@ pub struct CaseWindow {
     /// Fewest and most whole checkpoint cycles in a trial.
     pub whole_cycles: (u64, u64),
     /// Seconds entirely within a checkpoint.
-    pub inside: Phase,
+    pub inside: PhaseFinding,
     /// Seconds entirely outside checkpoints.
-    pub outside: Phase,
+    pub outside: PhaseFinding,
     /// Pages written, by process type.
     pub pages: Option<PagesWritten>,
     /// Duration of the checkpoints' sync phase, seconds per GB (10^9 bytes) that they wrote, over trials.
@@ -71,7 +71,7 @@ pub struct CaseWindow {
 
 /// Activity in a subset of the seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct PhaseFinding {
     pub seconds: u64,
     /// Operations per second; `None` without seconds.
     pub rate: Option<f64>,

@@ -1,8 +1,8 @@
 //! Recommends a `wal_sync_method`: the fastest of those that reach the device, if significantly faster than the
 //! default.
 
-use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{Candidate, Credibility, DeviceWork, Recommendation, RowFinding};
+use super::evidence::{ProbeEvidence, work_of, writes_back};
+use super::findings::{Candidate, Credibility, Recommendation, RowFinding, WorkPerOperation};
 use super::server::{at_default_settings, method};
 use super::work::SEEN;
 use crate::analyse::findings::CredibilityKind;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const DEFAULT: &str = "fdatasync";
 
 /// Recommends a method for a server of the major version `server`.
-pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: u32) -> Recommendation {
+pub(super) fn recommend(evidence: &ProbeEvidence, credibility: &Credibility, server: u32) -> Recommendation {
     let mut seen = BTreeSet::new();
     let rows: Vec<(&'static str, &RowFinding)> = evidence
         .rows
@@ -35,7 +35,7 @@ pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: 
     Recommendation { wal_sync_method: wal_sync_method.map(str::to_owned), line, reason, candidates }
 }
 
-fn candidate(evidence: &Evidence, method: &str, row: &RowFinding) -> Candidate {
+fn candidate(evidence: &ProbeEvidence, method: &str, row: &RowFinding) -> Candidate {
     Candidate {
         wal_sync_method: method.to_owned(),
         row_id: row.spec.id.clone(),
@@ -45,7 +45,7 @@ fn candidate(evidence: &Evidence, method: &str, row: &RowFinding) -> Candidate {
 }
 
 /// Reason that a method is excluded.
-fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
+fn excluded(evidence: &ProbeEvidence, row: &RowFinding) -> Option<String> {
     if let Some(why) = &row.unavailable {
         return Some(why.clone());
     }
@@ -57,13 +57,13 @@ fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
     }
     let needy = evidence.record.place.devices.iter().filter(|device| writes_back(device));
     let unflushed =
-        |work: &&DeviceWork| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN);
+        |work: &&WorkPerOperation| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN);
     let mut works = needy.filter_map(|device| work_of(row, &device.name));
     works.find(unflushed).map(|work| format!("no flush was seen at {}", work.device))
 }
 
 fn choose(
-    evidence: &Evidence,
+    evidence: &ProbeEvidence,
     credibility: &Credibility,
     rows: &[(&'static str, &RowFinding)],
     candidates: &[Candidate],

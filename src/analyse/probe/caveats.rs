@@ -1,6 +1,6 @@
 //! Caveats on the figures of a probe.
 
-use super::evidence::Evidence;
+use super::evidence::ProbeEvidence;
 use super::findings::{CpuShares, RateFinding, RowFinding};
 use crate::record::probe::{CpuWait, ProbeRecord};
 use crate::units::{Bytes, Micros, significant};
@@ -15,7 +15,7 @@ const USUAL_FILE_BYTES: u64 = 16 << 20;
 pub const OF_MARKS: &str = "other programs use the device: device work of rows marked ~ includes theirs";
 
 /// All caveats, most important first.
-pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
+pub(super) fn caveats(evidence: &ProbeEvidence) -> Vec<String> {
     let record = evidence.record;
     let mut found: Vec<String> = record.notes.iter().chain(&record.left_behind).cloned().collect();
     let worthless = evidence.rows.iter().flat_map(|row| &row.work).any(|work| work.worthless);
@@ -37,7 +37,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
 }
 
 /// Caveat for rows whose rates did not reach the precision in time, with the widest interval.
-fn unsettled(evidence: &Evidence) -> Option<String> {
+fn unsettled(evidence: &ProbeEvidence) -> Option<String> {
     let record = evidence.record;
     let rates = || evidence.rows.iter().filter_map(|row| Some((row.spec.label.trim(), row.rate.as_ref()?)));
     let wide = |rate: &RateFinding| rate.relative_half_width.unwrap_or(f64::INFINITY);
@@ -71,7 +71,7 @@ const SOME_WAIT: f64 = 0.25;
 pub(crate) const WAITED: &str = "waited for a CPU";
 
 /// Caveat if CPU waits were so long that latencies are not the storage's alone.
-fn busy_cpus(evidence: &Evidence) -> Option<String> {
+fn busy_cpus(evidence: &ProbeEvidence) -> Option<String> {
     let CpuShares { own, some } = cpu(evidence.record);
     let percent = |share: f64| significant(share * 100.0);
     if let Some(own) = own.filter(|share| *share > OWN_WAIT) {
@@ -88,7 +88,7 @@ fn busy_cpus(evidence: &Evidence) -> Option<String> {
 }
 
 /// The row during which a device wrote more than the row can have caused, journal included.
-fn crowded(evidence: &Evidence) -> Option<String> {
+fn crowded(evidence: &ProbeEvidence) -> Option<String> {
     let excess = |row: &RowFinding| {
         let own = f64::from(row.spec.write_bytes) * f64::from(row.spec.writes);
         let most = row.work.iter().map(|work| work.bytes_per_op).reduce(f64::max)?;

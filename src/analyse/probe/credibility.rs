@@ -4,7 +4,7 @@
 //! each other; declared stable; flushed. The last three are also durability classes of a run. A failed sync precedes
 //! all of them.
 
-use super::evidence::{Evidence, declared_stable, flushed, work_of, writes_back};
+use super::evidence::{ProbeEvidence, declared_stable, flushed, work_of, writes_back};
 use super::findings::{Credibility, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache};
 use super::rules;
 use super::rules_speed::FAST_FLUSH;
@@ -23,7 +23,7 @@ const NO_ROOM: [i32; 3] = [27, 28, 122];
 /// Minimum number of operations of the deciding row for a favorable judgement.
 const FEWEST_OPERATIONS: u64 = 10;
 
-pub(super) fn credibility(evidence: &Evidence) -> Credibility {
+pub(super) fn credibility(evidence: &ProbeEvidence) -> Credibility {
     let mut fired = rules::fired(evidence);
     let (kind, mut reason) = decide(evidence, &fired);
     let mount = evidence.record.place.mount.as_ref().filter(|_| kind != CredibilityKind::Memory);
@@ -47,7 +47,7 @@ pub(super) fn credibility(evidence: &Evidence) -> Credibility {
     }
 }
 
-fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String) {
+fn decide(evidence: &ProbeEvidence, fired: &[FiredRule]) -> (CredibilityKind, String) {
     let order = [
         CredibilityKind::Memory,
         CredibilityKind::NoFlushSeen,
@@ -67,7 +67,7 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String)
 }
 
 /// Reason that rules out a favorable judgement.
-fn barred(evidence: &Evidence) -> Option<String> {
+fn barred(evidence: &ProbeEvidence) -> Option<String> {
     let place = &evidence.record.place;
     let Some(row) = evidence.main() else {
         return Some("no fdatasync or fsync was measured".to_owned());
@@ -89,12 +89,12 @@ fn barred(evidence: &Evidence) -> Option<String> {
     device.or_else(|| unwritten(evidence, row).filter(|_| all_write_through(evidence)))
 }
 
-fn all_write_through(evidence: &Evidence) -> bool {
+fn all_write_through(evidence: &ProbeEvidence) -> bool {
     evidence.lowest().iter().all(|device| declared_stable(device).is_some())
 }
 
 /// Reason if the lowest devices, which declare that they need no flushes, were not seen to receive the writes either.
-fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
+fn unwritten(evidence: &ProbeEvidence, row: &RowFinding) -> Option<String> {
     let lowest = evidence.lowest();
     let works = lowest.iter().filter_map(|device| work_of(row, &device.name));
     let writes = works.fold(0.0, |sum, work| sum + work.writes_per_op);
@@ -135,18 +135,18 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     })
 }
 
-fn by_word(evidence: &Evidence) -> String {
+fn by_word(evidence: &ProbeEvidence) -> String {
     let words: Vec<String> =
         evidence.lowest().into_iter().filter_map(declared_stable).map(|it| it.to_string()).collect();
     words.join("; ") + &below_virtual(evidence)
 }
 
 /// Caveat on a lowest device that is virtual.
-fn below_virtual(evidence: &Evidence) -> String {
+fn below_virtual(evidence: &ProbeEvidence) -> String {
     if evidence.virtual_disk() { format!("; {}", virtual_disk(&evidence.lowest_names())) } else { String::new() }
 }
 
-fn by_flushes(evidence: &Evidence) -> String {
+fn by_flushes(evidence: &ProbeEvidence) -> String {
     let seen: Vec<String> =
         levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
     let ends = below_virtual(evidence);
@@ -154,7 +154,7 @@ fn by_flushes(evidence: &Evidence) -> String {
 }
 
 /// The first failed call that concerns durability.
-fn headline(evidence: &Evidence) -> Option<String> {
+fn headline(evidence: &ProbeEvidence) -> Option<String> {
     let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
     let Some((row, failure)) =
         failures.into_iter().find(|(row, failure)| is_about_durability(Some(row.spec.way), failure))
@@ -190,7 +190,7 @@ fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
 }
 
 /// Flushes and writes seen at each device.
-fn levels(evidence: &Evidence) -> Vec<LevelSeen> {
+fn levels(evidence: &ProbeEvidence) -> Vec<LevelSeen> {
     let devices = evidence.record.place.devices.iter();
     let one = |device: &DeviceFacts| LevelSeen {
         device: device.name.clone(),
@@ -201,7 +201,7 @@ fn levels(evidence: &Evidence) -> Vec<LevelSeen> {
     devices.map(one).collect()
 }
 
-fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
+fn seen_at(evidence: &ProbeEvidence, device: &DeviceFacts) -> String {
     let says = match device.write_cache {
         Some(WriteCache::WriteBack) => "reports write back",
         Some(WriteCache::WriteThrough) => "reports write through, gets no flushes",
@@ -220,7 +220,7 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
     }
 }
 
-fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &Evidence) -> &'static str {
+fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &ProbeEvidence) -> &'static str {
     let too_fast = fired.iter().any(|rule| rule.name == FAST_FLUSH);
     let below_host = evidence.virtual_disk() && (kind != CredibilityKind::Unknown || too_fast);
     match kind {

@@ -1,6 +1,6 @@
 //! Input of the rules: the record with the computed figures, and queries that several rules share.
 
-use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
+use super::findings::{Family, GrowthFinding, RowFinding, Segment, Way, WorkPerOperation};
 use super::work::SEEN;
 use crate::analyse::findings::durability::virtual_disk;
 use crate::record::claim::{Claim, Promise};
@@ -11,13 +11,13 @@ use crate::record::promise;
 /// Operations below which counters per operation are meaningless: the uncounted one at a slice's start would weigh in.
 const FEWEST_OPERATIONS: u64 = 5;
 
-pub(super) struct Evidence<'a> {
+pub(super) struct ProbeEvidence<'a> {
     pub record: &'a ProbeRecord,
     pub rows: &'a [RowFinding],
     pub growth: &'a [GrowthFinding],
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> ProbeEvidence<'a> {
     /// The row of a family and way with one writer and no special options.
     pub fn row(&self, family: Family, way: Way) -> Option<&'a RowFinding> {
         let plain = |row: &&RowFinding| row.spec.segment.is_none_or(|segment| segment == Segment::Recycled);
@@ -99,11 +99,11 @@ pub(super) fn declared_stable(device: &DeviceFacts) -> Option<Promise> {
 }
 
 /// Work of a device for a row's operations.
-pub(super) fn work_of<'a>(row: &'a RowFinding, device: &str) -> Option<&'a DeviceWork> {
+pub(super) fn work_of<'a>(row: &'a RowFinding, device: &str) -> Option<&'a WorkPerOperation> {
     row.work.iter().find(|work| work.device == device)
 }
 
 /// True if there are as many flushes per operation as a sync needs.
-pub(super) fn flushed(work: &DeviceWork) -> bool {
+pub(super) fn flushed(work: &WorkPerOperation) -> bool {
     work.flushes_per_op.is_some_and(|flushes| flushes >= SEEN)
 }

@@ -39,7 +39,7 @@ pub struct ProbeFindings {
     /// Shares of the time in which the probe's own thread, and any process, waited for a CPU.
     pub cpu: CpuShares,
     /// Device activity while the probe was idle.
-    pub idle: Vec<IdleTraffic>,
+    pub idle: Vec<IdleRates>,
     /// The rows in table order.
     pub rows: Vec<RowFinding>,
     /// Definition of a stall, with its numbers.
@@ -53,7 +53,7 @@ pub struct ProbeFindings {
     /// Recommended `wal_sync_method`.
     pub recommendation: Recommendation,
     /// The folder ranked among devices with published figures.
-    pub standing: Standing,
+    pub standing: FolderStanding,
     pub caveats: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct HistogramScale {
 
 /// Traffic of one device while the probe was idle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IdleTraffic {
+pub struct IdleRates {
     pub device: String,
     pub writes_per_s: f64,
     pub write_bytes_per_s: f64,
@@ -125,7 +125,7 @@ pub struct RowFinding {
     pub segment_us_mean: Option<f64>,
     pub segments_made: u64,
     /// Work of each device per operation, the filesystem's own first.
-    pub work: Vec<DeviceWork>,
+    pub work: Vec<WorkPerOperation>,
 }
 
 /// A rate with its 95 % interval.
@@ -158,7 +158,7 @@ pub struct SecondFinding {
 
 /// Work of one device per operation of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeviceWork {
+pub struct WorkPerOperation {
     pub device: String,
     /// Depth below the filesystem.
     pub depth: u32,
@@ -283,7 +283,7 @@ pub struct Candidate {
 
 /// The folder ranked among devices with published figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct FolderStanding {
     /// Id of the compared row.
     pub row_id: Option<String>,
     /// Fastest first, including the folder.

@@ -41,7 +41,7 @@ const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.
 /// Outcome of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Compliance {
     Pass,
     Fail,
     /// Treated as not passed: the interval contains the limit, or the facts are insufficient.
@@ -53,7 +53,7 @@ pub enum Outcome {
 pub struct RequirementFinding {
     /// As given: `p99=5 ms`.
     pub requirement: String,
-    pub outcome: Outcome,
+    pub outcome: Compliance,
     /// The figure, in `unit`; `None` if it is not a number or was not measured.
     pub figure: Option<f64>,
     /// Its 95 % interval.
@@ -120,10 +120,10 @@ pub fn judge(record: &ProbeRecord, findings: &ProbeFindings, all: &[Requirement]
 fn durable(asked: &Requirement, findings: &ProbeFindings) -> RequirementFinding {
     let credibility = &findings.credibility;
     let outcome = match credibility.kind {
-        _ if credibility.headline.is_some() => Outcome::Fail,
-        CredibilityKind::Flushed | CredibilityKind::DeclaredStable => Outcome::Pass,
-        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => Outcome::Fail,
-        CredibilityKind::Implausible | CredibilityKind::Unexplained | CredibilityKind::Unknown => Outcome::Undecided,
+        _ if credibility.headline.is_some() => Compliance::Fail,
+        CredibilityKind::Flushed | CredibilityKind::DeclaredStable => Compliance::Pass,
+        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => Compliance::Fail,
+        CredibilityKind::Implausible | CredibilityKind::Unexplained | CredibilityKind::Unknown => Compliance::Undecided,
     };
     let found = credibility.headline.clone().unwrap_or_else(|| credibility.reason.clone());
     RequirementFinding { requirement: asked.words(), outcome, figure: None, low: None, high: None, unit: "", found }
@@ -133,9 +133,9 @@ fn rate(asked: &Requirement, row: Option<&RowFinding>, least: f64) -> Requiremen
     let rate = row.and_then(|row| row.rate.as_ref());
     let ends = rate.and_then(|rate| rate.low_per_s.zip(rate.high_per_s));
     let outcome = match ends {
-        Some((low, _)) if low >= least => Outcome::Pass,
-        Some((_, high)) if high < least => Outcome::Fail,
-        _ => Outcome::Undecided,
+        Some((low, _)) if low >= least => Compliance::Pass,
+        Some((_, high)) if high < least => Compliance::Fail,
+        _ => Compliance::Undecided,
     };
     let interval = ends.map_or_else(
         || "no interval".to_owned(),
@@ -161,9 +161,9 @@ fn latency_within(asked: &Requirement, row: Option<&RowRecord>, quantile: f64, m
     let figure = row.and_then(|row| percentile(&latency::counts(row), quantile));
     let (low, high) = row.map_or((None, None), |row| percentile_interval(row, quantile));
     let outcome = match (low, high) {
-        (_, Some(high)) if high <= most_ns => Outcome::Pass,
-        (Some(low), _) if low > most_ns => Outcome::Fail,
-        _ => Outcome::Undecided,
+        (_, Some(high)) if high <= most_ns => Compliance::Pass,
+        (Some(low), _) if low > most_ns => Compliance::Fail,
+        _ => Compliance::Undecided,
     };
     let shown = |ns: u64| span(ns as f64);
     let interval = match (low, high) {
@@ -259,40 +259,40 @@ mod tests {
     fn a_rate_passes_only_with_all_of_its_interval() {
         let record = honest();
         let found = judged(&record, "rate=900");
-        assert_eq!(found.outcome, Outcome::Pass, "{found:?}");
-        assert_eq!(judged(&record, "rate=1100").outcome, Outcome::Fail);
+        assert_eq!(found.outcome, Compliance::Pass, "{found:?}");
+        assert_eq!(judged(&record, "rate=1100").outcome, Compliance::Fail);
         let within = format!("rate={}", found.low.unwrap().midpoint(found.high.unwrap()));
-        assert_eq!(judged(&record, &within).outcome, Outcome::Undecided);
+        assert_eq!(judged(&record, &within).outcome, Compliance::Undecided);
         let mut short = honest();
         row_of(&mut short, "wal.fdatasync.recycled").slices.truncate(1);
-        assert_eq!(judged(&short, "rate=10").outcome, Outcome::Undecided, "no interval decides nothing");
+        assert_eq!(judged(&short, "rate=10").outcome, Compliance::Undecided, "no interval decides nothing");
     }
 
     #[test]
     fn a_latency_passes_only_with_all_of_its_interval() {
         // 1.5 % of the operations are slow, evenly in each second.
         let steady = with_latencies(&[15; 10]);
-        assert_eq!(judged(&steady, "p99=5ms").outcome, Outcome::Fail, "{:?}", judged(&steady, "p99=5ms"));
-        assert_eq!(judged(&steady, "p99=7ms").outcome, Outcome::Pass);
-        assert_eq!(judged(&steady, "p50=5ms").outcome, Outcome::Pass);
+        assert_eq!(judged(&steady, "p99=5ms").outcome, Compliance::Fail, "{:?}", judged(&steady, "p99=5ms"));
+        assert_eq!(judged(&steady, "p99=7ms").outcome, Compliance::Pass);
+        assert_eq!(judged(&steady, "p50=5ms").outcome, Compliance::Pass);
         // The same, but all in one second: another ten seconds may have none.
         let burst = with_latencies(&[150, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(judged(&burst, "p99=5ms").outcome, Outcome::Undecided, "{:?}", judged(&burst, "p99=5ms"));
+        assert_eq!(judged(&burst, "p99=5ms").outcome, Compliance::Undecided, "{:?}", judged(&burst, "p99=5ms"));
         let short = with_latencies(&[0, 0]);
-        assert_eq!(judged(&short, "p99=5ms").outcome, Outcome::Undecided);
+        assert_eq!(judged(&short, "p99=5ms").outcome, Compliance::Undecided);
     }
 
     #[test]
     fn the_requirement_durable_passes_with_flushes_and_fails_in_memory() {
-        assert_eq!(judged(&honest(), "durable").outcome, Outcome::Pass);
+        assert_eq!(judged(&honest(), "durable").outcome, Compliance::Pass);
         let mut memory = honest();
         memory.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned();
-        assert_eq!(judged(&memory, "durable").outcome, Outcome::Fail);
+        assert_eq!(judged(&memory, "durable").outcome, Compliance::Fail);
         let mut silent = honest();
         silent.place.devices[0] = DeviceFacts { write_cache: None, ..silent.place.devices[0].clone() };
-        assert_eq!(judged(&silent, "durable").outcome, Outcome::Undecided);
+        assert_eq!(judged(&silent, "durable").outcome, Compliance::Undecided);
         let mut broken = honest();
         row_of(&mut broken, "one_write.fsync").failure = Some(super::super::sample::failure());
-        assert_eq!(judged(&broken, "durable").outcome, Outcome::Fail);
+        assert_eq!(judged(&broken, "durable").outcome, Compliance::Fail);
     }
 }

@@ -1,6 +1,6 @@
 //! Rules that compare times with hardware limits.
 
-use super::evidence::{Evidence, flushed, work_of, writes_back};
+use super::evidence::{ProbeEvidence, flushed, work_of, writes_back};
 use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, Way};
 use super::latency::span;
 use super::work::SEEN;
@@ -36,7 +36,7 @@ const TWO_SYNCS_COST: f64 = 1.5;
 const ONE_SYNC_COST: f64 = 1.25;
 
 /// More flushes than rotations.
-pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn rotation(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let lowest = evidence.lowest();
     // Only the speed that the disk itself reports: the kernel's flag is set for everything that does not report
     // non-rotational.
@@ -63,7 +63,7 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// True for persistent memory: it is faster than these rules assume.
-fn is_persistent_memory(evidence: &Evidence) -> bool {
+fn is_persistent_memory(evidence: &ProbeEvidence) -> bool {
     let dax = |option: &String| option == "dax" || option == "dax=always";
     let mount = evidence.record.place.mount.as_ref();
     evidence.record.place.devices.iter().any(|device| device.name.starts_with("pmem"))
@@ -74,7 +74,7 @@ fn is_persistent_memory(evidence: &Evidence) -> bool {
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "gpfs"];
 
 /// Rates that only memory can reach.
-pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn too_many_syncs(evidence: &ProbeEvidence) -> Option<FiredRule> {
     if is_persistent_memory(evidence) {
         return None;
     }
@@ -93,7 +93,7 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
 
 /// A volatile cache that is flushed faster than NAND can be written. On a physical disk it speaks for a class only if
 /// the figure is far from the threshold. Inside a virtual machine the two causes cannot be distinguished: unknown.
-pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn fast_flush(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let lowest = evidence.lowest();
     let device = lowest
@@ -129,7 +129,7 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// A sync that would have had to write faster than any bus can carry.
-pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn growth_beyond_the_bus(evidence: &ProbeEvidence) -> Option<FiredRule> {
     // Data seen at the device may have been written before the sync, which then had nothing left to do.
     let arrived = |growth: &&GrowthFinding| growth.reached_device.is_some_and(|reached| reached >= SEEN);
     let mount = evidence.record.place.mount.as_ref();
@@ -151,7 +151,7 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// A sync whose time does not depend on the amount to write.
-pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn flat_growth(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let largest = large(evidence)?;
     let smallest = evidence.growth.iter().find(|growth| growth.written_bytes > 0)?;
     if smallest.written_bytes >= largest.written_bytes {
@@ -173,14 +173,14 @@ pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// The largest amount, if it was written at a speed that only memory reaches.
-fn large<'a>(evidence: &Evidence<'a>) -> Option<&'a GrowthFinding> {
+fn large<'a>(evidence: &ProbeEvidence<'a>) -> Option<&'a GrowthFinding> {
     let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= LARGE_BYTES)?;
     let to_memory = largest.write_bytes_per_s.is_some_and(|per_s| per_s > MEMORY_BYTES_PER_S);
     to_memory.then_some(largest)
 }
 
 /// Two O_DSYNC writes that cost little more than one.
-pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn open_datasync_does_not_halve(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let (one, two) = pair(evidence, Way::OpenDatasync)?;
     let (_, most) = cost(one, two)?;
     if most >= TWO_SYNCS_COST {
@@ -196,7 +196,7 @@ pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredR
 }
 
 /// Two writes with one fdatasync that cost much more than one write.
-pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn two_writes_cost_more(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let (one, two) = pair(evidence, Way::Fdatasync)?;
     let (least, _) = cost(one, two)?;
     if least <= TWO_WRITES_COST {
@@ -211,7 +211,7 @@ pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("two_writes_cost_more", None, Some((least, TWO_WRITES_COST, "times one write")), source, sentence))
 }
 
-fn pair<'a>(evidence: &Evidence<'a>, way: Way) -> Option<(&'a RateFinding, &'a RateFinding)> {
+fn pair<'a>(evidence: &ProbeEvidence<'a>, way: Way) -> Option<(&'a RateFinding, &'a RateFinding)> {
     let one = evidence.row(Family::OneWrite, way)?.rate.as_ref()?;
     let two = evidence.row(Family::TwoWrites, way)?.rate.as_ref()?;
     Some((one, two))
@@ -225,7 +225,7 @@ fn cost(one: &RateFinding, two: &RateFinding) -> Option<(f64, f64)> {
 }
 
 /// Cost of fsync over fdatasync: the journal.
-pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn journal(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let rate = |way: Way| evidence.row(Family::OneWrite, way)?.rate.as_ref().filter(|rate| rate.per_s > 0.0);
     let (fdatasync, fsync) = (rate(Way::Fdatasync)?, rate(Way::Fsync)?);
     let ratio = fdatasync.per_s / fsync.per_s;

@@ -4,7 +4,7 @@
 //! counts FUA writes (block/blk-flush.c counts flush requests alone), but a flush without data is also counted as a
 //! write of no bytes: growth shows whether this kernel does so, and then it is subtracted.
 
-use super::findings::{DeviceWork, IdleTraffic};
+use super::findings::{IdleRates, WorkPerOperation};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
@@ -18,7 +18,7 @@ pub(super) const SEEN: f64 = 0.5;
 const WORTHLESS: f64 = 0.1;
 
 /// Work of the devices per operation of a row, in the order of `place.devices`, without devices that have no counters.
-pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
+pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<WorkPerOperation> {
     let devices = record.place.devices.iter().enumerate().filter(|(place, _)| counts_writes(record, *place));
     devices.filter_map(|(place, device)| one_device(row, record, place, device)).collect()
 }
@@ -48,7 +48,7 @@ fn never_flushed(record: &ProbeRecord, place: usize) -> Option<String> {
         .then(|| "its counter stayed at zero even after a synced write: unknown whether it counts any".to_owned())
 }
 
-fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
+fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<WorkPerOperation> {
     let slices = counted(&row.slices, place, counts_flushes_as_writes(record, place));
     let operations: f64 = slices.iter().map(|(slice, _)| covered(slice)).sum();
     let seconds = slices.iter().map(|(slice, _)| slice.elapsed_ns as f64 / 1e9).sum();
@@ -68,7 +68,7 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
         && flushes_per_op.is_some_and(|flushes| flushes < SEEN)
         && writes_per_op >= SEEN;
     let own_flushes = |flushes: f64| Some((flushes - others_flushes(record, place)? * seconds).max(0.0) / operations);
-    let mut work = DeviceWork {
+    let mut work = WorkPerOperation {
         device: device.name.clone(),
         depth: device.depth,
         writes_per_op,
@@ -179,7 +179,7 @@ fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: (f64, O
 }
 
 /// "1.0 write of 8 KiB + 1.0 flush".
-fn words(work: &DeviceWork) -> String {
+fn words(work: &WorkPerOperation) -> String {
     let mut text = if work.writes_per_op > 0.0 {
         let each = Bytes((work.bytes_per_op / work.writes_per_op).round() as u64);
         format!("{} of {each}", amount(work.writes_per_op, "write", "writes"))
@@ -213,10 +213,10 @@ pub(super) fn amount(value: f64, one: &str, many: &str) -> String {
 }
 
 /// Traffic of each device with counters while the probe was idle.
-pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
+pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleRates> {
     let one = |(place, device): (usize, &DeviceFacts)| {
         let (counts, seconds) = idle_of(record, place)?;
-        Some(IdleTraffic {
+        Some(IdleRates {
             device: device.name.clone(),
             writes_per_s: counts.writes as f64 / seconds,
             write_bytes_per_s: counts.write_bytes as f64 / seconds,
