@@ -14,7 +14,6 @@ pub struct TrialWindow {
     pub cut: bool,
     /// Seconds.
     pub length_s: f64,
-    /// Checkpoint cycles of the warm-up.
     pub warm_up_cycles: u64,
     /// True if the last two warm-up cycles agreed.
     pub settled: Option<bool>,
@@ -22,7 +21,6 @@ pub struct TrialWindow {
     pub prefilled: bool,
     /// WAL segments newly created in the window.
     pub wal_segments_new: Option<u64>,
-    /// Checkpoints that overlap the window.
     pub checkpoints: Vec<CheckpointFinding>,
     /// First cycle against last (without two whole cycles, first third against last), if both are long enough.
     pub trend: Option<Trend>,
@@ -60,7 +58,6 @@ pub struct CaseWindow {
     pub inside: PhaseFinding,
     /// Seconds entirely outside checkpoints.
     pub outside: PhaseFinding,
-    /// Pages written, by process type.
     pub pages: Option<PagesWritten>,
     /// Duration of the checkpoints' sync phase, seconds per GB (10^9 bytes) that they wrote, over trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]

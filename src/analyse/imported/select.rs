@@ -71,8 +71,9 @@ pub(crate) fn tps<'a>(found: &FoundRow<'a>) -> Option<&'a ImportedFigure> {
 
 /// Text of the measurement's length: `60 s`, `2000 operations`.
 pub(crate) fn length(found: &FoundRow<'_>) -> Option<String> {
-    let heads = || found.output.rows.iter().filter(|row| row.labels.is_empty()).flat_map(|row| &row.figures);
-    let head = |name: &str| heads().find(|figure| figure.name == name).map(|figure| figure.value);
-    let seconds = found.value("duration").or_else(|| head("seconds_per_test"));
-    seconds.map(|s| format!("{s} s")).or_else(|| Some(format!("{} operations", head("operations_per_test")?)))
+    let heads = found.output.rows.iter().filter(|row| row.labels.is_empty());
+    let [seconds, operations] = ["seconds_per_test", "operations_per_test"]
+        .map(|name| heads.clone().find_map(|row| row.figure(name)).map(|figure| figure.value));
+    let seconds = found.value("duration").or(seconds).map(|seconds| format!("{seconds} s"));
+    seconds.or_else(|| Some(format!("{} operations", operations?)))
 }
