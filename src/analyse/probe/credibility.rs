@@ -31,11 +31,7 @@ pub(super) fn credibility(evidence: &ProbeEvidence) -> Credibility {
         reason.push_str(&format!("; {unjournaled}"));
     }
     // Rules that decided first, then those that speak for a class, then information.
-    fired.sort_by_key(|rule| match rule.speaks_for {
-        Some(speaks) if speaks == kind => 0,
-        Some(_) => 1,
-        None => 2,
-    });
+    fired.sort_by_key(|rule| (rule.speaks_for.is_none(), rule.speaks_for != Some(kind)));
     Credibility {
         kind,
         headline: headline(evidence),
@@ -95,16 +91,10 @@ fn all_write_through(evidence: &ProbeEvidence) -> bool {
 
 /// Reason if the lowest devices, which declare that they need no flushes, were not seen to receive the writes either.
 fn unwritten(evidence: &ProbeEvidence, row: &RowFinding) -> Option<String> {
-    let lowest = evidence.lowest();
-    let works = lowest.iter().filter_map(|device| work_of(row, &device.name));
+    let works = evidence.lowest().into_iter().filter_map(|device| work_of(row, &device.name));
     let writes = works.fold(0.0, |sum, work| sum + work.writes_per_op);
-    (writes < SEEN).then(|| {
-        let names = evidence.lowest_names();
-        format!(
-            "{names} reports write through, but {} per operation were counted there",
-            amount(writes, "write", "writes")
-        )
-    })
+    let (names, counted) = (evidence.lowest_names(), amount(writes, "write", "writes"));
+    (writes < SEEN).then(|| format!("{names} reports write through, but {counted} per operation were counted there"))
 }
 
 /// Reason that one of the lowest devices rules out a favorable judgement.
@@ -125,12 +115,11 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     if !flushed(work) {
         return Some(format!("too little was measured to count flushes at {name}"));
     }
-    let others = work.idle_share.unwrap_or(0.0);
+    let others = significant(work.idle_share.unwrap_or(0.0) * 100.0);
     work.own_flushes_per_op.is_some_and(|own| own < SEEN).then(|| {
         format!(
-            "flushes were seen at {name}, but other programs use it too: their rate while the probe paused is {} % of the \
-             count",
-            significant(others * 100.0)
+            "flushes were seen at {name}, but other programs use it too: their rate while the probe paused is {others} % of \
+             the count"
         )
     })
 }
@@ -155,50 +144,43 @@ fn by_flushes(evidence: &ProbeEvidence) -> String {
 
 /// The first failed call that concerns durability.
 fn headline(evidence: &ProbeEvidence) -> Option<String> {
-    let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
-    let Some((row, failure)) =
-        failures.into_iter().find(|(row, failure)| is_about_durability(Some(row.spec.way), failure))
-    else {
-        let synced = |failure: &&Failure| is_about_durability(None, failure);
-        return evidence.record.growth_failure.as_ref().filter(synced).map(|failure| {
-            format!(
-                "a sync failed: {} after a larger amount was written returned {}, {} after the start",
-                failure.call,
-                failure.message,
-                Micros(failure.at_us)
-            )
-        });
-    };
-    Some(format!(
-        "a sync failed: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, \
-         and a second fsync would not say so",
-        failure.call,
-        row.spec.label.trim(),
-        failure.message,
-        Micros(failure.at_us),
-        failure.after_operations
-    ))
+    let of_rows = evidence.rows.iter().filter_map(|row| Some((Some(&row.spec), row.failure.as_ref()?)));
+    let of_growth = evidence.record.growth_failure.iter().map(|failure| (None, failure));
+    let mut failures = of_rows.chain(of_growth);
+    let (spec, failure) = failures.find(|(spec, failure)| is_about_durability(spec.map(|spec| spec.way), failure))?;
+    let Failure { call, message, at_us, after_operations, .. } = failure;
+    let at = Micros(*at_us);
+    Some(match spec {
+        None => {
+            format!("a sync failed: {call} after a larger amount was written returned {message}, {at} after the start")
+        }
+        Some(spec) => format!(
+            "a sync failed: {call} of \"{}\" returned {message}, {at} after the start and {after_operations} operations; the \
+             kernel may have dropped the data, and a second fsync would not say so",
+            spec.label.trim()
+        ),
+    })
 }
 
 /// True if a failed call concerns durability: a sync, or a synced write. Calls that are unavailable here or refused for
 /// lack of space do not count.
 fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
-    let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
     let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
-    let is_write = writes_are_syncs && failure.call.contains("write") && failure.errno.is_some() && !among(&NO_ROOM);
-    !among(&REFUSED) && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
+    let may_be_lost = failure.errno.is_some_and(|errno| !NO_ROOM.contains(&errno));
+    let is_write = writes_are_syncs && failure.call.contains("write") && may_be_lost;
+    failure.errno.is_none_or(|errno| !REFUSED.contains(&errno))
+        && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
 }
 
 /// Flushes and writes seen at each device.
 fn levels(evidence: &ProbeEvidence) -> Vec<LevelSeen> {
-    let devices = evidence.record.place.devices.iter();
-    let one = |device: &DeviceFacts| LevelSeen {
+    let seen = evidence.record.place.devices.iter().map(|device| LevelSeen {
         device: device.name.clone(),
         depth: device.depth,
         write_cache: device.write_cache,
         words: seen_at(evidence, device),
-    };
-    devices.map(one).collect()
+    });
+    seen.collect()
 }
 
 fn seen_at(evidence: &ProbeEvidence, device: &DeviceFacts) -> String {

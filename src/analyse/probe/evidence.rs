@@ -1,6 +1,6 @@
 //! Input of the rules: the record with the computed figures, and queries that several rules share.
 
-use super::findings::{Family, GrowthFinding, RowFinding, Segment, Way, WorkPerOperation};
+use super::findings::{Family, GrowthFinding, RateFinding, RowFinding, Segment, Way, WorkPerOperation};
 use super::work::SEEN;
 use crate::analyse::findings::durability::virtual_disk;
 use crate::record::claim::{Claim, Promise};
@@ -20,11 +20,19 @@ pub(super) struct ProbeEvidence<'a> {
 impl<'a> ProbeEvidence<'a> {
     /// The row of a family and way with one writer and no special options.
     pub fn row(&self, family: Family, way: Way) -> Option<&'a RowFinding> {
-        let plain = |row: &&RowFinding| row.spec.segment.is_none_or(|segment| segment == Segment::Recycled);
-        let fits = |row: &&RowFinding| row.spec.family == family && row.spec.way == way && row.spec.writers <= 1;
+        let rows = self.rows.iter().filter(|row| {
+            (row.spec.family, row.spec.way) == (family, way)
+                && row.spec.writers <= 1
+                && row.spec.segment.is_none_or(|segment| segment == Segment::Recycled)
+                && row.operations > 0
+        });
         // pg_test_fsync's open_* rows use O_DIRECT, a server's do not.
-        let rows = || self.rows.iter().filter(fits).filter(plain).filter(|row| row.operations > 0);
-        rows().find(|row| !row.spec.direct).or_else(|| rows().next())
+        rows.min_by_key(|row| row.spec.direct)
+    }
+
+    /// The rate of that row.
+    pub fn rate(&self, family: Family, way: Way) -> Option<&'a RateFinding> {
+        self.row(family, way)?.rate.as_ref()
     }
 
     /// The row that represents "a synced write here".
@@ -45,14 +53,13 @@ impl<'a> ProbeEvidence<'a> {
 
     /// Those rows, and rows whose write is itself the sync.
     pub fn single_writes(&self) -> impl Iterator<Item = &'a RowFinding> {
-        let fits = |row: &&RowFinding| {
+        self.rows.iter().filter(|row| {
             matches!(row.spec.family, Family::OneWrite | Family::Wal)
                 && row.spec.writes == 1
                 && row.spec.writers <= 1
                 && !matches!(row.spec.way, Way::None | Way::Msync)
                 && row.operations >= FEWEST_OPERATIONS
-        };
-        self.rows.iter().filter(fits)
+        })
     }
 
     /// Devices with nothing visible below them; the deepest ones if that was not recorded.

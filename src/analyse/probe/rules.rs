@@ -2,8 +2,7 @@
 
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::evidence::ProbeEvidence;
-use crate::analyse::probe::findings::FiredRule;
-use crate::analyse::probe::rule::rule;
+use crate::analyse::probe::findings::{FiredRule, rule};
 use crate::analyse::probe::{rules_flush, rules_speed};
 use crate::record::claim::Claim;
 use crate::record::durability::{self, memory_filesystem};
@@ -11,7 +10,6 @@ use crate::record::durability::{self, memory_filesystem};
 /// Name of the rule about mount options that hold flushes back.
 pub(crate) const MOUNT_OPTION: &str = "mount_option";
 
-/// All rules that fire.
 pub(super) fn fired(evidence: &ProbeEvidence) -> Vec<FiredRule> {
     let all = [
         memory_mount(evidence),
@@ -41,10 +39,9 @@ fn memory_mount(evidence: &ProbeEvidence) -> Option<FiredRule> {
 }
 
 fn memory_device(evidence: &ProbeEvidence) -> Option<FiredRule> {
-    let mut found = evidence.record.place.devices.iter().flat_map(|device| {
-        durability::device(device, []).filter(|row| row.claim == Claim::Volatile).map(move |row| (device, row))
-    });
-    let (device, row) = found.next()?;
+    let (device, row) = evidence.record.place.devices.iter().find_map(|device| {
+        durability::device(device, []).find(|row| row.claim == Claim::Volatile).map(|row| (device, row))
+    })?;
     let sentence = format!("{} is a block device in memory: {}", device.name, row.why);
     Some(rule("memory_device", Some(CredibilityKind::Memory), None, row.source, sentence))
 }

@@ -1,10 +1,9 @@
 //! Rules on flushes, writes and bytes that reached the devices.
 
 use super::evidence::{ProbeEvidence, work_of, writes_back};
-use super::findings::{FiredRule, RowFinding, WorkPerOperation};
+use super::findings::{FiredRule, RowFinding, WorkPerOperation, rule};
 use super::work::{SEEN, amount};
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 
@@ -45,19 +44,16 @@ fn most_flushed<'a>(
 
 /// A sync after which nothing was written.
 pub(super) fn no_write(evidence: &ProbeEvidence) -> Option<FiredRule> {
-    // Bytes, not writes: an empty flush is a write too, and a journal's commit carries its flush.
-    let own = |row: &RowFinding| f64::from(row.spec.write_bytes.max(1)) * f64::from(row.spec.writes.max(1));
-    let top = |row: &'_ RowFinding| {
-        let works: Vec<&WorkPerOperation> = row.work.iter().filter(|work| work.depth == 0).collect();
-        (!works.is_empty()).then(|| works.iter().map(|work| work.bytes_per_op).sum::<f64>() / own(row))
-    };
-    // A pass-through driver may count nothing.
-    let deeper = |row: &RowFinding| row.work.iter().any(|work| work.depth > 0 && work.bytes_per_op / own(row) >= SEEN);
-    let (row, share) = evidence
-        .single_writes()
-        .filter_map(|row| Some((row, top(row)?)))
-        .filter(|(row, share)| *share < SEEN && !(*share == 0.0 && deeper(row)))
-        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let unwritten = evidence.single_writes().filter_map(|row| {
+        // Bytes, not writes: an empty flush is a write too, and a journal's commit carries its flush.
+        let own = f64::from(row.spec.write_bytes.max(1)) * f64::from(row.spec.writes.max(1));
+        let top = row.work.iter().filter(|work| work.depth == 0).map(|work| work.bytes_per_op);
+        let share = top.reduce(std::ops::Add::add)? / own;
+        // A pass-through driver may count nothing.
+        let is_deeper = row.work.iter().any(|work| work.depth > 0 && work.bytes_per_op / own >= SEEN);
+        (share < SEEN && !(share == 0.0 && is_deeper)).then_some((row, share))
+    });
+    let (row, share) = unwritten.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let sentence = format!(
         "only {} % of what \"{}\" wrote reached the device below the filesystem, although each operation syncs",
         significant(share * 100.0),

@@ -58,18 +58,14 @@ fn note(kind: CredibilityKind) -> &'static str {
 /// The embedded figures; a test ensures that they parse.
 fn published() -> Option<Vec<StandingEntry>> {
     let published: Published = toml::from_str(DEVICES).ok()?;
-    let entry = |device: ShelfDevice| {
-        Some(StandingEntry {
-            here: false,
-            class: device.class,
-            device: device.device,
-            fdatasync_per_s: device.fdatasync_per_s.or(device.fsync_per_s)?,
-            source: device.source,
-            note: device.note,
-            unverified: device.unverified,
-        })
-    };
-    Some(published.device.into_iter().filter(|device| device.in_standing != Some(false)).filter_map(entry).collect())
+    let shown = published.device.into_iter().filter(|device| device.in_standing != Some(false));
+    let entries = shown.filter_map(
+        |ShelfDevice { class, device, fdatasync_per_s, fsync_per_s, source, note, unverified, .. }| {
+            let fdatasync_per_s = fdatasync_per_s.or(fsync_per_s)?;
+            Some(StandingEntry { here: false, class, device, fdatasync_per_s, source, note, unverified })
+        },
+    );
+    Some(entries.collect())
 }
 
 #[cfg(test)]
