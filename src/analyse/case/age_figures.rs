@@ -6,7 +6,7 @@ use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::window::sync_s_per_gb;
-use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
+use crate::record::age::{AgeRecord, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
 use crate::record::built::Below;
 use crate::record::columns;
 use crate::record::operation::Writes;
@@ -82,8 +82,8 @@ fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -
 /// comparable.
 fn known(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
     let large = layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION);
-    let known = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
-    let known: Vec<&RelationLayout> = known.collect();
+    let known: Vec<&RelationLayout> =
+        large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none()).collect();
     let bytes = known.iter().map(|relation| relation.bytes).sum();
     (known, bytes)
 }
@@ -122,13 +122,12 @@ fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<AgeFigure> {
     if bytes > 0 {
         figures.push(AgeFigure::count("extents per GiB", extents, GIB / bytes as f64));
     }
-    // Files next to the cluster are not part of its space; on the control they have been removed.
-    let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
-    let held = age.snapshots.is_some();
     if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
         let used = size.saturating_sub(free);
-        if layout.cluster_bytes > 0 && !held {
-            let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
+        if layout.cluster_bytes > 0 && age.snapshots.is_none() {
+            // Files next to the cluster are not part of its space; on the control they have been removed.
+            let beside: u64 = age.fill.iter().chain(&age.churn).map(|work| work.left_bytes).sum();
+            let own = used.saturating_sub(beside);
             figures.push(AgeFigure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
         }
         // A dataset's size shrinks by what snapshots hold, so its pool is used instead.
@@ -178,14 +177,10 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<AgeFigure> {
     let columns = stack.device_columns();
     let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
     let work = DeviceWork::of(seconds, prefix, &Operations::default());
-    let grown = |column| work.flow(column).grown();
-    let mut figures = Vec::new();
-    if let Some(bytes) = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS)) {
-        figures.push(AgeFigure::new("mean device read", "KiB", bytes / 1024.0));
-    }
-    let times = (grown(columns::DEVICE_READ_MS), grown(columns::DEVICE_WRITE_MS));
-    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) =
-        (grown(columns::DEVICE_READS), grown(columns::DEVICE_WRITES), times)
+    let bytes = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS));
+    let mut figures = Vec::from_iter(bytes.map(|bytes| AgeFigure::new("mean device read", "KiB", bytes / 1024.0)));
+    let counters = [columns::DEVICE_READS, columns::DEVICE_WRITES, columns::DEVICE_READ_MS, columns::DEVICE_WRITE_MS];
+    if let [Some(reads), Some(writes), Some(read_ms), Some(write_ms)] = counters.map(|it| work.flow(it).grown())
         && reads + writes > 0.0
     {
         figures.push(AgeFigure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
@@ -194,10 +189,12 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<AgeFigure> {
 }
 
 fn cpu_busy(seconds: &Seconds) -> Option<AgeFigure> {
-    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
-    let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
-    let all: f64 = states.as_ref()?.iter().sum();
-    let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();
+    let (mut all, mut idle) = (0.0, 0.0);
+    for state in columns::CPU_TIMES {
+        let grown = growth(seconds.counts(&state)?)?.amount as f64;
+        all += grown;
+        idle += if [columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS].contains(&state) { grown } else { 0.0 };
+    }
     (all > 0.0).then(|| AgeFigure::new("CPU busy", "%", 100.0 * (all - idle) / all))
 }
 
@@ -206,7 +203,7 @@ mod tests {
     use super::*;
     use crate::analyse::stories::story::{Act, Story, disk};
     use crate::analyse::stories::windows::three_cycles;
-    use crate::record::age::SnapshotWork;
+    use crate::record::age::{FileWork, SnapshotWork};
     use crate::record::facts::DeviceFacts;
 
     fn figures(act: &Act) -> Vec<(String, String, f64)> {

@@ -78,10 +78,10 @@ impl CapacitySums {
                     _ => format!(", in {found} of {searches} trials (in the others no rate did)"),
                 }
             ),
-            None => {
-                let without = searches - found;
-                format!("no sustained rate: in {without} of {searches} trials no rate passed three consecutive steps")
-            }
+            None => format!(
+                "no sustained rate: in {} of {searches} trials no rate passed three consecutive steps",
+                searches - found
+            ),
         };
         Some(CapacityFinding {
             limit_us,
@@ -95,7 +95,6 @@ impl CapacitySums {
         })
     }
 
-    /// Remarks on the steps.
     pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         let all = self.steps.len() as u64;

@@ -28,15 +28,14 @@ impl WorkSums {
 
 fn per_operation(counter: CostCounter, strata: &StrataSums) -> Option<f64> {
     let writes = strata.read_only() != Some(true);
-    let devices = || strata.at_stack_devices();
     match counter {
         CostCounter::WalBytes => strata.wal_bytes.per_operation().filter(|_| writes),
         CostCounter::FlushesPerWalSync => {
             let syncs = strata.wal_syncs.per_operation().filter(|syncs| writes && *syncs > 0.0)?;
-            Some(devices()?.flushes? / syncs)
+            Some(strata.at_stack_devices()?.flushes? / syncs)
         }
-        CostCounter::DeviceWrites => devices()?.writes,
-        CostCounter::DeviceBytes => devices()?.write_bytes,
+        CostCounter::DeviceWrites => strata.at_stack_devices()?.writes,
+        CostCounter::DeviceBytes => strata.at_stack_devices()?.write_bytes,
         CostCounter::CpuUs => strata.cpu_us(),
     }
 }
