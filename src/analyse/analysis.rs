@@ -77,13 +77,10 @@ impl Analysis {
         let key = TrialKey { case: id.clone(), trial: trial.record.trial };
         self.hosts.insert(key, trial.record.host.clone());
         self.disturbed.add(&trial.record);
-        let new = || CaseSums::new(trial.record.case.clone());
-        let known = place_of(&mut self.cases, |case| case.spec.id == *id, new);
-        let full = full::of_trial(&trial.record);
-        let is_full = full.is_some();
-        self.full.extend(full);
+        let known = place_of(&mut self.cases, |case| case.spec.id == *id, || CaseSums::new(trial.record.case.clone()));
+        self.full.extend(full::of_trial(&trial.record));
         match &trial.record.outcome {
-            Outcome::NotRun { .. } if is_full => {}
+            Outcome::NotRun { .. } if trial.record.full.is_some() => {}
             Outcome::NotRun { step, reason, hint } => {
                 self.not_run.add(id, trial.record.trial, *step, reason, hint.as_deref());
             }
@@ -99,12 +96,8 @@ impl Analysis {
     /// Draws every conclusion.
     pub fn finish(mut self) -> Findings {
         let disturbed = self.disturbed.judge(&self.input.run);
-        for key in &self.input.pending {
-            self.not_run.add_pending(key);
-        }
-        for (key, why) in &self.input.damaged {
-            self.not_run.add_damaged(key, why);
-        }
+        self.input.pending.iter().for_each(|key| self.not_run.add_pending(key));
+        self.input.damaged.iter().for_each(|(key, why)| self.not_run.add_damaged(key, why));
         let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
         self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
@@ -165,12 +158,12 @@ impl Analysis {
         }
     }
 
-    /// Finding of a case, and the remarks on it.
+    /// Finding of a case, and all remarks on it; `remarks` are those about its machines.
     fn case_finding(
         &self,
         case: &CaseSums,
         judged: &Durability,
-        of_machines: Vec<Remark>,
+        mut remarks: Vec<Remark>,
     ) -> (CaseFinding, Vec<Remark>) {
         let mut found = case.finding(judged.clone());
         if let Some(strata) = &mut found.strata {
@@ -179,7 +172,6 @@ impl Analysis {
         if let Some(time) = &mut found.backend_time {
             in_memory::measured_in_memory(&self.cases, case, time);
         }
-        let mut remarks = of_machines;
         remarks.extend(full::remark(&self.full, &case.spec.id, case.trials.len()));
         remarks.extend(cautions::of_case(&found, case, &self.input.run, self.blocks_of(&case.spec.id)));
         remarks.extend(self.disturbed.of_case(&case.spec.id));
@@ -205,7 +197,7 @@ impl Analysis {
     fn summary(&self, not_run: &[NotRun], trials_disturbed: u32) -> RunSummary {
         let run = &self.input.run;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let share = |wall: u64, measured: u64| (wall > 0).then(|| (measured as f64 / wall as f64).min(1.0));
+        let times = self.input.wall_us.filter(|wall| *wall > 0).zip(self.input.measured_us);
         RunSummary {
             id: run.id.clone(),
             name: run.name.clone(),
@@ -220,7 +212,7 @@ impl Analysis {
             trials_not_run: count(not_run.iter().map(|entry| entry.trials.len()).sum()),
             trials_disturbed,
             disk: self.disturbed.disk(),
-            measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
+            measured_share: times.map(|(wall, measured)| (measured as f64 / wall as f64).min(1.0)),
             plan: self.input.plan_text.clone(),
             baseline: run.baseline.clone(),
             merge: self.input.merge.clone(),

@@ -8,7 +8,7 @@ use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
 use super::compare::side::{Figure, Measure, Side};
 use super::compare::{estimate, facts, ratio};
-pub use super::probe::requirements::Outcome;
+pub use super::probe::requirements::Compliance;
 use crate::analyse::findings::Estimate;
 use crate::record::run::RunRecord;
 use serde::Serialize;
@@ -77,15 +77,15 @@ impl Limit {
         }
     }
 
-    fn decide(&self, comparison: &Comparison) -> Outcome {
+    fn decide(&self, comparison: &Comparison) -> Compliance {
         let edge = 1.0 + self.change;
         let ends = comparison.low.zip(comparison.high).filter(|_| !comparison.method.is_of_single_runs());
         match (ends, self.is_fall) {
-            (Some((low, _)), true) if low >= edge => Outcome::Pass,
-            (Some((_, high)), true) if high < edge => Outcome::Fail,
-            (Some((_, high)), false) if high <= edge => Outcome::Pass,
-            (Some((low, _)), false) if low > edge => Outcome::Fail,
-            _ => Outcome::Undecided,
+            (Some((low, _)), true) if low >= edge => Compliance::Pass,
+            (Some((_, high)), true) if high < edge => Compliance::Fail,
+            (Some((_, high)), false) if high <= edge => Compliance::Pass,
+            (Some((low, _)), false) if low > edge => Compliance::Fail,
+            _ => Compliance::Undecided,
         }
     }
 }
@@ -139,7 +139,7 @@ pub struct LimitFindings {
     /// Version of pgstrata that checked.
     pub checked_by: String,
     /// Fail if any limit fails, else undecided if any is undecided.
-    pub outcome: Outcome,
+    pub outcome: Compliance,
     pub run: String,
     pub baseline: String,
     /// Start of the run, RFC 3339, and its duration; `null` if it has not ended.
@@ -159,7 +159,7 @@ pub struct LimitFindings {
 /// One limit on one figure of one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitFinding {
-    pub outcome: Outcome,
+    pub outcome: Compliance,
     /// Two names if each side has a single case: `ext4 against xfs`.
     pub case: String,
     /// Name in `compare`: `pgbench/tpcb-like/scale 10/clients 4/tps`.
@@ -225,12 +225,12 @@ pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> Limit
     }
 }
 
-fn of_all(found: &[LimitFinding]) -> Outcome {
+fn of_all(found: &[LimitFinding]) -> Compliance {
     let any = |outcome| found.iter().any(|one| one.outcome == outcome);
     match () {
-        () if any(Outcome::Fail) => Outcome::Fail,
-        () if any(Outcome::Undecided) || found.is_empty() => Outcome::Undecided,
-        () => Outcome::Pass,
+        () if any(Compliance::Fail) => Compliance::Fail,
+        () if any(Compliance::Undecided) || found.is_empty() => Compliance::Undecided,
+        () => Compliance::Pass,
     }
 }
 
@@ -243,7 +243,7 @@ impl LimitFindings {
         let lost = before.limits.into_iter().filter(|one| !known.contains(&key(one))).map(|one| match one.value {
             None => one,
             Some(_) => LimitFinding {
-                outcome: Outcome::Undecided,
+                outcome: Compliance::Undecided,
                 value: None,
                 baseline: None,
                 change: None,
@@ -269,7 +269,7 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
     let has = |measure: &&Measure| measure.absent.is_none() && measure.subject() == expected.subject();
     let same = |measure: &&Measure| has(measure) && judge::same_measure(measure, expected);
     let mut finding = LimitFinding {
-        outcome: Outcome::Undecided,
+        outcome: Compliance::Undecided,
         case: reference.name.clone(),
         measure: expected.key(),
         limit: limit.words(),
@@ -306,7 +306,7 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
     let (low, high) = (comparison.low.map(less_one), comparison.high.map(less_one));
     finding.change = Some(Estimate { trials, ..Estimate::of(change, low.zip(high), 0) });
     finding.outcome = limit.decide(&comparison);
-    let single = finding.outcome == Outcome::Undecided && comparison.method.is_of_single_runs() && low.is_some();
+    let single = finding.outcome == Compliance::Undecided && comparison.method.is_of_single_runs() && low.is_some();
     finding.how = if single { format!("{}: single runs decide no limit", comparison.how) } else { comparison.how };
     finding
 }
@@ -348,7 +348,7 @@ fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &
     }
     if found
         .iter()
-        .any(|one| one.outcome == Outcome::Undecided && one.change.is_some_and(|change| change.low.is_some()))
+        .any(|one| one.outcome == Compliance::Undecided && one.change.is_some_and(|change| change.low.is_some()))
     {
         notes.push(MORE_BLOCKS.to_owned());
     }
@@ -395,7 +395,7 @@ mod tests {
     }
 
     /// Outcome of one limit on the rates of two runs.
-    fn outcome(new: &[f64], old: &[f64], limit: &str) -> Outcome {
+    fn outcome(new: &[f64], old: &[f64], limit: &str) -> Compliance {
         let (new, old) = ([side("ext4", vec![tps("new", new)])], [side("ext4", vec![tps("old", old)])]);
         let found = check(of("new", &new), of("old", &old), &limits(&[limit]));
         assert_eq!(found.limits.len(), 1);
@@ -430,18 +430,18 @@ mod tests {
     #[test]
     fn a_limit_inside_the_interval_is_undecided() {
         let steady = [1000.0, 1002.0, 998.0];
-        assert_eq!(outcome(&[1001.0, 999.0, 1003.0], &steady, "tps -5 %"), Outcome::Pass);
-        assert_eq!(outcome(&[901.0, 899.0, 903.0], &steady, "tps -5 %"), Outcome::Fail);
-        assert_eq!(outcome(&[950.0, 960.0, 940.0], &steady, "tps -5 %"), Outcome::Undecided);
+        assert_eq!(outcome(&[1001.0, 999.0, 1003.0], &steady, "tps -5 %"), Compliance::Pass);
+        assert_eq!(outcome(&[901.0, 899.0, 903.0], &steady, "tps -5 %"), Compliance::Fail);
+        assert_eq!(outcome(&[950.0, 960.0, 940.0], &steady, "tps -5 %"), Compliance::Undecided);
         // A rate may rise by any amount unless the limit is on its rise.
-        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps -5 %"), Outcome::Pass);
-        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps +5 %"), Outcome::Fail);
+        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps -5 %"), Compliance::Pass);
+        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps +5 %"), Compliance::Fail);
     }
 
     #[test]
     fn a_single_trial_decides_nothing() {
-        assert_eq!(outcome(&[500.0], &[1000.0, 1001.0, 999.0], "tps -5 %"), Outcome::Undecided);
-        assert_eq!(outcome(&[500.0], &[1000.0], "tps -5 %"), Outcome::Undecided);
+        assert_eq!(outcome(&[500.0], &[1000.0, 1001.0, 999.0], "tps -5 %"), Compliance::Undecided);
+        assert_eq!(outcome(&[500.0], &[1000.0], "tps -5 %"), Compliance::Undecided);
     }
 
     #[test]
@@ -450,9 +450,9 @@ mod tests {
         let new = [side("ext4", vec![tps("new", &means)]), side("btrfs", vec![tps("new", &means)])];
         let old = [side("ext4", vec![tps("old", &means)]), side("xfs", vec![tps("old", &means)])];
         let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
-        let outcomes: Vec<(&str, Outcome)> = found.limits.iter().map(|it| (it.case.as_str(), it.outcome)).collect();
-        assert_eq!(outcomes, [("ext4", Outcome::Pass), ("xfs", Outcome::Undecided)]);
-        assert_eq!(found.outcome, Outcome::Undecided);
+        let outcomes: Vec<(&str, Compliance)> = found.limits.iter().map(|it| (it.case.as_str(), it.outcome)).collect();
+        assert_eq!(outcomes, [("ext4", Compliance::Pass), ("xfs", Compliance::Undecided)]);
+        assert_eq!(found.outcome, Compliance::Undecided);
         assert!(found.notes.iter().any(|note| note.ends_with("no such figure: case btrfs")), "{:?}", found.notes);
     }
 
@@ -462,7 +462,7 @@ mod tests {
         let in_memory = Measure { medium: Medium::Memory, ..tps("new", &means) };
         let (new, old) = ([side("a", vec![in_memory])], [side("a", vec![tps("old", &means)])]);
         let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
-        assert_eq!(found.outcome, Outcome::Undecided);
+        assert_eq!(found.outcome, Compliance::Undecided);
         assert_eq!(found.limits[0].how, "not compared: memory vs. disk: in memory; baseline: on a device");
     }
 
@@ -500,9 +500,9 @@ mod tests {
             [side("ext4", vec![tps("again", &means)]), side("xfs", Vec::new())],
         );
         let now = check(of("again", &again), of("again", &without), &limits(&["tps -5 %"]));
-        assert_eq!((now.outcome, now.limits.len()), (Outcome::Pass, 1));
+        assert_eq!((now.outcome, now.limits.len()), (Compliance::Pass, 1));
         let found = now.of_rerun("results/again".to_owned(), before);
-        assert_eq!((found.outcome, found.limits.len()), (Outcome::Undecided, 2));
+        assert_eq!((found.outcome, found.limits.len()), (Compliance::Undecided, 2));
         assert_eq!(found.limits[0].how, "paired over 3 blocks");
         assert_eq!((found.limits[1].case.as_str(), found.limits[1].value), ("xfs", None));
     }

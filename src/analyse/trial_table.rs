@@ -4,7 +4,7 @@
 //! added within a [`SCHEMA`]; any other change raises it.
 
 use super::merge::storage;
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, TrialFinding, ZeroSeconds};
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, ZeroSeconds};
 use crate::analyse::trial::rates::rate_of;
 use crate::error::{Context, Result};
 use crate::record::column::ColumnType;
@@ -85,20 +85,28 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
     let folder = RunFolder::open(path)?;
     let run = folder.record();
     let axes: BTreeSet<&String> = run.cases.iter().flat_map(|case| case.axes.keys()).collect();
-    let described = COLUMNS.iter().map(|(name, unit, of, doc)| ((*name).to_owned(), *unit, *of, *doc));
-    let of_axes = axes.iter().map(|axis| (format!("axis_{axis}"), "", ColumnType::Text, "value of the plan's axis"));
-    let columns: Vec<TableColumn> =
-        described.chain(of_axes).map(|(name, unit, of, doc)| TableColumn { name, unit, of, doc }).collect();
+    let mut columns =
+        Vec::from(COLUMNS.map(|(name, unit, of, doc)| TableColumn { name: name.to_owned(), unit, of, doc }));
+    let (of, doc) = (ColumnType::Text, "value of the plan's axis");
+    columns.extend(axes.iter().map(|axis| TableColumn { name: format!("axis_{axis}"), unit: "", of, doc }));
     let mut rows = Vec::new();
     for key in &run.order {
         // A damaged trial has no row; the report names it.
         let Ok(Some(trial)) = folder.trial(key) else { continue };
         let case = findings.cases.iter().find(|case| case.id == key.case);
-        let of_trial = |found: &&TrialFinding| (&found.case, found.trial) == (&key.case, key.trial);
-        let zero = findings.trials.iter().find(of_trial).and_then(|found| found.zero_seconds);
-        let mut row = row(run, &trial, case, zero);
-        row.extend(axes.iter().map(|axis| trial.case.axes.get(*axis).cloned().map(Value::Text)));
-        rows.push(row);
+        let found = findings.trials.iter().find(|found| (&found.case, found.trial) == (&key.case, key.trial));
+        let zero = found.and_then(|found| found.zero_seconds);
+        let of_axes = axes.iter().map(|axis| trial.case.axes.get(*axis).cloned().map(Value::Text));
+        let parts = [
+            of_run(run, &trial),
+            of_machine(&trial),
+            of_stack(&trial),
+            of_figures(&trial, case),
+            of_zero(zero),
+            of_case(case),
+            of_axes.collect(),
+        ];
+        rows.push(parts.concat());
     }
     let file = std::path::absolute(path).or_store(|| format!("find {}", path.display()))?.join(FILE);
     table::write(&file, &columns, &rows)?;
@@ -111,21 +119,6 @@ fn text(value: impl Into<String>) -> Option<Value> {
 
 fn joined(values: BTreeSet<String>) -> Option<Value> {
     text(values.into_iter().collect::<Vec<_>>().join(" and "))
-}
-
-fn row(
-    run: &RunRecord,
-    trial: &TrialRecord,
-    case: Option<&CaseFinding>,
-    zero: Option<ZeroSeconds>,
-) -> Vec<Option<Value>> {
-    let mut row = of_run(run, trial);
-    row.extend(of_machine(trial));
-    row.extend(of_stack(trial));
-    row.extend(of_figures(trial, case));
-    row.extend(of_zero(zero));
-    row.extend(of_case(case));
-    row
 }
 
 fn of_run(run: &RunRecord, trial: &TrialRecord) -> Vec<Option<Value>> {
@@ -193,11 +186,10 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Val
     let measure = trial.counts.as_ref().and_then(|counts| counts.measures.first()).filter(|_| measured);
     let done = measure.and_then(|measure| measure.done);
     let found = case.and_then(|case| case.measures.first()).and_then(|measure| measure.latency.as_ref());
-    let percentile = |name: &str| {
-        let of_name = found?.percentiles.iter().find(|percentile| percentile.name == name)?;
-        let (_, us) = of_name.trials.iter().find(|(number, _)| *number == trial.trial)?;
+    let [p50, p95, p99, p999] = ["p50", "p95", "p99", "p99.9"].map(|name| {
+        let (_, us) = found?.percentile(name)?.trials.iter().find(|(number, _)| *number == trial.trial)?;
         measured.then(|| Value::Number(*us as f64 / 1e3))
-    };
+    });
     let wall = trial.steps.iter().find(|step| step.step == Step::Measure).map(|step| Value::Count(step.wall_us));
     vec![
         measure.map(|measure| Value::Text(measure.name.clone())),
@@ -206,22 +198,23 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Val
         wall,
         measure.and_then(rate_of).map(Value::Number),
         measure.and_then(counts::Measure::latency_us_mean).map(|us| Value::Number(us / 1e3)),
-        percentile("p50"),
-        percentile("p95"),
-        percentile("p99"),
-        percentile("p99.9"),
+        p50,
+        p95,
+        p99,
+        p999,
     ]
 }
 
-fn of_zero(zero: Option<ZeroSeconds>) -> [Option<Value>; 3] {
+fn of_zero(zero: Option<ZeroSeconds>) -> Vec<Option<Value>> {
     [zero.map(|zero| zero.seconds), zero.map(|zero| zero.at_zero), zero.map(|zero| zero.longest_s)]
         .map(|count| count.map(Value::Count))
+        .to_vec()
 }
 
-fn of_case(case: Option<&CaseFinding>) -> [Option<Value>; 2] {
+fn of_case(case: Option<&CaseFinding>) -> Vec<Option<Value>> {
     let class = case.filter(|case| case.trials > 0).map(|case| case.durability.class);
     let verdict = case.and_then(|case| case.verdict.as_ref());
-    [class.and_then(word).map(Value::Text), verdict.map(|verdict| Value::Flag(verdict.convicts()))]
+    vec![class.and_then(word).map(Value::Text), verdict.map(|verdict| Value::Flag(verdict.convicts()))]
 }
 
 /// As it stands in the findings' JSON.

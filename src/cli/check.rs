@@ -1,7 +1,7 @@
 //! `pgstrata check`: checks a run against limits relative to a baseline.
 
 use crate::analyse::compare::from_run::{self, RunSource};
-use crate::analyse::limits::{self, Limit, Outcome};
+use crate::analyse::limits::{self, Compliance, Limit};
 use crate::analyse::load;
 use crate::cli::out;
 use crate::cli::places::{PlaceArgs, folder_and_case};
@@ -96,9 +96,9 @@ pub fn run(args: &Args) -> Result<u8> {
         files::write_output(&path, report::limits::junit(&findings).as_bytes())?;
     }
     Ok(match findings.outcome {
-        Outcome::Pass => 0,
-        Outcome::Fail => EXIT_REQUIREMENT,
-        Outcome::Undecided => EXIT_UNDECIDED,
+        Compliance::Pass => 0,
+        Compliance::Fail => EXIT_REQUIREMENT,
+        Compliance::Undecided => EXIT_UNDECIDED,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::out;
 use crate::analyse::probe::findings::ProbeFindings;
-use crate::analyse::probe::requirements::{self, Outcome, Requirement, RequirementFinding};
+use crate::analyse::probe::requirements::{self, Compliance, Requirement, RequirementFinding};
 use crate::cluster::install;
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::host::Host;
@@ -207,7 +207,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let findings = analyse::probe::find(&record, server);
     let requirements = requirements::judge(&record, &findings, &args.require);
     let any = |outcome| requirements.iter().any(|one| one.outcome == outcome);
-    let (missed, undecided) = (any(Outcome::Fail), any(Outcome::Undecided));
+    let (missed, undecided) = (any(Compliance::Fail), any(Compliance::Undecided));
     if format != "txt" {
         record.notes.iter().chain(&record.left_behind).for_each(|note| out::remark(&out::harmless(note)));
         requirements.iter().for_each(|one| out::remark(report::probe::requirement(one).trim_end()));

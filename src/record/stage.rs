@@ -17,10 +17,11 @@ pub struct StageCounts {
 }
 
 /// Role of a stage in its trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
     /// The subject of the workload: cases are ranked by its time.
+    #[default]
     Ranked,
     /// A part of the preceding ranked stage; its parts add up to it.
     Part,

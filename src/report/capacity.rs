@@ -4,7 +4,7 @@ use super::labelled::Labelled;
 use super::rankings::bounded_cell;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, percent};
-use crate::analyse::findings::{Capacity, CapacityStep, CaseFinding};
+use crate::analyse::findings::{CapacityFinding, CapacityStep, CaseFinding};
 use crate::units::{Micros, grouped, significant};
 
 /// Explanation of the two figures.
@@ -16,7 +16,7 @@ const NOTE: &str = "Holds: the highest rate that passed three consecutive steps 
                                warm-up, at full speed.";
 
 impl Labelled<'_> {
-    fn searches(&self) -> impl Iterator<Item = (&CaseFinding, &Capacity)> {
+    fn searches(&self) -> impl Iterator<Item = (&CaseFinding, &CapacityFinding)> {
         self.findings.cases.iter().filter_map(|case| Some((case, case.capacity.as_ref()?)))
     }
 

@@ -2,13 +2,13 @@
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, fields};
-use crate::analyse::findings::{Counter, CounterComparison, CounterRow, PairOutcome, Ranking};
+use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, PairOutcome, Ranking};
 use crate::units::{Bytes, significant};
 
 /// A row per case of each ranking, a column per counter.
 pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     let mut columns = vec![TableColumn::text("Case").csv(&["case"])];
-    columns.extend(Counter::ALL.map(|counter| {
+    columns.extend(CostCounter::ALL.map(|counter| {
         let key = counter_key(counter);
         let csv =
             ["", "_low", "_high", "_ratio", "_ratio_low", "_ratio_high", "_outcome"].map(|end| format!("{key}{end}"));
@@ -22,7 +22,7 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     for ranking in rankings.iter().filter(|ranking| !ranking.counters.is_empty()) {
         table.open_group(Some(ranking.title.clone()), None, "", vec![ranking.title.clone()]);
         for row in ranking.classes.iter().flat_map(|class| &class.rows) {
-            let cells = Counter::ALL.map(|counter| cell(counter, row_of(&ranking.counters, counter, &row.case)));
+            let cells = CostCounter::ALL.map(|counter| cell(counter, row_of(&ranking.counters, counter, &row.case)));
             table.push([vec![Cell::case(&row.label, &row.case)], cells.to_vec()].concat());
         }
     }
@@ -49,35 +49,35 @@ pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
     (!differing.is_empty()).then(|| format!("per operation against {against}: {}.", differing.join("; ")))
 }
 
-fn row_of<'a>(compared: &'a [CounterComparison], counter: Counter, case: &str) -> Option<&'a CounterRow> {
+fn row_of<'a>(compared: &'a [CounterComparison], counter: CostCounter, case: &str) -> Option<&'a CounterRow> {
     compared.iter().find(|compared| compared.counter == counter)?.rows.iter().find(|row| row.case == case)
 }
 
-fn title(counter: Counter) -> &'static str {
+fn title(counter: CostCounter) -> &'static str {
     match counter {
-        Counter::WalBytes => "WAL",
-        Counter::FlushesPerWalSync => "flushes per WAL sync",
-        Counter::DeviceWrites => "device writes",
-        Counter::DeviceBytes => "device bytes",
-        Counter::CpuUs => "CPU time",
+        CostCounter::WalBytes => "WAL",
+        CostCounter::FlushesPerWalSync => "flushes per WAL sync",
+        CostCounter::DeviceWrites => "device writes",
+        CostCounter::DeviceBytes => "device bytes",
+        CostCounter::CpuUs => "CPU time",
     }
 }
 
-fn counter_key(counter: Counter) -> &'static str {
+fn counter_key(counter: CostCounter) -> &'static str {
     match counter {
-        Counter::WalBytes => "wal_bytes",
-        Counter::FlushesPerWalSync => "flushes_per_wal_sync",
-        Counter::DeviceWrites => "device_writes",
-        Counter::DeviceBytes => "device_bytes",
-        Counter::CpuUs => "cpu_us",
+        CostCounter::WalBytes => "wal_bytes",
+        CostCounter::FlushesPerWalSync => "flushes_per_wal_sync",
+        CostCounter::DeviceWrites => "device_writes",
+        CostCounter::DeviceBytes => "device_bytes",
+        CostCounter::CpuUs => "cpu_us",
     }
 }
 
-fn figure_text(counter: Counter, value: f64) -> String {
+fn figure_text(counter: CostCounter, value: f64) -> String {
     match counter {
-        Counter::WalBytes | Counter::DeviceBytes => Bytes(value.round() as u64).to_string(),
-        Counter::FlushesPerWalSync | Counter::DeviceWrites => significant(value),
-        Counter::CpuUs => format!("{} us", significant(value)),
+        CostCounter::WalBytes | CostCounter::DeviceBytes => Bytes(value.round() as u64).to_string(),
+        CostCounter::FlushesPerWalSync | CostCounter::DeviceWrites => significant(value),
+        CostCounter::CpuUs => format!("{} us", significant(value)),
     }
 }
 
@@ -87,7 +87,7 @@ fn ratio_text(row: &CounterRow) -> Option<String> {
     Some(format!("{ratio}× ({interval})"))
 }
 
-fn cell(counter: Counter, row: Option<&CounterRow>) -> Cell {
+fn cell(counter: CostCounter, row: Option<&CounterRow>) -> Cell {
     let Some(row) = row else { return Cell::none(7).style("absent") };
     let differs = row.outcome.is_none_or(PairOutcome::differs);
     let words = row.outcome.map(PairOutcome::words).unwrap_or_default();

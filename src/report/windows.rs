@@ -4,7 +4,7 @@ use super::labelled::Labelled;
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, optional, percent};
-use crate::analyse::findings::{CheckpointFinding, Phase};
+use crate::analyse::findings::{CheckpointFinding, PhaseFinding};
 use crate::units::{Bytes, Micros, grouped};
 
 impl Labelled<'_> {
@@ -130,7 +130,7 @@ impl Labelled<'_> {
     }
 }
 
-fn phase_cells(phase: &Phase) -> [Cell; 3] {
+fn phase_cells(phase: &PhaseFinding) -> [Cell; 3] {
     [
         Cell::number(Some(phase.seconds), grouped),
         Cell::figure(phase.rate),

@@ -7,8 +7,8 @@ use pgstrata::record::promise;
 use pgstrata::record::stack::BaseName;
 use std::collections::BTreeMap;
 
-pub fn answer() -> Answer {
-    Answer {
+pub fn answer() -> RunAnswer {
+    RunAnswer {
         question: "On this machine (tpcb, clients=16)".to_owned(),
         answer: "xfs is the fastest stack whose commits wait for a flush: 1.12 times ext4 (1.06 to 1.17).".to_owned(),
         notes: vec!["btrfs stood still for up to 4.2 s.".to_owned()],
@@ -152,7 +152,7 @@ pub fn counters(rows: &[RankRow]) -> Vec<CounterComparison> {
         CounterComparison { counter, reference: reference.clone(), rows: rows.iter().enumerate().map(row).collect() }
     };
     vec![
-        compared(Counter::WalBytes, 5300.0, 1.02, PairOutcome::Differs),
-        compared(Counter::DeviceWrites, 1.4, 1.9, PairOutcome::Undecided),
+        compared(CostCounter::WalBytes, 5300.0, 1.02, PairOutcome::Differs),
+        compared(CostCounter::DeviceWrites, 1.4, 1.9, PairOutcome::Undecided),
     ]
 }

@@ -6,8 +6,8 @@ use pgstrata::analyse::findings::*;
 pub fn window() -> CaseWindow {
     CaseWindow {
         whole_cycles: (1, 2),
-        inside: Phase { seconds: 160, rate: Some(640.0), p99_us: Some(21_400) },
-        outside: Phase { seconds: 18, rate: Some(810.0), p99_us: Some(9_800) },
+        inside: PhaseFinding { seconds: 160, rate: Some(640.0), p99_us: Some(21_400) },
+        outside: PhaseFinding { seconds: 18, rate: Some(810.0), p99_us: Some(9_800) },
         pages: Some(PagesWritten { checkpointer: 91_000, background_writer: 120, backends: 4_400 }),
         sync_s_per_gb: Some(Estimate::of(1.9, Some((1.4, 2.6)), 3)),
         vacuum_share: 0.031,

@@ -6,7 +6,7 @@ use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::window::sync_s_per_gb;
-use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
+use crate::record::age::{AgeRecord, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
 use crate::record::built::Below;
 use crate::record::columns;
 use crate::record::operation::Writes;
@@ -18,37 +18,41 @@ use hdrhistogram::Histogram;
 const GIB: f64 = (1u64 << 30) as f64;
 
 #[derive(Debug)]
-pub(crate) struct Figure {
+pub(crate) struct AgeFigure {
     pub name: String,
     pub unit: String,
     pub trial: TrialMean,
 }
 
-impl Figure {
-    fn new(name: &str, unit: &str, mean: f64) -> Figure {
-        Figure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
+impl AgeFigure {
+    fn new(name: &str, unit: &str, mean: f64) -> AgeFigure {
+        AgeFigure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
     }
 
     /// A count in units of `scale`. Whether a file has three extents or four is chance, so the error is that of a
     /// Poisson count.
-    pub fn count(name: &str, count: u64, scale: f64) -> Figure {
+    pub fn count(name: &str, count: u64, scale: f64) -> AgeFigure {
         let n = count as f64;
         let within = (count > 0).then(|| Within { standard_error: n.sqrt() * scale, degrees: n });
-        Figure { name: name.to_owned(), unit: String::new(), trial: TrialMean { mean: n * scale, within } }
+        AgeFigure { name: name.to_owned(), unit: String::new(), trial: TrialMean { mean: n * scale, within } }
     }
 }
 
 /// Figures of a trial whose stack has `age`; other trials have none. Unknown figures are omitted.
-pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
+pub(crate) fn of_trial(
+    record: &TrialRecord,
+    seconds: &Seconds,
+    latencies: &[(String, Histogram<u64>)],
+) -> Vec<AgeFigure> {
     let Some(age) = &record.age else { return Vec::new() };
     let unit = &record.operation.unit;
     let measures = record.counts.iter().flat_map(|counts| &counts.measures);
-    let of_measures = measures.filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
-    let mut figures: Vec<Figure> = of_measures.collect();
+    let of_measures = measures.filter_map(|measure| Some(AgeFigure::new(&measure.name, unit, rate_of(measure)?)));
+    let mut figures: Vec<AgeFigure> = of_measures.collect();
     figures.extend(at_fixed_rate(record, latencies));
     // For read-only workloads a checkpoint has only a few catalog pages, whose sync says nothing about a load.
     let checkpoints = sync_s_per_gb(record).filter(|_| record.operation.writes != Writes::Never);
-    figures.extend(checkpoints.map(|s_per_gb| Figure::new("checkpoint sync", "s/GB", s_per_gb)));
+    figures.extend(checkpoints.map(|s_per_gb| AgeFigure::new("checkpoint sync", "s/GB", s_per_gb)));
     figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
     figures.extend(compressed(record));
     figures.extend(age.pool.iter().flat_map(of_pool));
@@ -61,15 +65,15 @@ pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(St
 
 /// Latency tail, and the slowest operation if all were logged. Without a fixed rate, slow operations delay the start of
 /// others, so neither shows stalls.
-fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
+fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -> Vec<AgeFigure> {
     let main = record.counts.iter().flat_map(|counts| &counts.measures).next();
     let of_main = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name));
     let Some((_, histogram)) = of_main.filter(|(_, all)| record.operation.rate.is_some() && !all.is_empty()) else {
         return Vec::new();
     };
-    let mut figures = vec![Figure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0)];
+    let mut figures = vec![AgeFigure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0)];
     if record.operation.log_sample.is_none_or(|share| share >= 1.0) {
-        figures.push(Figure::new("slowest operation", "ms", histogram.max() as f64 / 1000.0));
+        figures.push(AgeFigure::new("slowest operation", "ms", histogram.max() as f64 / 1000.0));
     }
     figures
 }
@@ -78,8 +82,8 @@ fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -
 /// comparable.
 fn known(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
     let large = layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION);
-    let known = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
-    let known: Vec<&RelationLayout> = known.collect();
+    let known: Vec<&RelationLayout> =
+        large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none()).collect();
     let bytes = known.iter().map(|relation| relation.bytes).sum();
     (known, bytes)
 }
@@ -94,10 +98,10 @@ fn compressed_percent(record: &TrialRecord) -> Option<f64> {
     (bytes > 0).then(|| 100.0 * encoded as f64 / bytes as f64)
 }
 
-fn compressed(record: &TrialRecord) -> Option<Figure> {
+fn compressed(record: &TrialRecord) -> Option<AgeFigure> {
     let mount = record.stack.as_ref()?.mount()?;
     let compresses = COMPRESSING.contains(&mount.fstype.as_str());
-    Some(Figure::new("stored compressed", "%", compressed_percent(record).filter(|_| compresses)?))
+    Some(AgeFigure::new("stored compressed", "%", compressed_percent(record).filter(|_| compresses)?))
 }
 
 /// The same for data on a btrfs mounted to compress, with a server that preallocates space.
@@ -111,62 +115,61 @@ pub(crate) fn asked_to_compress(record: &TrialRecord) -> Option<f64> {
     compressed_percent(record).filter(|_| asked && !nocow && reserves)
 }
 
-fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
+fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<AgeFigure> {
     let (known, bytes) = known(layout);
     let extents: u64 = known.iter().filter_map(|relation| relation.extents).sum();
     let mut figures = Vec::new();
     if bytes > 0 {
-        figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
+        figures.push(AgeFigure::count("extents per GiB", extents, GIB / bytes as f64));
     }
-    // Files next to the cluster are not part of its space; on the control they have been removed.
-    let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
-    let held = age.snapshots.is_some();
     if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
         let used = size.saturating_sub(free);
-        if layout.cluster_bytes > 0 && !held {
-            let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
-            figures.push(Figure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
+        if layout.cluster_bytes > 0 && age.snapshots.is_none() {
+            // Files next to the cluster are not part of its space; on the control they have been removed.
+            let beside: u64 = age.fill.iter().chain(&age.churn).map(|work| work.left_bytes).sum();
+            let own = used.saturating_sub(beside);
+            figures.push(AgeFigure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
         }
         // A dataset's size shrinks by what snapshots hold, so its pool is used instead.
         if age.pool.is_none() && size > 0 {
-            figures.push(Figure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
+            figures.push(AgeFigure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
         }
     }
     figures
 }
 
 /// Figures on the space of a pool.
-fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
+fn of_pool(pool: &PoolRoom) -> Vec<AgeFigure> {
     let fragmentation =
-        pool.fragmentation_percent.map(|percent| Figure::new("pool fragmentation", "%", percent as f64));
+        pool.fragmentation_percent.map(|percent| AgeFigure::new("pool fragmentation", "%", percent as f64));
     let others = [
-        Figure::new("pool capacity", "%", pool.capacity_percent as f64),
-        Figure::new("pool allocated", "GiB", pool.allocated_bytes as f64 / GIB),
-        Figure::new("pool free", "GiB", pool.free_bytes as f64 / GIB),
+        AgeFigure::new("pool capacity", "%", pool.capacity_percent as f64),
+        AgeFigure::new("pool allocated", "GiB", pool.allocated_bytes as f64 / GIB),
+        AgeFigure::new("pool free", "GiB", pool.free_bytes as f64 / GIB),
     ];
     fragmentation.into_iter().chain(others).collect()
 }
 
 /// Space held only by snapshots: in use beyond the remaining files. Snapshots of a volume do not show it: a thick one
 /// counts in full, a thin one with deleted blocks that were not discarded.
-fn held(age: &AgeRecord) -> Option<Figure> {
+fn held(age: &AgeRecord) -> Option<AgeFigure> {
     let (snapshots, fill) = (age.snapshots.filter(|snapshots| snapshots.of_filesystem)?, age.fill?);
     let grown = snapshots.used_after_bytes.saturating_sub(snapshots.used_before_bytes);
-    Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
+    Some(AgeFigure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
 }
 
 /// Bytes that each commit writes to all devices of the stack, WAL and data.
-fn written(record: &TrialRecord, seconds: &Seconds) -> Option<Figure> {
+fn written(record: &TrialRecord, seconds: &Seconds) -> Option<AgeFigure> {
     if record.server.is_none() || record.operation.writes != Writes::Always {
         return None;
     }
     let mut strata = StrataSums::default();
     strata.add(record, seconds, &Operations::of(seconds));
-    Some(Figure::new("device written", &format!("KiB/{COMMIT}"), strata.at_stack_devices()?.write_bytes? / 1024.0))
+    Some(AgeFigure::new("device written", &format!("KiB/{COMMIT}"), strata.at_stack_devices()?.write_bytes? / 1024.0))
 }
 
 /// Mean read size and mean request time of the top device below the data.
-fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
+fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<AgeFigure> {
     let Some(stack) = &record.stack else { return Vec::new() };
     let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
         return Vec::new();
@@ -174,27 +177,25 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     let columns = stack.device_columns();
     let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
     let work = DeviceWork::of(seconds, prefix, &Operations::default());
-    let grown = |column| work.flow(column).grown();
-    let mut figures = Vec::new();
-    if let Some(bytes) = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS)) {
-        figures.push(Figure::new("mean device read", "KiB", bytes / 1024.0));
-    }
-    let times = (grown(columns::DEVICE_READ_MS), grown(columns::DEVICE_WRITE_MS));
-    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) =
-        (grown(columns::DEVICE_READS), grown(columns::DEVICE_WRITES), times)
+    let bytes = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS));
+    let mut figures = Vec::from_iter(bytes.map(|bytes| AgeFigure::new("mean device read", "KiB", bytes / 1024.0)));
+    let counters = [columns::DEVICE_READS, columns::DEVICE_WRITES, columns::DEVICE_READ_MS, columns::DEVICE_WRITE_MS];
+    if let [Some(reads), Some(writes), Some(read_ms), Some(write_ms)] = counters.map(|it| work.flow(it).grown())
         && reads + writes > 0.0
     {
-        figures.push(Figure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
+        figures.push(AgeFigure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
     }
     figures
 }
 
-fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
-    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
-    let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
-    let all: f64 = states.as_ref()?.iter().sum();
-    let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();
-    (all > 0.0).then(|| Figure::new("CPU busy", "%", 100.0 * (all - idle) / all))
+fn cpu_busy(seconds: &Seconds) -> Option<AgeFigure> {
+    let (mut all, mut idle) = (0.0, 0.0);
+    for state in columns::CPU_TIMES {
+        let grown = growth(seconds.counts(&state)?)?.amount as f64;
+        all += grown;
+        idle += if [columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS].contains(&state) { grown } else { 0.0 };
+    }
+    (all > 0.0).then(|| AgeFigure::new("CPU busy", "%", 100.0 * (all - idle) / all))
 }
 
 #[cfg(test)]
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
     use crate::analyse::stories::story::{Act, Story, disk};
     use crate::analyse::stories::windows::three_cycles;
-    use crate::record::age::SnapshotWork;
+    use crate::record::age::{FileWork, SnapshotWork};
     use crate::record::facts::DeviceFacts;
 
     fn figures(act: &Act) -> Vec<(String, String, f64)> {
@@ -368,7 +369,7 @@ mod tests {
             ..AgeRecord::default()
         };
         let of_layout = age.layout.iter().flat_map(|layout| of_layout(&age, layout));
-        let figures: Vec<Figure> = of_layout.chain(of_pool(&pool)).chain(held(&age)).collect();
+        let figures: Vec<AgeFigure> = of_layout.chain(of_pool(&pool)).chain(held(&age)).collect();
         let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
         let wanted = [
             ("pool fragmentation", 61.0),

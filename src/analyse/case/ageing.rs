@@ -1,6 +1,6 @@
 //! Ageing figures of one case: collected over its trials, with remarks on figures that are missing.
 
-use crate::analyse::case::age_figures::{self, Figure};
+use crate::analyse::case::age_figures::{self, AgeFigure};
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::input::Seconds;
 use crate::record::trial::TrialRecord;
@@ -22,7 +22,6 @@ pub struct AgeingSums {
     pub(crate) order: Vec<(String, String)>,
     /// Why the layout of relations is unknown, if it is.
     not_told: Option<String>,
-    /// Measures that a trial lacks.
     lacking: BTreeSet<String>,
     /// Compressed share of the relations in percent, by trial, for btrfs mounted to compress.
     asked_to_compress: Vec<f64>,
@@ -36,8 +35,7 @@ impl AgeingSums {
         let measures = record.counts.iter().flat_map(|counts| &counts.measures);
         self.lacking.extend(measures.filter(|measure| measure.done.is_none()).map(|measure| measure.name.clone()));
         self.asked_to_compress.extend(age_figures::asked_to_compress(record));
-        let figures = age_figures::of_trial(record, seconds, latencies);
-        for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
+        for AgeFigure { name, unit, trial } in age_figures::of_trial(record, seconds, latencies) {
             let key = (name, unit);
             if !self.order.contains(&key) {
                 self.order.push(key.clone());
@@ -48,12 +46,13 @@ impl AgeingSums {
 
     /// Why there are no extents, and whether btrfs compressed nothing although it should have.
     pub fn remarks(&self) -> impl Iterator<Item = Remark> {
-        let why = self.not_told.as_ref();
-        let unknown = why.map(|why| (Weight::Instrument, format!("extents of the relations are not known: {why}")));
-        let none =
-            !self.asked_to_compress.is_empty() && self.asked_to_compress.iter().all(|share| *share < NEARLY_NONE);
-        let uncompressed = none.then(|| (Weight::Elsewhere, UNCOMPRESSED.to_owned()));
-        unknown.into_iter().chain(uncompressed).map(|(weight, words)| Remark::plain(weight, words))
+        let unknown = self
+            .not_told
+            .as_ref()
+            .map(|why| Remark::plain(Weight::Instrument, format!("extents of the relations are not known: {why}")));
+        let most = self.asked_to_compress.iter().copied().reduce(f64::max);
+        let uncompressed = most.filter(|share| *share < NEARLY_NONE);
+        unknown.into_iter().chain(uncompressed.map(|_| Remark::plain(Weight::Elsewhere, UNCOMPRESSED)))
     }
 
     /// Values of a figure; empty if a trial lacks the measure, since the others are those that had room for it.

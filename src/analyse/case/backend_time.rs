@@ -9,7 +9,8 @@ use crate::analyse::case::cpu_use::{CpuSums, CpuUse};
 use crate::analyse::findings::{BackendTime, Estimate, WaitShare};
 use crate::record::trial::{WaitCount, WaitFigures};
 use crate::stats::autocorrelation;
-use crate::stats::interval::{TrialMean, mean_over_trials};
+use crate::stats::interval::TrialMean;
+use crate::stats::moments;
 use std::collections::BTreeMap;
 
 /// Most waits stored.
@@ -28,7 +29,7 @@ const ON_CPU: &str = "CPU";
 const UNREPORTED: &str = "Unreported";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     Storage,
     /// Waiting for a lock whose holder the server reports.
     HeldLock,
@@ -67,17 +68,14 @@ impl BackendSums {
         let trial = TrialTime { at_fixed_rate, held_by_storage: held_by_storage(&waits.lock_holders) };
         let all = trial.of(waits.waits.iter().map(|wait| (wait, wait.count)));
         let Some(mean) = all.storage_share() else { return };
-        let seconds: Vec<f64> = waits
-            .seconds
-            .iter()
-            .filter_map(|second| {
-                let counts = second.counts.iter();
-                let known =
-                    counts.filter_map(|(place, count)| Some((waits.waits.get(*place as usize)?, u64::from(*count))));
-                trial.of(known).storage_share()
-            })
-            .collect();
-        self.storage.push(TrialMean { mean, within: autocorrelation::within(&seconds) });
+        let seconds = waits.seconds.iter().filter_map(|second| {
+            let counts = second.counts.iter();
+            trial
+                .of(counts.filter_map(|(at, count)| Some((waits.waits.get(*at as usize)?, u64::from(*count)))))
+                .storage_share()
+        });
+        let within = autocorrelation::within(&seconds.collect::<Vec<_>>());
+        self.storage.push(TrialMean { mean, within });
         self.behind_locks.push(all.behind_locks / all.all);
     }
 
@@ -86,34 +84,26 @@ impl BackendSums {
         let counted: u64 = self.waits.values().sum();
         let all = self.backends.max(counted) as f64;
         let seen = self.waits.iter().filter(|(_, count)| **count > 0);
-        let share = |((class, event), count): (&(String, String), &u64)| WaitShare {
-            class: class.clone(),
-            event: event.clone(),
-            share: *count as f64 / all,
-        };
-        let mut waits: Vec<WaitShare> = seen.map(share).collect();
+        let shares = seen.map(|((class, event), count)| (class.clone(), event.clone(), *count as f64 / all));
+        let mut waits: Vec<WaitShare> = shares.map(|(class, event, share)| WaitShare { class, event, share }).collect();
         let unreported = self.unreported();
         if let Some((unreported, running)) = unreported.zip(waits.iter_mut().find(|wait| wait.class == ON_CPU)) {
             running.share -= unreported;
-            waits.push(WaitShare {
-                class: UNREPORTED.to_owned(),
-                event: "waiting, not reported".to_owned(),
-                share: unreported,
-            });
+            let (class, event) = (UNREPORTED.to_owned(), "waiting, not reported".to_owned());
+            waits.push(WaitShare { class, event, share: unreported });
         }
         waits.sort_by(|a, b| b.share.total_cmp(&a.share));
         waits.truncate(WAITS_SHOWN);
-        let storage = self.storage();
+        let storage = Estimate::of_means(&self.storage).map(|share| share.map(|share| share.clamp(0.0, 1.0)));
         let full = cpu.cpu().is_some_and(CpuUse::is_full);
         if storage.is_none() && !full {
             return None;
         }
-        let behind_locks = self.behind_locks.iter().sum::<f64>() / self.behind_locks.len().max(1) as f64;
         let mut found = BackendTime {
             sentence: String::new(),
             storage,
             without_client: at_fixed_rate,
-            storage_behind_locks: behind_locks,
+            storage_behind_locks: moments::mean(&self.behind_locks).unwrap_or(0.0),
             in_memory: None,
             waits,
             cpu_busy: cpu.cpu().map(|cpu| cpu.busy),
@@ -131,11 +121,6 @@ impl BackendSums {
     fn unreported(&self) -> Option<f64> {
         let share = self.beyond_cpus / self.beside_cpus as f64;
         Some(share).filter(|share| share.is_finite() && *share >= UNREPORTED_WORTH_SAYING)
-    }
-
-    fn storage(&self) -> Option<Estimate> {
-        let found = mean_over_trials(&self.storage)?;
-        Some(Estimate::of(found.mean, found.ends, self.storage.len()).map(|share| share.clamp(0.0, 1.0)))
     }
 }
 
@@ -166,10 +151,10 @@ impl TrialTime {
         for (wait, count) in counts {
             let count = count as f64;
             match doing(&wait.class, &wait.event) {
-                Doing::Client if self.at_fixed_rate => continue,
-                Doing::Storage => time.storage += count,
-                Doing::HeldLock => time.behind_locks += count * self.held_by_storage,
-                Doing::Client | Doing::Else => {}
+                Activity::Client if self.at_fixed_rate => continue,
+                Activity::Storage => time.storage += count,
+                Activity::HeldLock => time.behind_locks += count * self.held_by_storage,
+                Activity::Client | Activity::Else => {}
             }
             time.all += count;
         }
@@ -180,21 +165,18 @@ impl TrialTime {
 /// Share of the observed lock holders that waited for storage; holders not found are left out.
 fn held_by_storage(holders: &[WaitCount]) -> f64 {
     let known = holders.iter().filter(|holder| holder.class != "Unknown");
-    let (mut storage, mut all) = (0, 0);
-    for holder in known {
-        all += holder.count;
-        storage += if doing(&holder.class, &holder.event) == Doing::Storage { holder.count } else { 0 };
-    }
-    if all == 0 { 0.0 } else { storage as f64 / all as f64 }
+    let all: u64 = known.clone().map(|holder| holder.count).sum();
+    let waiting = known.filter(|holder| doing(&holder.class, &holder.event) == Activity::Storage);
+    waiting.map(|holder| holder.count).sum::<u64>() as f64 / all.max(1) as f64
 }
 
-fn doing(class: &str, event: &str) -> Doing {
+fn doing(class: &str, event: &str) -> Activity {
     match class {
-        "IO" => Doing::Storage,
-        "LWLock" | "IPC" if STORAGE_LOCKS.contains(&event) => Doing::Storage,
-        "Lock" => Doing::HeldLock,
-        "Client" => Doing::Client,
-        _ => Doing::Else,
+        "IO" => Activity::Storage,
+        "LWLock" | "IPC" if STORAGE_LOCKS.contains(&event) => Activity::Storage,
+        "Lock" => Activity::HeldLock,
+        "Client" => Activity::Client,
+        _ => Activity::Else,
     }
 }
 
@@ -203,18 +185,19 @@ pub fn storage_clause(found: &BackendTime) -> Option<String> {
     let storage = found.storage?;
     let of = if found.without_client { "backend time without client pauses" } else { "backend time" };
     let ends = storage.low.zip(storage.high).filter(|_| !storage.is_beyond_use());
-    let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
-    let ends = ends.map(|(low, high)| format!(" ({} to {})", bare(low), bare(high)));
+    let ends = ends.map(|(low, high)| format!(" ({} to {})", percent(low), percent(high)));
     let behind = Some(found.storage_behind_locks).filter(|share| *share >= BEHIND_LOCKS_WORTH_SAYING);
-    let behind = behind.map(|share| format!(", {} of these {} behind locks", bare(share), bare(storage.value)));
+    let share = percent(storage.value);
+    let behind = behind.map(|behind| format!(", {} of these {share} behind locks", percent(behind)));
     let (ends, behind) = (ends.unwrap_or_default(), behind.unwrap_or_default());
-    Some(format!("{} of {of} waits for storage{ends}{behind}", percent(storage.value)))
+    Some(format!("{share} % of {of} waits for storage{ends}{behind}"))
 }
 
-/// A share of 0 to 1 in percent, with one decimal below 10 %.
+/// A share of 0 to 1 in percent, with one decimal below 10.
 fn percent(share: f64) -> String {
     let value = share * 100.0;
-    if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+    let decimals = usize::from(value < 9.95);
+    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]

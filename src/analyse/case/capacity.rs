@@ -6,7 +6,7 @@
 
 use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
-use crate::analyse::findings::{Capacity, CapacityStep};
+use crate::analyse::findings::{CapacityFinding, CapacityStep};
 use crate::record::operation::Operation;
 use crate::record::search::{Failed, SearchCounts};
 use crate::stats::interval::TrialMean;
@@ -59,7 +59,7 @@ impl CapacitySums {
     }
 
     /// Result; `None` for a case without searches.
-    pub fn finding(&self, measure: Option<&MeasureSums>, operation: Option<&Operation>) -> Option<Capacity> {
+    pub fn finding(&self, measure: Option<&MeasureSums>, operation: Option<&Operation>) -> Option<CapacityFinding> {
         let operation = operation.filter(|operation| operation.is_searched && !self.holds.is_empty())?;
         let limit_us = operation.latency_limit_us?;
         // By chance, a search may miss the rate that holds (ADR 23); if most do, it is no promise.
@@ -78,12 +78,12 @@ impl CapacitySums {
                     _ => format!(", in {found} of {searches} trials (in the others no rate did)"),
                 }
             ),
-            None => {
-                let without = searches - found;
-                format!("no sustained rate: in {without} of {searches} trials no rate passed three consecutive steps")
-            }
+            None => format!(
+                "no sustained rate: in {} of {searches} trials no rate passed three consecutive steps",
+                searches - found
+            ),
         };
-        Some(Capacity {
+        Some(CapacityFinding {
             limit_us,
             unit: operation.unit.clone(),
             searches: u32::try_from(searches).unwrap_or(u32::MAX),
@@ -95,7 +95,6 @@ impl CapacitySums {
         })
     }
 
-    /// Remarks on the steps.
     pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         let all = self.steps.len() as u64;

@@ -2,7 +2,7 @@
 
 use crate::analyse::trial::counters::{growth, span_s};
 use crate::analyse::trial::input::{CountSeries, Seconds};
-use crate::record::columns::{self, ColumnDef};
+use crate::record::columns;
 use std::collections::{BTreeMap, HashMap};
 
 /// Share from which the CPUs count as full: a client or a writer without a CPU appears to wait for something else.
@@ -39,8 +39,7 @@ impl CpuSums {
         }
         self.add_others(seconds);
         self.add_fullest(seconds);
-        let pressure = seconds.counts(&columns::PSI_CPU_SOME_US).and_then(growth);
-        if let Some(waited) = pressure {
+        if let Some(waited) = seconds.counts(&columns::PSI_CPU_SOME_US).and_then(growth) {
             self.waited_s.0 += waited.amount as f64 / 1e6;
             self.waited_s.1 += span_s(seconds.counts(&columns::TIME_US), waited.first, waited.last);
         }
@@ -78,12 +77,10 @@ impl CpuSums {
     /// Time taken by the hypervisor is neither used here nor available.
     pub fn cpu(&self) -> Option<CpuUse> {
         let all: f64 = self.cpu_ns.iter().sum();
-        let of = |wanted: &[ColumnDef]| {
-            let states = columns::CPU_TIMES.iter().zip(self.cpu_ns);
-            states.filter(|(state, _)| wanted.contains(state)).map(|(_, ns)| ns).sum::<f64>() / all
-        };
-        let stolen = of(&[columns::CPU_STEAL_NS]);
-        let busy = 1.0 - of(&[columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS]) - stolen;
+        let states = columns::CPU_TIMES.iter().zip(self.cpu_ns);
+        let [idle, stolen] = [&[columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS][..], &[columns::CPU_STEAL_NS]]
+            .map(|of| states.clone().filter(|(state, _)| of.contains(state)).map(|(_, ns)| ns).sum::<f64>() / all);
+        let busy = 1.0 - idle - stolen;
         let others = self.others_ns.values().sum::<f64>() / all;
         (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
     }
@@ -112,10 +109,10 @@ impl CpuSums {
     /// Remarks on the CPUs, clause by clause; empty if they had capacity left.
     pub fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();
-        match (self.cpu().filter(|cpu| cpu.is_full()), self.fullest().filter(|fullest| *fullest >= FULL)) {
-            (Some(cpu), _) => clauses.push(format!("the CPUs were {} busy", percent(cpu.busy_of_own()))),
-            (None, Some(fullest)) => clauses.push(format!("one CPU was {} busy", percent(fullest))),
-            (None, None) => {}
+        if let Some(cpu) = self.cpu().filter(|cpu| cpu.is_full()) {
+            clauses.push(format!("the CPUs were {} busy", percent(cpu.busy_of_own())));
+        } else if let Some(fullest) = self.fullest().filter(|fullest| *fullest >= FULL) {
+            clauses.push(format!("one CPU was {} busy", percent(fullest)));
         }
         let waited = self.pressure().filter(|waited| *waited >= PRESSURE_WORTH_SAYING);
         clauses.extend(waited.map(|waited| format!("some task waited for a CPU {} of the time", percent(waited))));
@@ -191,8 +188,7 @@ pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
             *sums.entry(family(name)).or_default() += ns;
         }
     }
-    let mean = |ns: f64| if listed_s > 0.0 { ns / 1e9 / listed_s } else { 0.0 };
-    let shares = sums.into_iter().map(|(name, sum)| (name.to_owned(), mean(sum)));
+    let shares = sums.into_iter().filter(|_| listed_s > 0.0).map(|(name, ns)| (name.to_owned(), ns / 1e9 / listed_s));
     let mut shares: Vec<(String, f64)> = shares.filter(|(_, share)| *share >= LEAST_PROCESS_SHARE).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     shares.truncate(PROCESSES_SHOWN);

@@ -71,14 +71,13 @@ fn bare_disks(spec: &StackSpec) -> BTreeSet<String> {
 pub(crate) fn finding(drive: &DriveRecord) -> DriveFinding {
     let rates: Vec<f64> = drive.rounds.iter().map(DriveRound::rate).collect();
     let mut until_us = 0;
-    let rounds: Vec<DriveRoundFinding> = (1..=rates.len())
-        .map(|number| {
-            until_us += drive.rounds[number - 1].elapsed_us;
-            let window = steady_state::last_window(&rates[..number]);
-            let (range, excursion) = (window.map(|window| window.range), window.map(|window| window.excursion));
-            DriveRoundFinding { until_s: Micros(until_us).seconds(), rate: rates[number - 1], range, excursion }
-        })
-        .collect();
+    let rounds = (1..=rates.len()).map(|number| {
+        until_us += drive.rounds[number - 1].elapsed_us;
+        let window = steady_state::last_window(&rates[..number]);
+        let (range, excursion) = (window.map(|window| window.range), window.map(|window| window.excursion));
+        DriveRoundFinding { until_s: Micros(until_us).seconds(), rate: rates[number - 1], range, excursion }
+    });
+    let rounds = rounds.collect();
     let steady_after = (1..=rates.len()).find(|number| steady_state::is_reached(&rates[..*number]));
     DriveFinding {
         drive: drive.key.clone(),

@@ -24,12 +24,9 @@ const IDLE_SECONDS: usize = 3;
 /// Snapshots of a case, collected over its trials.
 #[derive(Debug, Clone, Default)]
 pub struct EpochSums {
-    every_us: Option<u64>,
-    keep: u64,
+    /// What the trials have in common, and sums over them.
+    found: SnapshotFinding,
     trials: Vec<TrialEpochs>,
-    made: u64,
-    deleted: u64,
-    failures: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -44,7 +41,6 @@ struct TrialEpochs {
     delete_load: Option<f64>,
     /// Longest time without a completed operation from the snapshot on, seconds; mean over snapshots.
     idle_s: Option<f64>,
-    /// Device bytes per operation.
     bytes_before: Option<f64>,
     bytes_after: Option<f64>,
     gb_per_hour: Option<f64>,
@@ -54,16 +50,14 @@ impl EpochSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds) {
         let Some(counts) = &record.counts else { return };
         let Some(snapshots) = &counts.snapshots else { return };
-        (self.every_us, self.keep) = (snapshots.every_us, snapshots.keep);
-        let count =
-            |kind| snapshots.deeds.iter().filter(|deed| deed.kind == kind && deed.failure.is_none()).count() as u64;
-        self.made += count(DeedKind::Make);
-        self.deleted += count(DeedKind::Delete);
+        let found = &mut self.found;
+        (found.every_s, found.keep) = (snapshots.every_us.map(|us| us as f64 / 1e6), snapshots.keep);
+        found.made += done(snapshots, DeedKind::Make).count() as u64;
+        found.deleted += done(snapshots, DeedKind::Delete).count() as u64;
         let failures = snapshots.deeds.iter().filter_map(|deed| deed.failure.clone());
-        let lost = |number: &u64| format!("snapshot {number} had no room left and became invalid");
-        let lost = snapshots.lost.iter().map(lost);
+        let lost = snapshots.lost.iter().map(|number| format!("snapshot {number} had no room left and became invalid"));
         let copy = snapshots.copy_failure.iter().map(|why| format!("no server started on a copy: {why}"));
-        self.failures.extend(failures.chain(lost).chain(copy).map(|why| format!("trial {}: {why}", record.trial)));
+        found.failures.extend(failures.chain(lost).chain(copy).map(|why| format!("trial {}: {why}", record.trial)));
         let hours = counts.elapsed_us as f64 / 3.6e9;
         let grown = snapshots.used_bytes.map(|(before, after)| (after as f64 - before as f64) / 1e9);
         let gb_per_hour = grown.filter(|_| hours > 0.0).map(|grown| grown / hours);
@@ -74,42 +68,36 @@ impl EpochSums {
     /// Result; `None` for a workload without snapshots.
     pub fn finding(&self) -> Option<SnapshotFinding> {
         let first = self.trials.first()?;
-        let over = |of: &dyn Fn(&TrialEpochs) -> Option<f64>| self.over(of);
         let lengths = self.trials.iter().map(|trial| trial.curve.len());
         let length = lengths.min().unwrap_or(0);
         let curve = (0..length).filter_map(|at| {
-            let rates: Vec<f64> = self.trials.iter().map(|trial| trial.curve[at]).collect();
-            Some((at as i64 - first.before as i64, moments::mean(&rates)?))
+            Some((at as i64 - first.before as i64, mean(self.trials.iter().map(|trial| trial.curve[at]))?))
         });
         Some(SnapshotFinding {
-            every_s: self.every_us.map(|us| us as f64 / 1e6),
-            keep: self.keep,
-            made: self.made,
-            deleted: self.deleted,
             curve: curve.collect(),
-            dip: over(&TrialEpochs::dip),
-            back_s: over(&|trial| trial.back_s().map(|seconds| seconds as f64)),
-            idle_s: over(&|trial| trial.idle_s),
-            make_s: over(&|trial| trial.make_s),
-            delete_s: over(&|trial| trial.delete_s),
-            delete_load: over(&|trial| trial.delete_load),
-            bytes_before: over(&|trial| trial.bytes_before),
-            bytes_after: over(&|trial| trial.bytes_after),
-            gb_per_hour: moments::mean(&self.trials.iter().filter_map(|trial| trial.gb_per_hour).collect::<Vec<_>>()),
-            failures: self.failures.clone(),
+            dip: self.over(TrialEpochs::dip),
+            back_s: self.over(|trial| trial.back_s().map(|seconds| seconds as f64)),
+            idle_s: self.over(|trial| trial.idle_s),
+            make_s: self.over(|trial| trial.make_s),
+            delete_s: self.over(|trial| trial.delete_s),
+            delete_load: self.over(|trial| trial.delete_load),
+            bytes_before: self.over(|trial| trial.bytes_before),
+            bytes_after: self.over(|trial| trial.bytes_after),
+            gb_per_hour: mean(self.trials.iter().filter_map(|trial| trial.gb_per_hour)),
+            ..self.found.clone()
         })
     }
 
     /// Failed snapshots, each with its message.
     pub fn remarks(&self) -> Vec<Remark> {
-        let remark = |why: &String| Remark::plain(Weight::Wrong, format!("a snapshot failed: {why}"));
-        self.failures.iter().map(remark).collect()
+        let failures = self.found.failures.iter();
+        failures.map(|why| Remark::plain(Weight::Wrong, format!("a snapshot failed: {why}"))).collect()
     }
 
     /// Mean over trials; `None` if one lacks the value.
-    fn over(&self, of: &dyn Fn(&TrialEpochs) -> Option<f64>) -> Option<Estimate> {
-        let value = |trial: &TrialEpochs| Some(BlockMean::of(trial.trial, of(trial)?));
-        over_trials(&self.trials.iter().map(value).collect::<Option<Vec<_>>>()?)
+    fn over(&self, of: fn(&TrialEpochs) -> Option<f64>) -> Option<Estimate> {
+        let values = self.trials.iter().map(|trial| Some(BlockMean::of(trial.trial, of(trial)?)));
+        over_trials(&values.collect::<Option<Vec<_>>>()?)
     }
 }
 
@@ -135,54 +123,56 @@ impl TrialEpochs {
     }
 }
 
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    moments::mean(&values.collect::<Vec<_>>())
+}
+
+/// Deeds of a kind that succeeded.
+fn done(snapshots: &SnapshotCounts, kind: DeedKind) -> impl Iterator<Item = &SnapshotDeed> + Clone {
+    snapshots.deeds.iter().filter(move |deed| deed.kind == kind && deed.failure.is_none())
+}
+
+/// Mean length of deeds, seconds.
+fn length<'a>(deeds: impl Iterator<Item = &'a SnapshotDeed>) -> Option<f64> {
+    mean(deeds.map(|deed| deed.length_us as f64 / 1e6))
+}
+
 /// Row that contains a moment; row 1 is the first second.
 fn row_of(start_us: u64) -> usize {
     (start_us / 1_000_000) as usize + 1
 }
 
 fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seconds) -> Option<TrialEpochs> {
-    let done = seconds.counts(&columns::CLIENT_DONE)?;
+    let client = seconds.counts(&columns::CLIENT_DONE)?;
     let every = (snapshots.every_us? / 1_000_000) as usize;
     let (before, after) = (BEFORE.min(every / 2), every - every / 2);
-    let of_kind = |kind| -> Vec<&SnapshotDeed> {
-        snapshots.deeds.iter().filter(|deed| deed.kind == kind && deed.failure.is_none()).collect()
-    };
-    let (made, deleted) = (of_kind(DeedKind::Make), of_kind(DeedKind::Delete));
+    let (made, deleted) = (done(snapshots, DeedKind::Make), done(snapshots, DeedKind::Delete));
     // Only snapshots whose seconds were all measured.
     let rows: Vec<usize> = made
-        .iter()
+        .clone()
         .map(|deed| row_of(deed.start_us))
-        .filter(|row| *row > before && (row - before..row + after).all(|row| done.at(row).is_some()))
+        .filter(|row| *row > before && (row - before..row + after).all(|row| client.at(row).is_some()))
         .collect();
-    let mean_at = |offset: usize| {
-        let rates: Vec<f64> = rows.iter().filter_map(|row| done.at(row + offset - before)).map(|n| n as f64).collect();
-        moments::mean(&rates)
-    };
-    let curve: Vec<f64> = (0..before + after).map(mean_at).collect::<Option<_>>()?;
-    let mut found = TrialEpochs { curve, before, ..TrialEpochs::default() };
-    let length =
-        |deeds: &[&SnapshotDeed]| moments::mean(&deeds.iter().map(|d| d.length_us as f64 / 1e6).collect::<Vec<_>>());
-    (found.make_s, found.delete_s) = (length(&made), length(&deleted));
-    let usual = found.rate_before();
-    let while_deleting: Vec<f64> = deleted
-        .iter()
-        .flat_map(|deed| row_of(deed.start_us)..=row_of(deed.start_us + deed.length_us))
-        .filter_map(|row| done.at(row))
-        .map(|done| done as f64)
-        .collect();
-    found.delete_load = moments::mean(&while_deleting).zip(usual).map(|(rate, usual)| rate / usual);
+    let rates = (0..before + after)
+        .map(|at| mean(rows.iter().filter_map(|row| client.at(row + at - before)).map(|n| n as f64)));
+    let mut found = TrialEpochs { curve: rates.collect::<Option<_>>()?, before, ..TrialEpochs::default() };
+    (found.make_s, found.delete_s) = (length(made), length(deleted.clone()));
+    let while_deleting = deleted.flat_map(|deed| row_of(deed.start_us)..=row_of(deed.start_us + deed.length_us));
+    let rate = mean(while_deleting.filter_map(|row| client.at(row)).map(|done| done as f64));
+    found.delete_load = rate.zip(found.rate_before()).map(|(rate, usual)| rate / usual);
     if let Some(idle) = seconds.counts(&columns::CLIENT_IDLE_US_MAX) {
-        // An idle time of more than a second was already under way when the second began.
-        let goes_on = |row: &usize| idle.at(*row).is_some_and(|us| us >= 1_000_000);
-        let longest = |row: usize| {
-            let further = (row + IDLE_SECONDS..idle.rows()).take_while(goes_on);
-            (row..row + IDLE_SECONDS).chain(further).filter_map(|row| idle.at(row)).max()
-        };
-        let longest = rows.iter().filter_map(|row| longest(*row)).map(|us| us as f64 / 1e6);
-        found.idle_s = moments::mean(&longest.collect::<Vec<_>>());
+        let longest = rows.iter().filter_map(|row| {
+            let further = row + IDLE_SECONDS..idle.rows();
+            // An idle time of more than a second was already under way when the second began.
+            let further = further.take_while(|row| idle.at(*row).is_some_and(|us| us >= 1_000_000));
+            (*row..row + IDLE_SECONDS).chain(further).filter_map(|row| idle.at(row)).max()
+        });
+        found.idle_s = mean(longest.map(|us| us as f64 / 1e6));
     }
-    let bytes = |from: usize, to: usize| bytes_each(stack?, seconds, &rows, (from, to), before);
-    (found.bytes_before, found.bytes_after) = (bytes(0, before), bytes(before, before + after));
+    if let Some(stack) = stack {
+        found.bytes_before = bytes_each(stack, seconds, &rows, (0, before), before);
+        found.bytes_after = bytes_each(stack, seconds, &rows, (before, before + after), before);
+    }
     Some(found)
 }
 

@@ -35,48 +35,51 @@ impl ImageCostSums {
         let Some(stack) = &record.stack else { return };
         let Some((images, below)) = levels(stack) else { return };
         let columns = stack.device_columns();
-        let sum = |names: &[BaseName], column: DeviceColumn| -> Option<f64> {
-            let of = |name: &BaseName| {
+        let [below, images] = [below, images].map(|names| {
+            let works = names.iter().map(|name| {
                 let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
-                DeviceWork::of(seconds, prefix, operations).flow(column).per_operation()
-            };
-            names.iter().map(of).sum()
-        };
-        let extra = |family| Some(sum(&below, family)? - sum(&images, family)?);
-        if let Some((writes, bytes)) = extra(columns::DEVICE_WRITES).zip(extra(columns::DEVICE_WRITE_BYTES)) {
-            self.writes.push(writes);
-            self.bytes.push(bytes);
-            let flushes = |names| sum(names, columns::DEVICE_FLUSHES).filter(|flushes| *flushes > 0.0);
-            self.flushes.extend(flushes(&below).zip(flushes(&images)).map(|(below, images)| below / images));
+                Some(DeviceWork::of(seconds, prefix, operations))
+            });
+            works.collect::<Option<Vec<_>>>()
+        });
+        let Some((below, images)) = below.zip(images) else { return };
+        let [writes, bytes, flushes] = [columns::DEVICE_WRITES, columns::DEVICE_WRITE_BYTES, columns::DEVICE_FLUSHES]
+            .map(|column| sum(&below, column).zip(sum(&images, column)));
+        if let Some((writes, bytes)) = writes.zip(bytes) {
+            self.writes.push(writes.0 - writes.1);
+            self.bytes.push(bytes.0 - bytes.1);
+            let flushes = flushes.filter(|(below, images)| *below > 0.0 && *images > 0.0);
+            self.flushes.extend(flushes.map(|(below, images)| below / images));
         }
     }
 
     /// Result, with `noun` as the name of an operation; `None` without an image whose device below was counted.
     pub fn finding(&self, noun: &str) -> Option<ImageCost> {
         let (writes, bytes) = (estimate(&self.writes)?, estimate(&self.bytes)?);
-        let seen = |estimate: &Estimate| estimate.low.is_some_and(|low| low > 0.0);
-        let mut parts = Vec::new();
-        parts.extend(seen(&writes).then(|| format!("{} writes", significant(writes.value))));
-        parts.extend(seen(&bytes).then(|| Bytes(bytes.value.round() as u64).to_string()));
-        let parts = parts.join(" and ");
+        let shown = [
+            (&writes, format!("{} writes", significant(writes.value))),
+            (&bytes, Bytes(bytes.value.round() as u64).to_string()),
+        ];
+        let seen = shown.into_iter().filter(|(figure, _)| figure.low.is_some_and(|low| low > 0.0));
+        let parts = seen.map(|(_, words)| words).collect::<Vec<_>>().join(" and ");
         let counted = self.flushes.len() == self.writes.len();
         let most = self.flushes.iter().copied().fold(0.0, f64::max);
+        let took = format!("the disk below the image took {parts} more per {noun}");
+        let from_journal = "from the journal of the filesystem there (the file's timestamps) or from other programs";
         let added = match counted {
-            false => format!(
-                "the disk below the image took {parts} more per {noun}; its flushes are not counted, so the file and other \
-                 programs cannot be told apart"
-            ),
-            true if most <= PASSED_ON => format!("the file below the image added {parts} per {noun}"),
-            true if most <= PASSED_ON_WITH_JOURNAL => format!(
-                "the disk below the image took {parts} more per {noun}, from the journal of the filesystem there (the \
-                 file's timestamps) or from other programs"
-            ),
-            true => {
-                format!("the disk below the image took {parts} more per {noun}, part of it written by other programs")
+            false => {
+                format!("{took}; its flushes are not counted, so the file and other programs cannot be told apart")
             }
+            true if most <= PASSED_ON => format!("the file below the image added {parts} per {noun}"),
+            true if most <= PASSED_ON_WITH_JOURNAL => format!("{took}, {from_journal}"),
+            true => format!("{took}, part of it written by other programs"),
         };
         Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
     }
+}
+
+fn sum(devices: &[DeviceWork], column: DeviceColumn) -> Option<f64> {
+    devices.iter().map(|device| device.flow(column).per_operation()).sum()
 }
 
 fn estimate(values: &[f64]) -> Option<Estimate> {
@@ -90,16 +93,14 @@ fn estimate(values: &[f64]) -> Option<Estimate> {
 /// then be attributed.
 fn levels(stack: &StackFacts) -> Option<(Vec<BaseName>, Vec<BaseName>)> {
     let devices = stack.devices();
-    let is_device = |name: &BaseName| devices.iter().any(|(known, _)| known == name);
-    let built = |name: &BaseName| stack.nodes.iter().any(|node| node.name == name.node() && node.layer.is_some());
-    let images: Vec<BaseName> = devices
-        .iter()
-        .filter(|(name, device)| device.backing_file.is_some() && built(name))
-        .map(|(name, _)| name.clone())
-        .collect();
+    let images = devices.iter().filter(|(name, device)| {
+        device.backing_file.is_some() && stack.node(name.node()).is_some_and(|node| node.layer.is_some())
+    });
+    let images: Vec<BaseName> = images.map(|(name, _)| name.clone()).collect();
     let mut below: Vec<BaseName> = Vec::new();
     for node in stack.nodes.iter().filter(|node| images.iter().any(|image| image.node() == node.name)) {
-        let on: Vec<&BaseName> = node.inputs.iter().map(|input| &input.from).filter(|from| is_device(from)).collect();
+        let on = node.inputs.iter().map(|input| &input.from);
+        let on: Vec<&BaseName> = on.filter(|from| devices.iter().any(|(known, _)| known == *from)).collect();
         if on.is_empty() || on.iter().any(|from| images.contains(from)) {
             return None;
         }

@@ -16,27 +16,19 @@ const CURVE_POINTS_PER_HALVING: u32 = 6;
 /// One measure over the trials of a case.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureSums {
-    pub name: String,
-    /// Unit of its rates.
-    pub unit: String,
+    /// Name, unit, and the sums that are reported as they are; without its rate.
+    pub found: MeasureFinding,
     /// True if it took turns with other measures, so that its slices are replicates.
     pub takes_turns: bool,
     /// One rate per trial that had the measure.
     pub rates: Vec<BlockMean>,
-    pub done: u64,
-    /// Latencies of all trials.
     pub latencies: Option<Histogram<u64>>,
     pub percentiles: Percentiles,
     /// Share of due operations that completed in time, 0 to 1, by trial.
     pub in_time: Vec<BlockMean>,
     /// True if the latency of every operation is known.
     pub all_logged: bool,
-    failed: u64,
-    skipped: u64,
-    late: u64,
-    unsent: u64,
     latency_us_sum: u64,
-    unavailable: Option<String>,
     /// Trials with the measure, and trials without it.
     had: u32,
     lacking: u32,
@@ -45,52 +37,51 @@ pub struct MeasureSums {
 impl MeasureSums {
     /// An empty measure; `unit` is the unit of its rates.
     pub fn new(name: &str, unit: &str) -> MeasureSums {
-        MeasureSums { name: name.to_owned(), unit: unit.to_owned(), all_logged: true, ..MeasureSums::default() }
+        let found = MeasureFinding { name: name.to_owned(), unit: unit.to_owned(), ..MeasureFinding::default() };
+        MeasureSums { found, all_logged: true, ..MeasureSums::default() }
     }
 
     /// Adds a trial. `seconds` are the operations in its whole seconds, if they are this measure's own.
     pub fn add(&mut self, trial: u32, measure: &Measure, seconds: Option<&[f64]>) {
-        self.failed += measure.failed;
-        self.skipped += measure.skipped;
-        self.late += measure.late;
-        self.unsent += measure.never_sent();
+        self.add_counts(measure);
+        self.found.unsent += measure.never_sent();
         let Some(done) = measure.done else {
-            self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
+            self.found.unavailable = self.found.unavailable.take().or_else(|| measure.unavailable.clone());
             self.lacking += 1;
             // Otherwise the luckiest trials, those with the most room, would represent the case.
             self.rates.clear();
             return;
         };
         self.had += 1;
-        self.done += done;
+        self.found.done += done;
         self.latency_us_sum += measure.latency_us_sum + measure.waited_us();
         self.takes_turns |= !measure.slices.is_empty();
         if let Some(mean) = rate_of(measure).filter(|_| self.lacking == 0) {
             let within = within(measure, seconds);
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
         }
-        if let Some(mean) = in_time(measure) {
-            self.in_time.push(BlockMean::of(trial, mean));
-        }
+        self.in_time.extend(in_time(measure).map(|mean| BlockMean::of(trial, mean)));
     }
 
     /// Adds a trial whose steps ran at different rates; `rate` is their combined result.
     pub fn add_search(&mut self, trial: u32, measure: &Measure, rate: Option<TrialMean>) {
-        self.failed += measure.failed;
-        self.skipped += measure.skipped;
-        self.late += measure.late;
-        self.done += measure.done.unwrap_or(0);
-        match rate {
-            Some(trial_mean) => self.rates.push(BlockMean { block: trial, trial: trial_mean }),
-            // Omitting it would let the best of its trials represent the case.
-            None => {
-                let why = "at least one search ended without a capacity: its steps all passed or all failed";
-                self.unavailable = Some(why.to_owned());
-            }
+        self.add_counts(measure);
+        self.found.done += measure.done.unwrap_or(0);
+        self.rates.extend(rate.map(|rate| BlockMean { block: trial, trial: rate }));
+        if rate.is_none() {
+            let why = "at least one search ended without a capacity: its steps all passed or all failed";
+            self.found.unavailable = Some(why.to_owned());
         }
-        if self.unavailable.is_some() {
+        if self.found.unavailable.is_some() {
+            // The others would be the best of its trials.
             self.rates.clear();
         }
+    }
+
+    fn add_counts(&mut self, measure: &Measure) {
+        self.found.failed += measure.failed;
+        self.found.skipped += measure.skipped;
+        self.found.late += measure.late;
     }
 
     pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
@@ -112,28 +103,22 @@ impl MeasureSums {
 
     pub fn finding(&self) -> MeasureFinding {
         let rate = self.estimate();
-        let missing = || self.missing().unwrap_or_else(|| "no trial has figures for it".to_owned());
+        let missing = self.missing().unwrap_or_else(|| "no trial has figures for it".to_owned());
         MeasureFinding {
-            name: self.name.clone(),
-            unit: self.unit.clone(),
-            unavailable: if rate.is_none() { Some(missing()) } else { None },
+            unavailable: rate.is_none().then_some(missing),
             rate,
             latency: self.latencies.as_ref().filter(|all| !all.is_empty()).map(|all| self.latency(all)),
-            done: self.done,
-            failed: self.failed,
-            skipped: self.skipped,
-            late: self.late,
-            unsent: self.unsent,
             in_time: over_trials(&self.in_time).map(|share| at_most(1.0, share)),
+            ..self.found.clone()
         }
     }
 
     /// Why it has no rate, and in how many trials if not in all.
     pub fn missing(&self) -> Option<String> {
         if !self.is_partial() {
-            return self.unavailable.clone();
+            return self.found.unavailable.clone();
         }
-        let why = self.unavailable.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = self.found.unavailable.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         Some(format!("missing in {} of {} trials{why}", self.lacking, self.had + self.lacking))
     }
 
@@ -143,8 +128,8 @@ impl MeasureSums {
     }
 
     fn latency(&self, all: &Histogram<u64>) -> Latency {
-        let sent = self.done + self.unsent;
-        let exact = (self.done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / sent as f64);
+        let MeasureFinding { done, unsent, .. } = self.found;
+        let exact = (done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / (done + unsent) as f64);
         Latency {
             mean_us: exact.unwrap_or_else(|| all.mean()),
             percentiles: self.percentiles.finding(all),

@@ -9,7 +9,6 @@ use crate::analyse::findings::estimate::over_trials;
 use crate::stats::ratio::BlockMean;
 use hdrhistogram::Histogram;
 
-/// A percentile to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
     pub name: &'static str,
@@ -31,7 +30,6 @@ pub const WANTED: [Wanted; 4] = [
 pub struct TrialLatencies<'a> {
     pub trial: u32,
     pub latencies: &'a Histogram<u64>,
-    /// Operations completed.
     pub done: u64,
     /// Operations skipped because they were already later than the limit, or failed at a fixed rate: slower than any
     /// completed one.
@@ -69,8 +67,7 @@ pub struct Percentiles(Vec<Trials>);
 
 impl Default for Percentiles {
     fn default() -> Percentiles {
-        let none = |wanted| Trials { wanted, values: Vec::new(), unavailable: None };
-        Percentiles(WANTED.map(none).into())
+        Percentiles(WANTED.map(|wanted| Trials { wanted, values: Vec::new(), unavailable: None }).into())
     }
 }
 
@@ -87,13 +84,13 @@ impl Percentiles {
     /// One percentile per trial; `None` unless every trial has it, since those without are the slow ones.
     pub fn trials(&self, name: &str) -> Option<Vec<BlockMean>> {
         let one = self.0.iter().find(|one| one.wanted.name == name)?;
-        let mean = |(block, us): &(u32, u64)| BlockMean::of(*block, *us as f64);
-        (one.unavailable.is_none() && !one.values.is_empty()).then(|| one.values.iter().map(mean).collect())
+        let values = one.values.iter().map(|(block, us)| BlockMean::of(*block, *us as f64));
+        (one.unavailable.is_none() && !one.values.is_empty()).then(|| values.collect())
     }
 
     /// Findings; `merged` are the latencies of all trials.
     pub fn finding(&self, merged: &Histogram<u64>) -> Vec<Percentile> {
-        let of = |one: &Trials| Percentile {
+        let found = self.0.iter().map(|one| Percentile {
             name: one.wanted.name.to_owned(),
             percent: one.wanted.percent,
             over_trials: self.trials(one.wanted.name).and_then(|values| over_trials(&values)),
@@ -102,8 +99,8 @@ impl Percentiles {
             merged_us: (merged.len() >= one.wanted.fewest)
                 .then(|| merged.value_at_quantile(one.wanted.percent / 100.0)),
             comparison: None,
-        };
-        self.0.iter().map(of).collect()
+        });
+        found.collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Stages over the trials of a case: duration, throughput, and a recovery stage computed from rates.
 
+use crate::analyse::findings::StageFinding;
 use crate::analyse::findings::estimate::over_trials;
-use crate::analyse::findings::groups::place_of;
-use crate::analyse::findings::{Estimate, StageFinding};
+use crate::analyse::findings::groups::item_of;
 use crate::record::counts::Counts;
 use crate::record::recovery::RecoveryCounts;
 use crate::record::stage::{StageCounts, StageKind};
@@ -30,7 +30,7 @@ pub struct StageSums {
     stages: Vec<StageSum>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct StageSum {
     pub name: String,
     pub kind: StageKind,
@@ -51,20 +51,16 @@ impl StageSums {
             self.add_stage(trial, stage);
         }
         if let Some(recovery) = &counts.recovery {
-            let place = self.place(BACK, StageKind::Beside);
+            let sum = self.stage(BACK, StageKind::Beside);
             match seconds_until_back(recovery) {
-                Some(seconds) => self.stages[place].seconds.push(BlockMean::of(trial, seconds)),
-                None => {
-                    let after = recovery.after.len();
-                    self.stages[place].missing = Some(format!("not within {after} s in trial {trial}"));
-                }
+                Some(seconds) => sum.seconds.push(BlockMean::of(trial, seconds)),
+                None => sum.missing = Some(format!("not within {} s in trial {trial}", recovery.after.len())),
             }
         }
     }
 
     fn add_stage(&mut self, trial: u32, stage: &StageCounts) {
-        let place = self.place(&stage.name, stage.kind);
-        let sum = &mut self.stages[place];
+        let sum = self.stage(&stage.name, stage.kind);
         let seconds = stage.length_us.max(SHORTEST_US) as f64 / 1e6;
         sum.seconds.push(BlockMean::of(trial, seconds));
         sum.unresolved += usize::from(stage.length_us < SHORTEST_US);
@@ -74,17 +70,12 @@ impl StageSums {
         }
     }
 
-    fn place(&mut self, name: &str, kind: StageKind) -> usize {
-        let new = || StageSum {
-            name: name.to_owned(),
-            kind,
-            seconds: Vec::new(),
-            rates: Vec::new(),
-            bytes: Vec::new(),
-            missing: None,
-            unresolved: 0,
-        };
-        place_of(&mut self.stages, |known| known.name == name, new)
+    fn stage(&mut self, name: &str, kind: StageKind) -> &mut StageSum {
+        item_of(
+            &mut self.stages,
+            |known| known.name == name,
+            || StageSum { name: name.to_owned(), kind, ..StageSum::default() },
+        )
     }
 
     /// Stages by which cases are ranked.
@@ -99,11 +90,12 @@ impl StageSums {
 
 impl StageSum {
     fn finding(&self, trials: u32) -> StageFinding {
-        // A mean over only the trials that have it would be a mean of the good ones.
-        let whole = |values: &[BlockMean]| (values.len() == trials as usize).then(|| over_trials(values)).flatten();
         // Durations below the resolution in every trial have no mean.
         let is_resolved = self.unresolved < trials as usize;
-        let seconds: Option<Estimate> = whole(&self.seconds).filter(|_| is_resolved);
+        let [seconds, mb_per_s] = [&self.seconds, &self.rates].map(|values| {
+            // A mean over only the trials that have it would be a mean of the good ones.
+            if is_resolved && values.len() == trials as usize { over_trials(values) } else { None }
+        });
         let without = trials as usize - self.seconds.len().min(trials as usize);
         let missing = self.missing.clone().unwrap_or_else(|| match is_resolved {
             true => format!("{without} of {trials} trials did not have it"),
@@ -115,7 +107,7 @@ impl StageSum {
             missing: seconds.is_none().then_some(missing),
             seconds,
             bytes: moments::mean(&self.bytes),
-            mb_per_s: whole(&self.rates).filter(|_| is_resolved),
+            mb_per_s,
             trials: self.seconds.iter().map(|trial| (trial.block, trial.trial.mean)).collect(),
         }
     }

@@ -17,7 +17,7 @@ pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
 
 /// Seconds without an operation among the known whole seconds; `None` if none is known.
 pub fn zero_seconds(whole: &[Option<u64>]) -> Option<ZeroSeconds> {
-    let mut found = ZeroSeconds { seconds: 0, at_zero: 0, longest_s: 0 };
+    let mut found = ZeroSeconds::default();
     let mut run = 0;
     for second in whole {
         let is_zero = *second == Some(0);
@@ -32,17 +32,13 @@ pub fn zero_seconds(whole: &[Option<u64>]) -> Option<ZeroSeconds> {
 #[derive(Debug, Clone, Default)]
 pub struct SteadinessSums {
     trials: u64,
-    seconds: u64,
+    /// Counts of seconds, and the longest stall's place.
+    found: Steadiness,
     done: f64,
     squares: f64,
-    at_zero: u64,
-    under_tenth: u64,
-    under_half: u64,
-    longest_zero_s: u64,
     /// Inner `None` once a trial did not report it.
     idle_us: Option<Option<u64>>,
     stall_us: u64,
-    stall_at: Option<(u32, u64)>,
 }
 
 impl SteadinessSums {
@@ -53,15 +49,15 @@ impl SteadinessSums {
         let sum = known.iter().map(|done| *done as f64).sum::<f64>();
         let mean = sum / known.len() as f64;
         self.trials += 1;
-        self.seconds += known.len() as u64;
+        self.found.seconds += known.len() as u64;
         self.done += sum;
         // Around each trial's own mean: a slow trial is not an unsteady one.
         self.squares += known.iter().map(|done| (*done as f64 - mean).powi(2)).sum::<f64>();
         let median = moments::median(&mut known).unwrap_or(0.0);
-        self.at_zero += zero.at_zero;
-        self.under_tenth += known.iter().filter(|done| (**done as f64) < median / 10.0).count() as u64;
-        self.under_half += known.iter().filter(|done| (**done as f64) < median / 2.0).count() as u64;
-        self.longest_zero_s = self.longest_zero_s.max(zero.longest_s);
+        self.found.seconds_at_zero += zero.at_zero;
+        self.found.seconds_under_tenth += known.iter().filter(|done| (**done as f64) < median / 10.0).count() as u64;
+        self.found.seconds_under_half += known.iter().filter(|done| (**done as f64) < median / 2.0).count() as u64;
+        self.found.longest_zero_s = self.found.longest_zero_s.max(zero.longest_s);
         let idle = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(CountSeries::any);
         let longest = idle.and_then(|idle| (1..=whole.len()).filter_map(|row| idle.at(row)).max());
         self.idle_us = Some(match self.idle_us {
@@ -76,7 +72,7 @@ impl SteadinessSums {
         for row in 1..slowest.rows() {
             if let Some(us) = slowest.at(row).filter(|us| *us > self.stall_us) {
                 self.stall_us = us;
-                self.stall_at = Some((trial, row as u64));
+                self.found.longest_stall_at = Some((trial, row as u64));
             }
         }
     }
@@ -84,21 +80,19 @@ impl SteadinessSums {
     /// Result; `slowest_us` is the slowest operation in the histograms, for trials without that column; `None` if not
     /// every operation was logged.
     pub fn finding(&self, slowest_us: Option<u64>) -> Option<Steadiness> {
-        let mean = (self.seconds > 0).then(|| self.done / self.seconds as f64)?;
+        let Steadiness { seconds, longest_stall_at, .. } = self.found;
+        let mean = (seconds > 0).then(|| self.done / seconds as f64)?;
         // Operations that ended after the last whole second are only in the histograms, which have three digits.
-        let beyond = slowest_us
-            .filter(|slowest| self.stall_at.is_none() || *slowest > self.stall_us.saturating_add(self.stall_us / 100));
-        let degrees = self.seconds.saturating_sub(self.trials).max(1) as f64;
+        let beyond = slowest_us.filter(|slowest| {
+            longest_stall_at.is_none() || *slowest > self.stall_us.saturating_add(self.stall_us / 100)
+        });
+        let degrees = seconds.saturating_sub(self.trials).max(1) as f64;
         Some(Steadiness {
-            seconds: self.seconds,
             coefficient_of_variation: if mean > 0.0 { (self.squares / degrees).sqrt() / mean } else { 0.0 },
-            seconds_at_zero: self.at_zero,
-            seconds_under_tenth: self.under_tenth,
-            seconds_under_half: self.under_half,
-            longest_zero_s: self.longest_zero_s,
             longest_idle_us: self.idle_us.flatten(),
             longest_stall_us: slowest_us.map(|_| beyond.unwrap_or(self.stall_us)),
-            longest_stall_at: self.stall_at.filter(|_| slowest_us.is_some() && beyond.is_none()),
+            longest_stall_at: longest_stall_at.filter(|_| slowest_us.is_some() && beyond.is_none()),
+            ..self.found.clone()
         })
     }
 }

@@ -1,17 +1,15 @@
 //! Cost of one client operation at each layer: device writes, flushes, WAL.
 
 use crate::analyse::case::image_cost::ImageCostSums;
-use crate::analyse::findings::groups::place_of;
+use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
 use crate::analyse::trial::counters::{Flow, Operations, growth};
 use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
-use crate::record::built::StackFacts;
+use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::case::CaseSpec;
 use crate::record::claim::{Claim, Promise};
-use crate::record::columns::{
-    self, ColumnDef, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn,
-};
+use crate::record::columns::{self, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn};
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{BaseName, End};
@@ -59,15 +57,12 @@ pub struct StrataSums {
 /// Sums of one device, or of all devices at one depth.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceSums {
-    /// Name of its node.
     pub node: String,
     /// Depth below each part of the database.
     below: BTreeMap<End, u32>,
-    /// Distinct kernel names.
     pub names: Vec<String>,
     /// Devices as described by sysfs, in the last trial that has them.
     pub facts: Vec<DeviceFacts>,
-    /// Promises made in any trial.
     pub promises: Vec<Promise>,
     /// Number of its devices that declare their writes stable, and number of all its devices.
     stable: (usize, usize),
@@ -86,17 +81,14 @@ impl StrataSums {
         self.wal_records.add(seconds, seconds.counts(&columns::PG_WAL_RECORDS), operations);
         self.wal_fpi.add(seconds, seconds.counts(&columns::PG_WAL_FPI), operations);
         self.wal_syncs.add(seconds, seconds.counts(&columns::PG_WAL_SYNCS), operations);
-        let of_load = |column: ColumnDef| record.load_counts.get(column.name).copied();
-        let load_syncs = of_load(columns::PG_WAL_SYNCS);
-        self.load_syncs += load_syncs.unwrap_or(0) as f64;
-        if let Some((records, xids)) = of_load(columns::PG_WAL_RECORDS).zip(of_load(columns::PG_XIDS)) {
-            let done = record
-                .counts
-                .as_ref()
-                .and_then(|counts| counts.measures.iter().map(|measure| measure.done).sum::<Option<u64>>());
-            self.load_records += records as f64;
-            self.load_xids += xids as f64;
-            self.load_operations += done.unwrap_or(0) as f64;
+        let [syncs, records, xids] = [columns::PG_WAL_SYNCS, columns::PG_WAL_RECORDS, columns::PG_XIDS]
+            .map(|column| record.load_counts.get(column.name).map(|count| *count as f64));
+        self.load_syncs += syncs.unwrap_or(0.0);
+        if let Some((records, xids)) = records.zip(xids) {
+            let measures = record.counts.iter().flat_map(|counts| &counts.measures);
+            self.load_records += records;
+            self.load_xids += xids;
+            self.load_operations += measures.map(|measure| measure.done).sum::<Option<u64>>().unwrap_or(0) as f64;
         }
         self.image.add(record, seconds, operations);
         for (flow, column) in self.cpu_ns.iter_mut().zip(&columns::CPU_WORK) {
@@ -117,35 +109,38 @@ impl StrataSums {
     }
 
     fn add_devices(&mut self, record: &TrialRecord, stack: &StackFacts, seconds: &Seconds, operations: &Operations) {
-        let depths: Vec<(End, BTreeMap<String, u32>)> = stack
-            .ends()
-            .into_iter()
-            .map(|(end, base)| {
-                let below = stack.devices_below(Some(base)).into_iter();
-                (end, below.map(|below| (below.name().0, below.depth)).collect())
-            })
-            .collect();
+        let ends = stack.ends().into_iter().map(|(end, base)| (end, stack.devices_below(Some(base))));
+        let ends: Vec<_> = ends.collect();
         let syncs_are_counted = record.load_counts.contains_key(columns::PG_WAL_SYNCS.name);
         for (name, prefix, facts) in stack.device_columns() {
             if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(|writes| writes.any()) {
                 continue;
             }
-            let new = || DeviceSums { node: name.0.clone(), ..DeviceSums::default() };
-            let at = place_of(&mut self.devices, |known| known.node == name.0, new);
-            let sums = &mut self.devices[at];
-            sums.below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
+            let new = DeviceSums { node: name.0.clone(), ..DeviceSums::default() };
+            let sums = item_of(&mut self.devices, |known| known.node == name.0, || new);
+            let below = ends.iter().flat_map(|(end, below)| below.iter().map(move |below| (end, below)));
+            let of_device = below.filter(|(_, below)| below.name() == name);
+            sums.below = of_device.map(|(end, below)| (end.clone(), below.depth)).collect();
             sums.add_facts(facts, stack.node(name.node()).map_or(&[][..], |node| &node.promises));
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
             let load_flushes = record.load_counts.get(&DEVICE_FLUSHES.name(&prefix)).filter(|_| syncs_are_counted);
             sums.add_work(DeviceWork::of(seconds, &prefix, operations), idle, load_flushes.copied());
         }
-        let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
-        self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
+        self.devices.sort_by_key(|device| {
+            let [data, wal] = [End::Data, End::Wal].map(|end| device.below.get(&end).copied());
+            (data.unwrap_or(u32::MAX), wal)
+        });
     }
 
     /// Devices below one part of the database, from top to bottom; those at one depth are added up.
     pub fn below(&self, end: &End) -> Vec<DeviceSums> {
-        levels(&self.devices, |device| device.below.get(end).copied())
+        let mut levels: BTreeMap<u32, DeviceSums> = BTreeMap::new();
+        for device in &self.devices {
+            let Some(depth) = device.below.get(end) else { continue };
+            let level = levels.remove(depth).map_or_else(|| device.clone(), |level| level.and(device));
+            levels.insert(*depth, level);
+        }
+        levels.into_values().collect()
     }
 
     /// True if the workload wrote next to no WAL; `None` if WAL was not counted. In short windows the counter of WAL
@@ -155,8 +150,8 @@ impl StrataSums {
     pub fn read_only(&self) -> Option<bool> {
         let xids = self.xids.per_operation();
         let wrote = xids.is_some_and(|xids| xids >= READ_ONLY_RECORDS);
-        let few = |records: f64| records < READ_ONLY_RECORDS && !wrote;
-        self.wal_records.per_operation().map(|records| few(records) || xids == Some(0.0))
+        let records = self.wal_records.per_operation()?;
+        Some((records < READ_ONLY_RECORDS && !wrote) || xids == Some(0.0))
     }
 
     /// Result, with `noun` as the name of an operation; `None` if nothing was counted.
@@ -186,13 +181,12 @@ impl StrataSums {
 
     /// All devices of the stack, data and WAL, as one; a counter that one of them lacks is absent.
     pub(crate) fn at_stack_devices(&self) -> Option<DeviceStrata> {
-        let of = |name: &String| self.devices.iter().find(|device| device.node == *name);
-        let devices: Vec<&DeviceSums> = self.of_stack.as_ref()?.iter().map(of).collect::<Option<_>>()?;
-        let total =
-            |column| -> Option<f64> { devices.iter().map(|device| device.work.flow(column).per_operation()).sum() };
-        let (writes, write_bytes) = (total(DEVICE_WRITES), total(DEVICE_WRITE_BYTES));
+        let devices = self.of_stack.as_ref()?.iter().map(|name| self.devices.iter().find(|it| it.node == *name));
+        let devices: Vec<&DeviceSums> = devices.collect::<Option<_>>()?;
+        let [writes, write_bytes, flushes, reads]: [Option<f64>; 4] =
+            [DEVICE_WRITES, DEVICE_WRITE_BYTES, DEVICE_FLUSHES, DEVICE_READS]
+                .map(|column| devices.iter().map(|device| device.per_operation(column)).sum());
         let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
-        let (flushes, reads) = (total(DEVICE_FLUSHES), total(DEVICE_READS));
         let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
         let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
         // Per-second figures of several devices do not describe any of them.
@@ -215,9 +209,9 @@ impl StrataSums {
 
     fn write_amplification(&self) -> Option<f64> {
         let wal = self.wal_bytes.per_operation().filter(|bytes| *bytes > 0.0)?;
-        let bytes: Option<Vec<f64>> =
-            self.lowest().iter().map(|low| low.work.flow(DEVICE_WRITE_BYTES).per_operation()).collect();
-        bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| bytes.iter().sum::<f64>() / wal)
+        let lowest = self.lowest();
+        let bytes: Option<f64> = lowest.iter().map(|low| low.per_operation(DEVICE_WRITE_BYTES)).sum();
+        bytes.filter(|_| !lowest.is_empty()).map(|bytes| bytes / wal)
     }
 
     fn sentence(&self, noun: &str) -> String {
@@ -266,6 +260,10 @@ impl DeviceSums {
             *self.load_flushes.get_or_insert_default() += flushes as f64;
         }
         self.work.merge(&trial, std::ops::Add::add);
+    }
+
+    fn per_operation(&self, column: DeviceColumn) -> Option<f64> {
+        self.work.flow(column).per_operation()
     }
 
     pub fn writes(&self) -> Flow {
@@ -333,15 +331,14 @@ impl DeviceSums {
 
     /// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
     fn words(&self, single: bool) -> Option<String> {
-        let per_operation = |column| self.work.flow(column).per_operation();
-        let mut text = format!("{} device writes", significant(per_operation(DEVICE_WRITES)?));
+        let mut text = format!("{} device writes", significant(self.per_operation(DEVICE_WRITES)?));
         if let Some(bytes) = self.bytes_per_write() {
             text.push_str(&format!(" of {}", size(bytes)));
         }
-        if let Some(flushes) = per_operation(DEVICE_FLUSHES) {
+        if let Some(flushes) = self.per_operation(DEVICE_FLUSHES) {
             text.push_str(&format!(" + {} flushes", significant(flushes)));
         }
-        if let Some(reads) = per_operation(DEVICE_READS).filter(|reads| *reads >= READS_WORTH_SAYING) {
+        if let Some(reads) = self.per_operation(DEVICE_READS).filter(|reads| *reads >= READS_WORTH_SAYING) {
             text.push_str(&format!(" + {} reads", significant(reads)));
         }
         let place = if single { String::new() } else { format!(" at {}", self.name()) };
@@ -353,15 +350,14 @@ impl DeviceSums {
     }
 
     fn finding(&self) -> DeviceStrata {
-        let per_operation = |column: DeviceColumn| self.work.flow(column).per_operation();
         DeviceStrata {
             node: self.node.clone(),
             device: self.name(),
-            writes: per_operation(DEVICE_WRITES),
+            writes: self.per_operation(DEVICE_WRITES),
             bytes_per_write: self.bytes_per_write(),
-            write_bytes: per_operation(DEVICE_WRITE_BYTES),
-            flushes: per_operation(DEVICE_FLUSHES),
-            reads: per_operation(DEVICE_READS),
+            write_bytes: self.per_operation(DEVICE_WRITE_BYTES),
+            flushes: self.per_operation(DEVICE_FLUSHES),
+            reads: self.per_operation(DEVICE_READS),
             busy: self.work.busy(),
             io: self.work.io(),
         }
@@ -381,21 +377,18 @@ pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<boo
 /// database without any (say, because the plan gave a folder) its first devices. `None` if a part is not in memory and
 /// has no visible device.
 fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
-    let all = stack.device_columns();
-    let is_of_plan = |name: &BaseName| is_stack_device(stack, name.node());
-    let mut found: Vec<String> =
-        all.iter().filter(|(name, _, _)| is_of_plan(name)).map(|(name, _, _)| name.0.clone()).collect();
+    let devices = stack.devices().into_iter().map(|(name, _)| name);
+    let mut found: Vec<String> = devices.filter(|name| is_stack_device(stack, name)).map(|name| name.0).collect();
     for (_, base) in stack.ends() {
         let below = stack.devices_below(Some(base));
         let Some(first) = below.iter().map(|device| device.depth).min() else {
             stack.promise(Some(base), Claim::Volatile)?;
             continue;
         };
-        if below.iter().any(|device| is_of_plan(&device.name())) {
+        if below.iter().any(|device| is_stack_device(stack, &device.name())) {
             continue;
         }
-        for device in below.iter().filter(|device| device.depth == first) {
-            let name = device.name().0;
+        for name in below.iter().filter(|device| device.depth == first).map(|device| device.name().0) {
             if !found.contains(&name) {
                 found.push(name);
             }
@@ -405,10 +398,13 @@ fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
 }
 
 /// True if a node is part of the plan and none below it is.
-fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
-    let is_of_plan = |name: &str| stack.node(name).is_some_and(|node| node.layer.is_some());
-    let below = || stack.node(name).into_iter().flat_map(|node| &node.inputs);
-    is_of_plan(name) && !below().any(|input| is_of_plan(input.from.node()))
+fn is_stack_device(stack: &StackFacts, name: &BaseName) -> bool {
+    node_of_plan(stack, name)
+        .is_some_and(|node| node.inputs.iter().all(|input| node_of_plan(stack, &input.from).is_none()))
+}
+
+fn node_of_plan<'a>(stack: &'a StackFacts, name: &BaseName) -> Option<&'a NodeFacts> {
+    stack.node(name.node()).filter(|node| node.layer.is_some())
 }
 
 /// Flush rate of other programs at a device while the trial was idle: the observed count plus its square root, for what
@@ -416,20 +412,6 @@ fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
 fn flushes_while_idle(idle: &IdleTraffic, device: &BaseName) -> Option<f64> {
     let flushes = idle.devices.get(&device.0)?.flushes? as f64;
     (idle.elapsed_us > 0).then(|| (flushes + flushes.sqrt()) / (idle.elapsed_us as f64 / 1e6))
-}
-
-/// Devices on one path, with those at one depth combined.
-fn levels(devices: &[DeviceSums], depth: impl Fn(&DeviceSums) -> Option<u32>) -> Vec<DeviceSums> {
-    let mut levels: BTreeMap<u32, DeviceSums> = BTreeMap::new();
-    for device in devices {
-        let Some(depth) = depth(device) else { continue };
-        let level = match levels.remove(&depth) {
-            Some(level) => level.and(device),
-            None => device.clone(),
-        };
-        levels.insert(depth, level);
-    }
-    levels.into_values().collect()
 }
 
 fn size(bytes: f64) -> String {

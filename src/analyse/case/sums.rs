@@ -13,7 +13,7 @@ use crate::analyse::case::strata::{StrataSums, noun};
 use crate::analyse::case::synced::{SyncCost, SyncedSums};
 use crate::analyse::case::window::WindowSums;
 use crate::analyse::case::work::WorkSums;
-use crate::analyse::findings::groups::place_of;
+use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::TrialInput;
@@ -22,7 +22,7 @@ use crate::analyse::trial::series::Buckets;
 use crate::analyse::trial::{arc, charts, checks, heat, waits_over_time, window};
 use crate::record::case::CaseSpec;
 use crate::record::counts::{Counts, StatementFigures};
-use crate::record::facts::{DataFacts, Fits};
+use crate::record::facts::Fits;
 use crate::record::operation::Operation;
 use crate::record::trial::TrialRecord;
 use crate::record::verdict::Verdict;
@@ -32,7 +32,6 @@ use hdrhistogram::Histogram;
 /// twice what the kernel slews (`adjtimex`).
 const CLOCK_SLEWS_US: u64 = 500_000;
 
-/// Accumulated data of a case.
 #[derive(Debug, Clone, Default)]
 pub struct CaseSums {
     pub spec: CaseSpec,
@@ -55,7 +54,7 @@ pub struct CaseSums {
     fits: Option<Fits>,
     database_bytes: Option<u64>,
     statements: Vec<(StatementFigures, u32)>,
-    synced: SyncedSums,
+    pub synced: SyncedSums,
     /// Cost of one sync on the storage of its WAL, if another case of the run measured it.
     pub sync_cost: Option<SyncCost>,
     windows: WindowSums,
@@ -89,22 +88,29 @@ impl CaseSums {
         // If measures take turns, a second contains whichever was running.
         self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
         if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
-            self.log_sample = Some(self.log_sample.map_or(share, |known| known.min(share)));
+            self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
             self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
         }
+        let mut found = TrialFinding {
+            rate: counts.measures.iter().find_map(rate_of),
+            processes: cpu_use::processes(&seconds),
+            window: window::of_trial(&record, &counts, &seconds),
+            checks: checks::of(&counts, &record.operation),
+            ..TrialFinding::default()
+        };
         if let Some(search) = &counts.search {
+            found.rate = capacity::about(search).map(|about| about.mean);
             self.capacity.add(record.trial, search, &latencies);
         }
         self.stages.add(record.trial, &counts);
         self.epochs.add(&record, &seconds);
         // The seconds of a search depend on its steps, those of a crash on its outage.
-        let at_own_pace = !takes_turns && counts.search.is_none() && counts.recovery.is_none();
-        if at_own_pace {
+        if !takes_turns && counts.search.is_none() && counts.recovery.is_none() {
+            found.zero_seconds = zero_seconds(&whole);
             self.steadiness.add(record.trial, &whole, &seconds);
         }
-        let zero_seconds = at_own_pace.then(|| zero_seconds(&whole)).flatten();
-        if let Some(data) = &record.data {
-            self.add_data(data);
+        if let Some(data) = record.data.as_ref().filter(|data| Some(data.database_bytes) > self.database_bytes) {
+            (self.database_bytes, self.fits) = (Some(data.database_bytes), Some(data.fits));
         }
         if let Some(cost) = record.telemetry_cpu_us.filter(|_| counts.elapsed_us > 0) {
             self.telemetry_share = self.telemetry_share.max(cost as f64 / counts.elapsed_us as f64);
@@ -117,35 +123,27 @@ impl CaseSums {
         self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
         self.ageing.add(&record, &seconds, &latencies);
         self.drives.add(&record);
-        let held = arc::holds(&record, &counts, &seconds);
-        self.arc_holds = self.arc_holds.into_iter().chain(held).max_by(f64::total_cmp);
+        self.arc_holds =
+            self.arc_holds.into_iter().chain(arc::holds(&record, &counts, &seconds)).max_by(f64::total_cmp);
         self.windows.add(&record, &seconds, &phases);
-        let window = window::of_trial(&record, &counts, &seconds);
         let operations = Operations::of(&seconds);
         self.strata.add(&record, &seconds, &operations);
         self.work.add(&record, &seconds, &operations);
-        let processes = cpu_use::processes(&seconds);
-        self.cpu.add(&seconds, &processes);
+        self.cpu.add(&seconds, &found.processes);
         if let Some(waits) = &record.waits {
             self.backends.add(waits, cpu_use::busy_cpus(&seconds, record.host.cpus), self.at_fixed_rate());
         }
-        let client = buckets.map(|most| charts::client(&seconds, &whole, most.client, &unit));
-        let (throughput, latency_ms_max) = client.unwrap_or_default();
-        let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
-        let telemetry = buckets.map(|most| charts::telemetry(&record, &seconds, length, most.telemetry));
-        let telemetry = telemetry.unwrap_or_default();
-        let heatmap = buckets.and_then(|most| heat::heatmap(&heat, length, most.heatmap));
-        let first_operation_us = record.window.as_ref().map(|window| window.first_operation_us);
-        let waits = record.waits.as_ref().zip(first_operation_us).zip(buckets);
-        let waits = waits.and_then(|((w, first), most)| waits_over_time::of_trial(w, first, length, most.telemetry));
-        let rate = match &counts.search {
-            Some(search) => capacity::about(search).map(|about| about.mean),
-            None => counts.measures.iter().find_map(rate_of),
-        };
+        if let Some(most) = buckets {
+            let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
+            (found.throughput, found.latency_ms_max) = charts::client(&seconds, &whole, most.client, &unit);
+            found.telemetry = charts::telemetry(&record, &seconds, length, most.telemetry);
+            found.heatmap = heat::heatmap(&heat, length, most.heatmap);
+            found.waits = record.waits.as_ref().zip(record.window.as_ref()).and_then(|(waits, window)| {
+                waits_over_time::of_trial(waits, window.first_operation_us, length, most.telemetry)
+            });
+        }
         let place = self.trials.partition_point(|known| known.trial < record.trial);
-        let series = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
-        let finding = TrialFinding { window, heatmap, waits, zero_seconds, ..series };
-        self.trials.insert(place, finding);
+        self.trials.insert(place, with_facts(found, record));
     }
 
     fn add_counts(
@@ -157,9 +155,11 @@ impl CaseSums {
     ) {
         let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
         for (place, measure) in counts.measures.iter().enumerate() {
-            let new = || MeasureSums::new(&measure.name, unit);
-            let known = place_of(&mut self.measures, |known| known.name == measure.name, new);
-            let sums = &mut self.measures[known];
+            let sums = item_of(
+                &mut self.measures,
+                |known| known.found.name == measure.name,
+                || MeasureSums::new(&measure.name, unit),
+            );
             // The client's columns cover only the main measure.
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
             match &counts.search {
@@ -179,8 +179,8 @@ impl CaseSums {
         if is_assignment(&new.statement) {
             return;
         }
-        let same = |known: &StatementFigures| known.script == new.script && known.statement == new.statement;
-        match self.statements.iter_mut().find(|(known, _)| same(known)) {
+        let mut all = self.statements.iter_mut();
+        match all.find(|(known, _)| (&known.script, &known.statement) == (&new.script, &new.statement)) {
             None => self.statements.push((new.clone(), 1)),
             Some((known, trials)) => {
                 known.latency_us_mean += new.latency_us_mean;
@@ -191,23 +191,6 @@ impl CaseSums {
                 *trials += 1;
             }
         }
-    }
-
-    fn add_data(&mut self, data: &DataFacts) {
-        if self.database_bytes.is_none_or(|known| data.database_bytes > known) {
-            self.database_bytes = Some(data.database_bytes);
-            self.fits = Some(data.fits);
-        }
-    }
-
-    /// Share of the synced writes that FUA may make durable instead of a flush; 0 without a probe.
-    pub(crate) fn fua_share(&self) -> f64 {
-        self.synced.fua_share()
-    }
-
-    /// Flushes per sync at each level of devices; `None` without a probe.
-    pub(crate) fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
-        self.synced.flushes_per_sync()
     }
 
     /// Finding with the given durability, without cautions.
@@ -251,29 +234,21 @@ impl CaseSums {
     }
 
     fn statements(&self) -> Vec<StatementFigures> {
-        let mean = |(sum, trials): &(StatementFigures, u32)| StatementFigures {
+        let means = self.statements.iter().map(|(sum, trials)| StatementFigures {
             latency_us_mean: sum.latency_us_mean / f64::from(*trials),
             ..sum.clone()
-        };
-        self.statements.iter().map(mean).filter(|statement| statement.latency_us_mean.is_finite()).collect()
+        });
+        means.filter(|statement| statement.latency_us_mean.is_finite()).collect()
     }
 }
 
-/// Facts of a trial, without its series.
-fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFinding {
+/// A trial's figures with its facts.
+fn with_facts(found: TrialFinding, record: TrialRecord) -> TrialFinding {
     let cache_state = record.data.map(|data| format!("{}; {}", data.cache_state, data.origin));
     TrialFinding {
         case: record.case.id,
         trial: record.trial,
         started: record.started,
-        rate,
-        throughput: None,
-        latency_ms_max: None,
-        zero_seconds: None,
-        telemetry: Vec::new(),
-        heatmap: None,
-        waits: None,
-        processes: Vec::new(),
         gaps: record.gaps,
         steps: record.steps,
         knobs: record.knobs,
@@ -281,9 +256,8 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         server: record.server,
         cache_state,
         settle: record.settle,
-        window: None,
-        checks: checks::of(counts, &record.operation),
         notes: record.notes,
+        ..found
     }
 }
 

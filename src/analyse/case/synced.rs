@@ -1,13 +1,14 @@
 //! Combined results of a case's probes: the rate of every row over trials, the work of the devices, and the
 //! credibility.
 
+use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{Estimate, Synced, SyncedCredibility, SyncedRow};
 use crate::analyse::probe;
 use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
 use crate::analyse::probe::work::asks_for_fua;
 use crate::record::probe::{Family, ProbeRecord};
-use crate::stats::interval::{TrialMean, mean_over_trials};
+use crate::stats::interval::TrialMean;
 use std::collections::BTreeMap;
 
 /// Server version for the probe's advice, which is not shown here.
@@ -31,36 +32,30 @@ pub struct SyncedSums {
 pub struct SyncCost {
     /// By level of devices, from the top; `None` if not counted.
     pub levels: Vec<Option<f64>>,
-    /// Id of the case.
     pub case: String,
 }
 
 #[derive(Debug, Clone)]
 struct RowSums {
     row: RowFinding,
-    rates: Vec<f64>,
+    rates: Vec<TrialMean>,
 }
 
 impl SyncedSums {
     pub fn add(&mut self, record: &ProbeRecord) {
         let ProbeFindings { rows, credibility, .. } = probe::find(record, SERVER);
-        let known = self.credibility.iter_mut().find(|known| known.kind == credibility.kind);
-        match known {
-            Some(known) => known.trials += 1,
-            None => {
-                let reason = credibility.headline.unwrap_or(credibility.reason);
-                self.credibility.push(SyncedCredibility { kind: credibility.kind, reason, trials: 1 });
-            }
-        }
-        for row in &record.rows {
+        let kind = credibility.kind;
+        let reason = credibility.headline.unwrap_or(credibility.reason);
+        let new = SyncedCredibility { kind, reason, trials: 0 };
+        item_of(&mut self.credibility, |known| known.kind == kind, || new).trials += 1;
+        for row in record.rows.iter().filter(|row| row.spec.family != Family::NotSynced) {
             let done: u64 = row.slices.iter().map(|slice| slice.operations).sum();
-            if row.spec.family != Family::NotSynced {
-                self.operations += done;
-                self.asking_for_fua += if asks_for_fua(&row.spec) { done } else { 0 };
-            }
+            self.operations += done;
+            self.asking_for_fua += if asks_for_fua(&row.spec) { done } else { 0 };
         }
         for row in rows {
             let rate = row.rate.as_ref().filter(|_| row.failure.is_none()).map(|rate| rate.per_s);
+            let rate = rate.map(|mean| TrialMean { mean, within: None });
             match self.rows.iter_mut().find(|known| known.row.spec.id == row.spec.id) {
                 Some(known) => known.rates.extend(rate),
                 None => self.rows.push(RowSums { rates: rate.into_iter().collect(), row }),
@@ -83,8 +78,8 @@ impl SyncedSums {
             let level = levels.entry(work.depth).or_default();
             *level = flushes.map(|flushes| flushes + level.unwrap_or(0.0)).or(*level);
         }
-        let whole = |flushes: f64| (flushes + NOT_A_WHOLE).floor().max(1.0);
-        (row.operations > 0).then(|| levels.into_values().map(|level| level.map(whole)).collect())
+        let levels = levels.into_values().map(|level| level.map(|flushes| (flushes + NOT_A_WHOLE).floor().max(1.0)));
+        (row.operations > 0).then(|| levels.collect())
     }
 
     /// Combined result; `None` without a probe.
@@ -100,33 +95,26 @@ impl RowSums {
     fn finding(&self) -> SyncedRow {
         let failure = self.row.failure.as_ref();
         let failed = failure.map(|failure| format!("{} failed: {}", failure.call, failure.message));
-        let missing = || self.row.unavailable.clone().or(failed);
-        let rate = self.rate();
+        let rate = Estimate::of_means(&self.rates);
         SyncedRow {
             family: self.row.spec.family,
             label: self.row.spec.label.trim().to_owned(),
-            unavailable: if rate.is_none() { missing() } else { None },
+            unavailable: self.row.unavailable.clone().or(failed).filter(|_| rate.is_none()),
             rate,
             latency: self.row.latency,
             device_work: self.row.work.first().map(|work| format!("{}: {}", work.device, work.words)),
         }
     }
-
-    fn rate(&self) -> Option<Estimate> {
-        let trials: Vec<TrialMean> = self.rates.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
-        let found = mean_over_trials(&trials)?;
-        Some(Estimate::of(found.mean, found.ends, trials.len()))
-    }
 }
 
-/// Remarks on the case.
 pub fn remarks(synced: &Synced) -> Vec<Remark> {
     use crate::analyse::findings::CredibilityKind::{Implausible, NoFlushSeen, Unexplained};
-    let suspect =
-        synced.credibility.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible | Unexplained));
-    let words = suspect.map(|found| match found.kind {
-        NoFlushSeen => format!("synced writes are suspect, no flush was seen: {}", found.reason),
-        _ => format!("synced writes are faster than the visible hardware explains: {}", found.reason),
+    let words = synced.credibility.iter().filter_map(|found| match found.kind {
+        NoFlushSeen => Some(format!("synced writes are suspect, no flush was seen: {}", found.reason)),
+        Implausible | Unexplained => {
+            Some(format!("synced writes are faster than the visible hardware explains: {}", found.reason))
+        }
+        _ => None,
     });
     words.map(|words| Remark::plain(Weight::Unsafe, words)).collect()
 }

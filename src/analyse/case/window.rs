@@ -2,7 +2,7 @@
 //! first cycle to the last, who wrote pages, autovacuum's share.
 
 use crate::analyse::findings::estimate::over_trials;
-use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, Phase, TrialFinding, TrialWindow};
+use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, PhaseFinding, TrialFinding};
 use crate::analyse::trial::counters::growth;
 use crate::analyse::trial::input::{PhaseLatencies, Seconds};
 use crate::analyse::trial::window::{in_checkpoint, sync_s_per_gb};
@@ -35,52 +35,46 @@ impl WindowSums {
         if let Some(done) = seconds.counts(&columns::CLIENT_DONE) {
             for row in 1..done.rows() {
                 let Some(in_second) = done.at(row) else { continue };
-                match in_checkpoint(window, (row as u64 - 1) * 1_000_000, 1_000_000) {
-                    Some(true) => self.inside.add_second(in_second),
-                    Some(false) => self.outside.add_second(in_second),
-                    None => {}
-                }
+                let sums = match in_checkpoint(window, (row as u64 - 1) * 1_000_000, 1_000_000) {
+                    Some(true) => &mut self.inside,
+                    Some(false) => &mut self.outside,
+                    None => continue,
+                };
+                sums.seconds += 1;
+                sums.done += in_second;
             }
         }
-        // Cannot fail: the sums grow as needed.
-        if let Some(latencies) = &phases.inside {
-            latency::add(&mut self.inside.latencies, latencies).ok();
+        for (sums, latencies) in [(&mut self.inside, &phases.inside), (&mut self.outside, &phases.outside)] {
+            if let Some(latencies) = latencies {
+                // Cannot fail: the sums grow as needed.
+                latency::add(&mut sums.latencies, latencies).ok();
+            }
         }
-        if let Some(latencies) = &phases.outside {
-            latency::add(&mut self.outside.latencies, latencies).ok();
+        let pages = [columns::PG_BUFFERS_CHECKPOINT, columns::PG_BUFFERS_BGWRITER, columns::PG_BUFFERS_BACKEND];
+        if let [Some(checkpointer), Some(background_writer), Some(backends)] =
+            pages.map(|column| Some(growth(seconds.counts(&column)?)?.amount))
+        {
+            let sums = self.pages.get_or_insert_default();
+            sums.checkpointer += checkpointer;
+            sums.background_writer += background_writer;
+            sums.backends += backends;
         }
-        self.add_pages(seconds);
-    }
-
-    fn add_pages(&mut self, seconds: &Seconds) {
-        let grown = |column| seconds.counts(&column).and_then(growth).map(|grown| grown.amount);
-        let checkpointer = grown(columns::PG_BUFFERS_CHECKPOINT);
-        let background_writer = grown(columns::PG_BUFFERS_BGWRITER);
-        let backends = grown(columns::PG_BUFFERS_BACKEND);
-        let (Some(checkpointer), Some(background_writer), Some(backends)) = (checkpointer, background_writer, backends)
-        else {
-            return;
-        };
-        let sums = self.pages.get_or_insert_with(PagesWritten::default);
-        sums.checkpointer += checkpointer;
-        sums.background_writer += background_writer;
-        sums.backends += backends;
     }
 
     /// Over all trials; `None` if the window of one has no checkpoint that wrote.
     fn sync_s_per_gb(&self) -> Option<Estimate> {
-        let of_trial = |(trial, mean): &(u32, Option<f64>)| Some(BlockMean::of(*trial, (*mean)?));
-        over_trials(&self.checkpoints.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
+        let trials = self.checkpoints.iter().map(|(trial, mean)| Some(BlockMean::of(*trial, (*mean)?)));
+        over_trials(&trials.collect::<Option<Vec<_>>>()?)
     }
 
     /// Result, with the windows of its trials; `None` if no trial has one.
     pub fn finding(&self, trials: &[TrialFinding]) -> Option<CaseWindow> {
-        let windows: Vec<&TrialWindow> = trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
-        let cycles = || windows.iter().map(|window| window.whole_cycles);
-        let length: f64 = windows.iter().map(|window| window.length_s).sum();
-        let vacuum: f64 = windows.iter().map(|window| window.vacuum_s).sum();
+        let windows = trials.iter().filter_map(|trial| trial.window.as_ref());
+        let cycles = windows.clone().map(|window| window.whole_cycles);
+        let length: f64 = windows.clone().map(|window| window.length_s).sum();
+        let vacuum: f64 = windows.map(|window| window.vacuum_s).sum();
         Some(CaseWindow {
-            whole_cycles: (cycles().min()?, cycles().max()?),
+            whole_cycles: (cycles.clone().min()?, cycles.max()?),
             inside: self.inside.finding(),
             outside: self.outside.finding(),
             pages: self.pages,
@@ -91,14 +85,9 @@ impl WindowSums {
 }
 
 impl PhaseSums {
-    fn add_second(&mut self, done: u64) {
-        self.seconds += 1;
-        self.done += done;
-    }
-
-    fn finding(&self) -> Phase {
+    fn finding(&self) -> PhaseFinding {
         let latencies = self.latencies.as_ref().filter(|all| !all.is_empty());
-        Phase {
+        PhaseFinding {
             seconds: self.seconds,
             rate: (self.seconds > 0).then(|| self.done as f64 / self.seconds as f64),
             p99_us: latencies.map(|all| all.value_at_quantile(0.99)),

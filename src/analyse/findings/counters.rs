@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counter {
+pub enum CostCounter {
     WalBytes,
     /// Flushes at the stack's devices per WAL sync.
     FlushesPerWalSync,
@@ -16,16 +16,16 @@ pub enum Counter {
     CpuUs,
 }
 
-impl Counter {
-    pub const ALL: [Counter; 5] =
-        [Counter::WalBytes, Counter::FlushesPerWalSync, Counter::DeviceWrites, Counter::DeviceBytes, Counter::CpuUs];
+impl CostCounter {
+    pub const ALL: [Self; 5] =
+        [Self::WalBytes, Self::FlushesPerWalSync, Self::DeviceWrites, Self::DeviceBytes, Self::CpuUs];
 }
 
 /// One counter for the cases of a ranking. All pairs are decided together, across durability classes, with at most 5 %
 /// probability of any false difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CounterComparison {
-    pub counter: Counter,
+    pub counter: CostCounter,
     /// Id of the case that the others are compared with.
     pub reference: String,
     /// In ranking order.

@@ -24,14 +24,19 @@ pub const BEYOND_USE: f64 = 10.0;
 impl Estimate {
     /// True if the interval is too wide to be useful.
     pub fn is_beyond_use(&self) -> bool {
-        let far = |one: f64, other: f64| other > 0.0 && one > BEYOND_USE * other;
-        self.high.is_some_and(|high| far(high, self.value)) || self.low.is_some_and(|low| far(self.value, low))
+        self.high.is_some_and(|high| self.value > 0.0 && high > BEYOND_USE * self.value)
+            || self.low.is_some_and(|low| low > 0.0 && self.value > BEYOND_USE * low)
     }
 
     /// A value with the ends of its interval, if there is one.
     pub fn of(value: f64, ends: Option<(f64, f64)>, trials: usize) -> Estimate {
         let trials = u32::try_from(trials).unwrap_or(u32::MAX);
         Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), range: None, trials }
+    }
+
+    /// Mean over trials with its interval.
+    pub(crate) fn of_means(trials: &[TrialMean]) -> Option<Estimate> {
+        mean_over_trials(trials).map(|found| Estimate::of(found.mean, found.ends, trials.len()))
     }
 
     /// A ratio based on this many trials or blocks.

@@ -19,3 +19,9 @@ pub(crate) fn place_of<T>(items: &mut Vec<T>, is_it: impl FnMut(&T) -> bool, new
         items.len() - 1
     })
 }
+
+/// The item at that index.
+pub(crate) fn item_of<T>(items: &mut Vec<T>, is_it: impl FnMut(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
+    let place = place_of(items, is_it, new);
+    &mut items[place]
+}

@@ -1,25 +1,18 @@
 //! Results of the analysis: the only input of the renderers, and the document that `--json` prints, so names are chosen
 //! for readers.
 
-mod ageing;
-mod backend_time;
-mod capacity;
 mod counters;
-mod drive;
 pub(crate) mod durability;
-mod effects;
 pub(crate) mod estimate;
-mod full;
 pub(crate) mod groups;
 pub(crate) mod names;
+mod of_case;
+mod of_run;
 mod outcome;
 mod over_time;
-mod power_cut;
 pub(crate) mod probe;
 mod ranking;
 pub(crate) mod remark;
-mod snapshots;
-mod stage;
 pub(crate) mod window;
 
 // Facts that were read back appear in findings as recorded; renderers know these types only under this name.
@@ -31,27 +24,21 @@ pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteC
 pub use crate::record::merged::{LeftOut, MachineClass, MergeRecord, TakenRun};
 pub use crate::record::probe::Family;
 pub use crate::record::stack::{Input, Role};
+pub use crate::record::stage::StageKind;
 pub use crate::record::trial::{Gap, StepTime};
 pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
 
-pub use ageing::{Ageing, AgeingPoint};
-pub use backend_time::{BackendTime, InMemory, WaitShare};
-pub use capacity::{Capacity, CapacityStep};
-pub use counters::{Counter, CounterComparison, CounterRow};
-pub use drive::{DriveFinding, DriveRoundFinding};
+pub use counters::{CostCounter, CounterComparison, CounterRow};
 pub use durability::{Durability, DurabilityClass};
-pub use effects::{Effects, OptionEffect};
 pub use estimate::Estimate;
-pub use full::FullFinding;
+pub use of_case::{BackendTime, CapacityFinding, CapacityStep, InMemory, SnapshotFinding, StageFinding, WaitShare};
+pub use of_run::{Ageing, AgeingPoint, DriveFinding, DriveRoundFinding, Effects, FullFinding, OptionEffect, PowerCut};
 pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
-pub use power_cut::PowerCut;
 pub use probe::{CredibilityKind, LatencyFinding};
 pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
-pub use snapshots::SnapshotFinding;
-pub use stage::{StageFinding, StageKind};
-pub use window::{CaseWindow, CheckpointFinding, PagesWritten, Phase, Trend, TrialWindow};
+pub use window::{CaseWindow, CheckpointFinding, PagesWritten, PhaseFinding, Trend, TrialWindow};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,7 +46,6 @@ use std::collections::BTreeMap;
 /// Version of this document; 1 is the first.
 pub const FORMAT: u32 = 1;
 
-/// Everything concluded from one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     pub format: u32,
@@ -67,7 +53,7 @@ pub struct Findings {
     /// The answer in one paragraph, joined from the parts of `answer`.
     pub headline: String,
     /// The same in parts, for HTML pages.
-    pub answer: Answer,
+    pub answer: RunAnswer,
     /// Machines in the order in which the run used them; more than one only if it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
     /// Effects of options, if a plan varies two or more together.
@@ -101,7 +87,7 @@ pub struct Findings {
 
 /// Answer of a run: the question, the result, and remarks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RunAnswer {
     /// What was compared and where: "On this machine (tpcb, clients=16)"; empty if nothing was measured.
     pub question: String,
     /// One sentence.
@@ -198,7 +184,7 @@ pub struct CaseFinding {
     pub measures: Vec<MeasureFinding>,
     /// Highest rate within a latency limit, if searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<Capacity>,
+    pub capacity: Option<CapacityFinding>,
     /// One-off work in its trials, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFinding>,
@@ -259,7 +245,7 @@ pub struct SyncedRow {
     pub device_work: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasureFinding {
     /// `transactions`, `fdatasync`.
     pub name: String,
@@ -333,7 +319,7 @@ pub struct PercentileRatio {
 }
 
 /// Rate stability, second by second.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steadiness {
     /// Whole seconds examined.
     pub seconds: u64,
@@ -460,7 +446,7 @@ pub struct DeviceIo {
     pub queue_depth_mean: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZeroSeconds {
     /// Whole seconds with known figures.
     pub seconds: u64,
@@ -471,7 +457,7 @@ pub struct ZeroSeconds {
 }
 
 /// One trial with its series, downsampled so that reports stay small but stalls remain visible.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialFinding {
     pub case: String,
     pub trial: u32,

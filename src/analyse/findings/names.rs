@@ -17,9 +17,10 @@ pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Axes)> + Clone) ->
     for name in names.values() {
         *seen.entry(name).or_default() += 1;
     }
-    let clear = |name: &str| !name.is_empty() && seen.get(name) == Some(&1);
-    let chosen = |id: &str, name: &str| if clear(name) { name.to_owned() } else { id.to_owned() };
-    names.iter().map(|(id, name)| ((*id).to_owned(), chosen(id, name))).collect()
+    let clear = names.iter().map(|(id, name)| (id, name, !name.is_empty() && seen.get(name.as_str()) == Some(&1)));
+    clear
+        .map(|(id, name, is_clear)| ((*id).to_owned(), if is_clear { name.clone() } else { (*id).to_owned() }))
+        .collect()
 }
 
 /// Name of a case from these axes: `xfs clients=16`.
@@ -41,13 +42,9 @@ pub fn axis_columns(axes: &BTreeSet<&String>) -> Vec<String> {
 /// Axes with more than one value (a missing axis counts as a value): stack, workload, then by name.
 fn differing(cases: &[&Axes]) -> Vec<String> {
     let names: BTreeSet<&String> = cases.iter().flat_map(|axes| axes.keys()).collect();
-    let differs = |name: &&String| cases.iter().map(|axes| axes.get(*name)).collect::<BTreeSet<_>>().len() > 1;
-    let mut differing: Vec<String> = names.into_iter().filter(differs).cloned().collect();
-    differing.sort_by_key(|name| match name.as_str() {
-        "stack" => 0,
-        "workload" => 1,
-        _ => 2,
-    });
+    let mut differing: Vec<String> = names.into_iter().cloned().collect();
+    differing.retain(|name| cases.iter().any(|axes| axes.get(name) != cases[0].get(name)));
+    differing.sort_by_key(|name| (name != "stack", name != "workload"));
     differing
 }
 

@@ -50,6 +50,15 @@ pub enum Number {
     Seconds(u64),
 }
 
+impl Number {
+    fn size(self) -> f64 {
+        match self {
+            Number::Bytes(count) | Number::Seconds(count) | Number::Of(count, _) => count as f64,
+            Number::Share(share) => share,
+        }
+    }
+}
+
 /// Something worth knowing about one case or the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
@@ -85,17 +94,10 @@ impl Remark {
 
 /// The words with their number, or with the range of several numbers.
 pub(crate) fn filled(words: &str, numbers: &[Number]) -> String {
-    let size = |number: &Number| match *number {
-        Number::Bytes(count) | Number::Seconds(count) | Number::Of(count, _) => count as f64,
-        Number::Share(share) => share,
-    };
-    let least = numbers.iter().min_by(|a, b| size(a).total_cmp(&size(b)));
-    let most = numbers.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
-    match least.zip(most) {
-        None => words.to_owned(),
-        Some((least, most)) if least == most => words.replacen(PLACE, &shown(*least), 1),
-        Some((least, most)) => words.replacen(PLACE, &range(*least, *most), 1),
-    }
+    let least = numbers.iter().min_by(|a, b| a.size().total_cmp(&b.size()));
+    let most = numbers.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
+    let number = least.zip(most).map(|(least, most)| if least == most { shown(*least) } else { range(*least, *most) });
+    number.map_or_else(|| words.to_owned(), |number| words.replacen(PLACE, &number, 1))
 }
 
 /// "308 to 313 MiB": states a common unit once.

@@ -14,7 +14,6 @@ pub struct TrialWindow {
     pub cut: bool,
     /// Seconds.
     pub length_s: f64,
-    /// Checkpoint cycles of the warm-up.
     pub warm_up_cycles: u64,
     /// True if the last two warm-up cycles agreed.
     pub settled: Option<bool>,
@@ -22,7 +21,6 @@ pub struct TrialWindow {
     pub prefilled: bool,
     /// WAL segments newly created in the window.
     pub wal_segments_new: Option<u64>,
-    /// Checkpoints that overlap the window.
     pub checkpoints: Vec<CheckpointFinding>,
     /// First cycle against last (without two whole cycles, first third against last), if both are long enough.
     pub trend: Option<Trend>,
@@ -57,10 +55,9 @@ pub struct CaseWindow {
     /// Fewest and most whole checkpoint cycles in a trial.
     pub whole_cycles: (u64, u64),
     /// Seconds entirely within a checkpoint.
-    pub inside: Phase,
+    pub inside: PhaseFinding,
     /// Seconds entirely outside checkpoints.
-    pub outside: Phase,
-    /// Pages written, by process type.
+    pub outside: PhaseFinding,
     pub pages: Option<PagesWritten>,
     /// Duration of the checkpoints' sync phase, seconds per GB (10^9 bytes) that they wrote, over trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +68,7 @@ pub struct CaseWindow {
 
 /// Activity in a subset of the seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct PhaseFinding {
     pub seconds: u64,
     /// Operations per second; `None` without seconds.
     pub rate: Option<f64>,

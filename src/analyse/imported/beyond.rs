@@ -1,6 +1,6 @@
 //! Imported figures that no storage can reach.
 
-use crate::analyse::imported::select::{Found, rows_of_trial, synced};
+use crate::analyse::imported::select::{FoundRow, rows_of_trial, synced};
 use crate::analyse::imported::words::rate as shown;
 use crate::record::imported::{ImportedCase, ImportedTrial};
 
@@ -15,6 +15,6 @@ pub(crate) fn beyond_storage(case: &ImportedCase) -> Option<String> {
 pub(crate) const MOST_SYNCS_PER_S: f64 = 100_000.0;
 
 /// The fastest row of one synced write.
-pub(crate) fn fastest<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Option<(Found<'a>, &'a str, f64)> {
+pub(crate) fn fastest<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Option<(FoundRow<'a>, &'a str, f64)> {
     synced(rows_of_trial(case, trial), "one write").max_by(|a, b| a.2.total_cmp(&b.2))
 }

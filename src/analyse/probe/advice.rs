@@ -1,8 +1,8 @@
 //! Recommends a `wal_sync_method`: the fastest of those that reach the device, if significantly faster than the
 //! default.
 
-use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{Candidate, Credibility, DeviceWork, Recommendation, RowFinding};
+use super::evidence::{ProbeEvidence, work_of, writes_back};
+use super::findings::{Candidate, Credibility, RateFinding, Recommendation, RowFinding};
 use super::server::{at_default_settings, method};
 use super::work::SEEN;
 use crate::analyse::findings::CredibilityKind;
@@ -14,15 +14,20 @@ use std::collections::BTreeSet;
 const DEFAULT: &str = "fdatasync";
 
 /// Recommends a method for a server of the major version `server`.
-pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: u32) -> Recommendation {
+pub(super) fn recommend(evidence: &ProbeEvidence, credibility: &Credibility, server: u32) -> Recommendation {
     let mut seen = BTreeSet::new();
-    let rows: Vec<(&'static str, &RowFinding)> = evidence
-        .rows
-        .iter()
-        .filter(|row| at_default_settings(&row.spec) && seen.insert(method(row.spec.way)))
-        .filter_map(|row| Some((method(row.spec.way)?, row)))
-        .collect();
-    let candidates: Vec<Candidate> = rows.iter().map(|(method, row)| candidate(evidence, method, row)).collect();
+    let rows = evidence.rows.iter().filter_map(|row| {
+        let method = method(row.spec.way)?;
+        (at_default_settings(&row.spec) && seen.insert(method)).then_some((method, row))
+    });
+    let rows: Vec<(&'static str, &RowFinding)> = rows.collect();
+    let candidates = rows.iter().map(|(method, row)| Candidate {
+        wal_sync_method: (*method).to_owned(),
+        row_id: row.spec.id.clone(),
+        per_s: row.rate.as_ref().map(|rate| rate.per_s),
+        excluded_because: excluded(evidence, row),
+    });
+    let candidates: Vec<Candidate> = candidates.collect();
     let (wal_sync_method, reason) = choose(evidence, credibility, &rows, &candidates);
     let line = wal_sync_method.map(|method| format!("wal_sync_method = {method}"));
     let doubt = match credibility.kind {
@@ -35,17 +40,8 @@ pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: 
     Recommendation { wal_sync_method: wal_sync_method.map(str::to_owned), line, reason, candidates }
 }
 
-fn candidate(evidence: &Evidence, method: &str, row: &RowFinding) -> Candidate {
-    Candidate {
-        wal_sync_method: method.to_owned(),
-        row_id: row.spec.id.clone(),
-        per_s: row.rate.as_ref().map(|rate| rate.per_s),
-        excluded_because: excluded(evidence, row),
-    }
-}
-
 /// Reason that a method is excluded.
-fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
+fn excluded(evidence: &ProbeEvidence, row: &RowFinding) -> Option<String> {
     if let Some(why) = &row.unavailable {
         return Some(why.clone());
     }
@@ -56,48 +52,39 @@ fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
         return Some("not measured".to_owned());
     }
     let needy = evidence.record.place.devices.iter().filter(|device| writes_back(device));
-    let unflushed =
-        |work: &&DeviceWork| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN);
-    let mut works = needy.filter_map(|device| work_of(row, &device.name));
-    works.find(unflushed).map(|work| format!("no flush was seen at {}", work.device))
+    let unflushed = needy
+        .filter_map(|device| work_of(row, &device.name))
+        .find(|work| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN))?;
+    Some(format!("no flush was seen at {}", unflushed.device))
 }
 
 fn choose(
-    evidence: &Evidence,
+    evidence: &ProbeEvidence,
     credibility: &Credibility,
     rows: &[(&'static str, &RowFinding)],
     candidates: &[Candidate],
 ) -> (Option<&'static str>, String) {
-    if credibility.headline.is_some() {
-        return (None, "a call failed: fix the storage first".to_owned());
-    }
-    match credibility.kind {
-        CredibilityKind::Memory => {
-            return (None, "nothing here survives a power cut, whichever method is the fastest".to_owned());
+    let (method, why) = match credibility.kind {
+        _ if credibility.headline.is_some() => (None, "a call failed: fix the storage first"),
+        CredibilityKind::Memory => (None, "nothing here survives a power cut, whichever method is the fastest"),
+        CredibilityKind::NoFlushSeen => (
+            None,
+            "no flush was seen: the fastest method may be the one that does the least, and none makes a commit durable; fix \
+             the storage first",
+        ),
+        _ if evidence.record.place.devices.is_empty() => {
+            (Some(DEFAULT), "no device is visible, so flushes cannot be verified for any method: the default on Linux")
         }
-        CredibilityKind::NoFlushSeen => {
-            let why = "no flush was seen: the fastest method may be the one that does the least, and none makes a commit \
-                       durable; fix the storage first";
-            return (None, why.to_owned());
+        _ => {
+            let open = rows.iter().zip(candidates).filter(|(_, candidate)| candidate.excluded_because.is_none());
+            return among(&open.map(|(row, _)| *row).collect::<Vec<_>>());
         }
-        _ => {}
-    }
-    if evidence.record.place.devices.is_empty() {
-        let why = "no device is visible, so flushes cannot be verified for any method: the default on Linux";
-        return (Some(DEFAULT), why.to_owned());
-    }
-    let open: Vec<(&'static str, &RowFinding)> = rows
-        .iter()
-        .zip(candidates)
-        .filter(|(_, candidate)| candidate.excluded_because.is_none())
-        .map(|(row, _)| *row)
-        .collect();
-    among(&open)
+    };
+    (method, why.to_owned())
 }
 
 /// The fastest of the remaining methods, if its interval lies above the default's.
 fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String) {
-    let per_s = |row: &RowFinding| row.rate.as_ref().map_or(0.0, |rate| rate.per_s);
     let Some((fastest, row)) = open.iter().max_by(|a, b| per_s(a.1).total_cmp(&per_s(b.1))) else {
         return (Some(DEFAULT), "no measured method reaches the device: the default on Linux".to_owned());
     };
@@ -106,11 +93,8 @@ fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String)
         return (Some(fastest), why);
     };
     if *fastest == DEFAULT {
-        let alone = open.iter().filter(|(method, _)| *method != DEFAULT);
-        let apart = |other: &RowFinding| interval(row).zip(interval(other)).is_some_and(|(a, b)| !overlap(a, b));
-        let surely = alone.clone().all(|(_, other)| apart(other));
         let rate = significant(per_s(row));
-        let why = match surely {
+        let why = match open.iter().all(|(method, other)| *method == DEFAULT || are_apart(row, other)) {
             true => format!("the default is the fastest, {rate} per second"),
             false => {
                 format!("no difference seen between the default, {rate} per second, and the fastest of the others")
@@ -118,16 +102,19 @@ fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String)
         };
         return (Some(DEFAULT), why);
     }
-    match interval(row).zip(interval(default)) {
-        Some((best, usual)) if !overlap(best, usual) => {
-            let factor = significant(per_s(row) / per_s(default));
-            (Some(fastest), format!("{factor} times the default's rate, and the intervals do not overlap"))
-        }
-        _ => (Some(DEFAULT), format!("no difference seen between the fastest, {fastest}, and the default")),
+    if are_apart(row, default) {
+        let factor = significant(per_s(row) / per_s(default));
+        return (Some(fastest), format!("{factor} times the default's rate, and the intervals do not overlap"));
     }
+    (Some(DEFAULT), format!("no difference seen between the fastest, {fastest}, and the default"))
 }
 
-fn interval(row: &RowFinding) -> Option<(f64, f64)> {
-    let rate = row.rate.as_ref()?;
-    rate.low_per_s.zip(rate.high_per_s)
+fn per_s(row: &RowFinding) -> f64 {
+    row.rate.as_ref().map_or(0.0, |rate| rate.per_s)
+}
+
+/// True if both rates have intervals, and these do not overlap.
+fn are_apart(one: &RowFinding, other: &RowFinding) -> bool {
+    let [one, other] = [one, other].map(|row| row.rate.as_ref().and_then(RateFinding::interval));
+    one.zip(other).is_some_and(|(one, other)| !overlap(one, other))
 }

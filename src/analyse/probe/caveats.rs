@@ -1,8 +1,8 @@
 //! Caveats on the figures of a probe.
 
-use super::evidence::Evidence;
-use super::findings::{CpuShares, RateFinding, RowFinding};
-use crate::record::probe::{CpuWait, ProbeRecord};
+use super::evidence::ProbeEvidence;
+use super::findings::CpuShares;
+use crate::record::probe::ProbeRecord;
 use crate::units::{Bytes, Micros, significant};
 
 /// A filesystem may write this many times the bytes it is given: journal, log tree, superblocks, whole blocks of 64 kB
@@ -15,18 +15,16 @@ const USUAL_FILE_BYTES: u64 = 16 << 20;
 pub const OF_MARKS: &str = "other programs use the device: device work of rows marked ~ includes theirs";
 
 /// All caveats, most important first.
-pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
+pub(super) fn caveats(evidence: &ProbeEvidence) -> Vec<String> {
     let record = evidence.record;
     let mut found: Vec<String> = record.notes.iter().chain(&record.left_behind).cloned().collect();
-    let worthless = evidence.rows.iter().flat_map(|row| &row.work).any(|work| work.worthless);
-    if worthless {
+    if evidence.rows.iter().flat_map(|row| &row.work).any(|work| work.worthless) {
         found.push(OF_MARKS.to_owned());
     }
     found.extend(busy_cpus(evidence));
     found.extend(crowded(evidence));
     if record.file_bytes > 0 && record.file_bytes < USUAL_FILE_BYTES {
-        let why = format!("the file is {}, not 16 MiB: not enough free space", Bytes(record.file_bytes));
-        found.push(why);
+        found.push(format!("the file is {}, not 16 MiB: not enough free space", Bytes(record.file_bytes)));
     }
     found.push(format!(
         "{} of measuring is too short to show a drive that slows down when its cache is full or stalls once a minute{}",
@@ -37,16 +35,19 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
 }
 
 /// Caveat for rows whose rates did not reach the precision in time, with the widest interval.
-fn unsettled(evidence: &Evidence) -> Option<String> {
+fn unsettled(evidence: &ProbeEvidence) -> Option<String> {
     let record = evidence.record;
-    let rates = || evidence.rows.iter().filter_map(|row| Some((row.spec.label.trim(), row.rate.as_ref()?)));
-    let wide = |rate: &RateFinding| rate.relative_half_width.unwrap_or(f64::INFINITY);
-    let imprecise: Vec<_> = rates().filter(|(_, rate)| record.precision > 0.0 && !rate.precise).collect();
-    let (label, rate) = imprecise.iter().max_by(|a, b| wide(a.1).total_cmp(&wide(b.1)))?;
+    let rates = evidence.rows.iter().filter_map(|row| Some((row.spec.label.trim(), row.rate.as_ref()?)));
+    let imprecise: Vec<_> = rates
+        .clone()
+        .filter(|(_, rate)| record.precision > 0.0 && !rate.precise)
+        .map(|(label, rate)| (rate.relative_half_width.unwrap_or(f64::INFINITY), label, rate))
+        .collect();
+    let (_, label, rate) = imprecise.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(
         "{} of {} rates did not reach ±{} %; widest: \"{label}\", {}",
         imprecise.len(),
-        rates().count(),
+        rates.count(),
         significant(record.precision * 100.0),
         rate.imprecise_because.as_deref().unwrap_or_default()
     ))
@@ -54,11 +55,9 @@ fn unsettled(evidence: &Evidence) -> Option<String> {
 
 /// Shares of the time spent waiting for a CPU.
 pub(super) fn cpu(record: &ProbeRecord) -> CpuShares {
-    let share = |us: fn(&CpuWait) -> Option<u64>| {
-        let wait = record.cpu.as_ref().filter(|wait| wait.elapsed_us > 0)?;
-        Some((us(wait)? as f64 / wait.elapsed_us as f64).min(1.0))
-    };
-    CpuShares { own: share(|wait| wait.own_us), some: share(|wait| wait.some_us) }
+    let Some(wait) = record.cpu.as_ref().filter(|wait| wait.elapsed_us > 0) else { return CpuShares::default() };
+    let [own, some] = [wait.own_us, wait.some_us].map(|us| Some((us? as f64 / wait.elapsed_us as f64).min(1.0)));
+    CpuShares { own, some }
 }
 
 /// Share of the time that the probe's own thread may wait for a CPU; beyond, latencies are not the storage's alone.
@@ -71,31 +70,27 @@ const SOME_WAIT: f64 = 0.25;
 pub(crate) const WAITED: &str = "waited for a CPU";
 
 /// Caveat if CPU waits were so long that latencies are not the storage's alone.
-fn busy_cpus(evidence: &Evidence) -> Option<String> {
-    let CpuShares { own, some } = cpu(evidence.record);
-    let percent = |share: f64| significant(share * 100.0);
-    if let Some(own) = own.filter(|share| *share > OWN_WAIT) {
-        return Some(format!(
-            "the probe {WAITED} {} % of the time: other programs use the CPUs, and latencies include that wait",
-            percent(own)
-        ));
-    }
-    let some = some.filter(|share| *share > SOME_WAIT)?;
-    Some(format!(
-        "some process {WAITED} {} % of the time: latencies may be due to busy CPUs, not storage",
-        percent(some)
-    ))
+fn busy_cpus(evidence: &ProbeEvidence) -> Option<String> {
+    let (who, share, why) = match cpu(evidence.record) {
+        CpuShares { own: Some(own), .. } if own > OWN_WAIT => {
+            ("the probe", own, "other programs use the CPUs, and latencies include that wait")
+        }
+        CpuShares { some: Some(some), .. } if some > SOME_WAIT => {
+            ("some process", some, "latencies may be due to busy CPUs, not storage")
+        }
+        _ => return None,
+    };
+    Some(format!("{who} {WAITED} {} % of the time: {why}", significant(share * 100.0)))
 }
 
 /// The row during which a device wrote more than the row can have caused, journal included.
-fn crowded(evidence: &Evidence) -> Option<String> {
-    let excess = |row: &RowFinding| {
+fn crowded(evidence: &ProbeEvidence) -> Option<String> {
+    let rows = evidence.rows.iter().filter(|row| row.spec.writers <= 1).filter_map(|row| {
         let own = f64::from(row.spec.write_bytes) * f64::from(row.spec.writes);
         let most = row.work.iter().map(|work| work.bytes_per_op).reduce(f64::max)?;
-        (own > 0.0 && row.spec.writers <= 1).then_some((most / own, most))
-    };
-    let rows = evidence.rows.iter().filter_map(|row| Some((row, excess(row)?)));
-    let (row, (times, bytes)) = rows.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+        (own > 0.0).then_some((row, most / own, most))
+    });
+    let (row, times, bytes) = rows.max_by(|a, b| a.1.total_cmp(&b.1))?;
     (times > MOST_JOURNAL).then(|| {
         format!(
             "{} were written to the device per operation of \"{}\": other programs wrote at the same time and may have \

@@ -4,7 +4,7 @@
 //! each other; declared stable; flushed. The last three are also durability classes of a run. A failed sync precedes
 //! all of them.
 
-use super::evidence::{Evidence, declared_stable, flushed, work_of, writes_back};
+use super::evidence::{ProbeEvidence, declared_stable, flushed, work_of, writes_back};
 use super::findings::{Credibility, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache};
 use super::rules;
 use super::rules_speed::FAST_FLUSH;
@@ -23,7 +23,7 @@ const NO_ROOM: [i32; 3] = [27, 28, 122];
 /// Minimum number of operations of the deciding row for a favorable judgement.
 const FEWEST_OPERATIONS: u64 = 10;
 
-pub(super) fn credibility(evidence: &Evidence) -> Credibility {
+pub(super) fn credibility(evidence: &ProbeEvidence) -> Credibility {
     let mut fired = rules::fired(evidence);
     let (kind, mut reason) = decide(evidence, &fired);
     let mount = evidence.record.place.mount.as_ref().filter(|_| kind != CredibilityKind::Memory);
@@ -31,11 +31,7 @@ pub(super) fn credibility(evidence: &Evidence) -> Credibility {
         reason.push_str(&format!("; {unjournaled}"));
     }
     // Rules that decided first, then those that speak for a class, then information.
-    fired.sort_by_key(|rule| match rule.speaks_for {
-        Some(speaks) if speaks == kind => 0,
-        Some(_) => 1,
-        None => 2,
-    });
+    fired.sort_by_key(|rule| (rule.speaks_for.is_none(), rule.speaks_for != Some(kind)));
     Credibility {
         kind,
         headline: headline(evidence),
@@ -47,7 +43,7 @@ pub(super) fn credibility(evidence: &Evidence) -> Credibility {
     }
 }
 
-fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String) {
+fn decide(evidence: &ProbeEvidence, fired: &[FiredRule]) -> (CredibilityKind, String) {
     let order = [
         CredibilityKind::Memory,
         CredibilityKind::NoFlushSeen,
@@ -67,7 +63,7 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String)
 }
 
 /// Reason that rules out a favorable judgement.
-fn barred(evidence: &Evidence) -> Option<String> {
+fn barred(evidence: &ProbeEvidence) -> Option<String> {
     let place = &evidence.record.place;
     let Some(row) = evidence.main() else {
         return Some("no fdatasync or fsync was measured".to_owned());
@@ -89,22 +85,16 @@ fn barred(evidence: &Evidence) -> Option<String> {
     device.or_else(|| unwritten(evidence, row).filter(|_| all_write_through(evidence)))
 }
 
-fn all_write_through(evidence: &Evidence) -> bool {
+fn all_write_through(evidence: &ProbeEvidence) -> bool {
     evidence.lowest().iter().all(|device| declared_stable(device).is_some())
 }
 
 /// Reason if the lowest devices, which declare that they need no flushes, were not seen to receive the writes either.
-fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
-    let lowest = evidence.lowest();
-    let works = lowest.iter().filter_map(|device| work_of(row, &device.name));
+fn unwritten(evidence: &ProbeEvidence, row: &RowFinding) -> Option<String> {
+    let works = evidence.lowest().into_iter().filter_map(|device| work_of(row, &device.name));
     let writes = works.fold(0.0, |sum, work| sum + work.writes_per_op);
-    (writes < SEEN).then(|| {
-        let names = evidence.lowest_names();
-        format!(
-            "{names} reports write through, but {} per operation were counted there",
-            amount(writes, "write", "writes")
-        )
-    })
+    let (names, counted) = (evidence.lowest_names(), amount(writes, "write", "writes"));
+    (writes < SEEN).then(|| format!("{names} reports write through, but {counted} per operation were counted there"))
 }
 
 /// Reason that one of the lowest devices rules out a favorable judgement.
@@ -125,28 +115,27 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     if !flushed(work) {
         return Some(format!("too little was measured to count flushes at {name}"));
     }
-    let others = work.idle_share.unwrap_or(0.0);
+    let others = significant(work.idle_share.unwrap_or(0.0) * 100.0);
     work.own_flushes_per_op.is_some_and(|own| own < SEEN).then(|| {
         format!(
-            "flushes were seen at {name}, but other programs use it too: their rate while the probe paused is {} % of the \
-             count",
-            significant(others * 100.0)
+            "flushes were seen at {name}, but other programs use it too: their rate while the probe paused is {others} % of \
+             the count"
         )
     })
 }
 
-fn by_word(evidence: &Evidence) -> String {
+fn by_word(evidence: &ProbeEvidence) -> String {
     let words: Vec<String> =
         evidence.lowest().into_iter().filter_map(declared_stable).map(|it| it.to_string()).collect();
     words.join("; ") + &below_virtual(evidence)
 }
 
 /// Caveat on a lowest device that is virtual.
-fn below_virtual(evidence: &Evidence) -> String {
+fn below_virtual(evidence: &ProbeEvidence) -> String {
     if evidence.virtual_disk() { format!("; {}", virtual_disk(&evidence.lowest_names())) } else { String::new() }
 }
 
-fn by_flushes(evidence: &Evidence) -> String {
+fn by_flushes(evidence: &ProbeEvidence) -> String {
     let seen: Vec<String> =
         levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
     let ends = below_virtual(evidence);
@@ -154,54 +143,47 @@ fn by_flushes(evidence: &Evidence) -> String {
 }
 
 /// The first failed call that concerns durability.
-fn headline(evidence: &Evidence) -> Option<String> {
-    let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
-    let Some((row, failure)) =
-        failures.into_iter().find(|(row, failure)| is_about_durability(Some(row.spec.way), failure))
-    else {
-        let synced = |failure: &&Failure| is_about_durability(None, failure);
-        return evidence.record.growth_failure.as_ref().filter(synced).map(|failure| {
-            format!(
-                "a sync failed: {} after a larger amount was written returned {}, {} after the start",
-                failure.call,
-                failure.message,
-                Micros(failure.at_us)
-            )
-        });
-    };
-    Some(format!(
-        "a sync failed: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, \
-         and a second fsync would not say so",
-        failure.call,
-        row.spec.label.trim(),
-        failure.message,
-        Micros(failure.at_us),
-        failure.after_operations
-    ))
+fn headline(evidence: &ProbeEvidence) -> Option<String> {
+    let of_rows = evidence.rows.iter().filter_map(|row| Some((Some(&row.spec), row.failure.as_ref()?)));
+    let of_growth = evidence.record.growth_failure.iter().map(|failure| (None, failure));
+    let mut failures = of_rows.chain(of_growth);
+    let (spec, failure) = failures.find(|(spec, failure)| is_about_durability(spec.map(|spec| spec.way), failure))?;
+    let Failure { call, message, at_us, after_operations, .. } = failure;
+    let at = Micros(*at_us);
+    Some(match spec {
+        None => {
+            format!("a sync failed: {call} after a larger amount was written returned {message}, {at} after the start")
+        }
+        Some(spec) => format!(
+            "a sync failed: {call} of \"{}\" returned {message}, {at} after the start and {after_operations} operations; the \
+             kernel may have dropped the data, and a second fsync would not say so",
+            spec.label.trim()
+        ),
+    })
 }
 
 /// True if a failed call concerns durability: a sync, or a synced write. Calls that are unavailable here or refused for
 /// lack of space do not count.
 fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
-    let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
     let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
-    let is_write = writes_are_syncs && failure.call.contains("write") && failure.errno.is_some() && !among(&NO_ROOM);
-    !among(&REFUSED) && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
+    let may_be_lost = failure.errno.is_some_and(|errno| !NO_ROOM.contains(&errno));
+    let is_write = writes_are_syncs && failure.call.contains("write") && may_be_lost;
+    failure.errno.is_none_or(|errno| !REFUSED.contains(&errno))
+        && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
 }
 
 /// Flushes and writes seen at each device.
-fn levels(evidence: &Evidence) -> Vec<LevelSeen> {
-    let devices = evidence.record.place.devices.iter();
-    let one = |device: &DeviceFacts| LevelSeen {
+fn levels(evidence: &ProbeEvidence) -> Vec<LevelSeen> {
+    let seen = evidence.record.place.devices.iter().map(|device| LevelSeen {
         device: device.name.clone(),
         depth: device.depth,
         write_cache: device.write_cache,
         words: seen_at(evidence, device),
-    };
-    devices.map(one).collect()
+    });
+    seen.collect()
 }
 
-fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
+fn seen_at(evidence: &ProbeEvidence, device: &DeviceFacts) -> String {
     let says = match device.write_cache {
         Some(WriteCache::WriteBack) => "reports write back",
         Some(WriteCache::WriteThrough) => "reports write through, gets no flushes",
@@ -220,7 +202,7 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
     }
 }
 
-fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &Evidence) -> &'static str {
+fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &ProbeEvidence) -> &'static str {
     let too_fast = fired.iter().any(|rule| rule.name == FAST_FLUSH);
     let below_host = evidence.virtual_disk() && (kind != CredibilityKind::Unknown || too_fast);
     match kind {

@@ -1,6 +1,6 @@
 //! Input of the rules: the record with the computed figures, and queries that several rules share.
 
-use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
+use super::findings::{Family, GrowthFinding, RateFinding, RowFinding, Segment, Way, WorkPerOperation};
 use super::work::SEEN;
 use crate::analyse::findings::durability::virtual_disk;
 use crate::record::claim::{Claim, Promise};
@@ -11,20 +11,28 @@ use crate::record::promise;
 /// Operations below which counters per operation are meaningless: the uncounted one at a slice's start would weigh in.
 const FEWEST_OPERATIONS: u64 = 5;
 
-pub(super) struct Evidence<'a> {
+pub(super) struct ProbeEvidence<'a> {
     pub record: &'a ProbeRecord,
     pub rows: &'a [RowFinding],
     pub growth: &'a [GrowthFinding],
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> ProbeEvidence<'a> {
     /// The row of a family and way with one writer and no special options.
     pub fn row(&self, family: Family, way: Way) -> Option<&'a RowFinding> {
-        let plain = |row: &&RowFinding| row.spec.segment.is_none_or(|segment| segment == Segment::Recycled);
-        let fits = |row: &&RowFinding| row.spec.family == family && row.spec.way == way && row.spec.writers <= 1;
+        let rows = self.rows.iter().filter(|row| {
+            (row.spec.family, row.spec.way) == (family, way)
+                && row.spec.writers <= 1
+                && row.spec.segment.is_none_or(|segment| segment == Segment::Recycled)
+                && row.operations > 0
+        });
         // pg_test_fsync's open_* rows use O_DIRECT, a server's do not.
-        let rows = || self.rows.iter().filter(fits).filter(plain).filter(|row| row.operations > 0);
-        rows().find(|row| !row.spec.direct).or_else(|| rows().next())
+        rows.min_by_key(|row| row.spec.direct)
+    }
+
+    /// The rate of that row.
+    pub fn rate(&self, family: Family, way: Way) -> Option<&'a RateFinding> {
+        self.row(family, way)?.rate.as_ref()
     }
 
     /// The row that represents "a synced write here".
@@ -45,14 +53,13 @@ impl<'a> Evidence<'a> {
 
     /// Those rows, and rows whose write is itself the sync.
     pub fn single_writes(&self) -> impl Iterator<Item = &'a RowFinding> {
-        let fits = |row: &&RowFinding| {
+        self.rows.iter().filter(|row| {
             matches!(row.spec.family, Family::OneWrite | Family::Wal)
                 && row.spec.writes == 1
                 && row.spec.writers <= 1
                 && !matches!(row.spec.way, Way::None | Way::Msync)
                 && row.operations >= FEWEST_OPERATIONS
-        };
-        self.rows.iter().filter(fits)
+        })
     }
 
     /// Devices with nothing visible below them; the deepest ones if that was not recorded.
@@ -99,11 +106,11 @@ pub(super) fn declared_stable(device: &DeviceFacts) -> Option<Promise> {
 }
 
 /// Work of a device for a row's operations.
-pub(super) fn work_of<'a>(row: &'a RowFinding, device: &str) -> Option<&'a DeviceWork> {
+pub(super) fn work_of<'a>(row: &'a RowFinding, device: &str) -> Option<&'a WorkPerOperation> {
     row.work.iter().find(|work| work.device == device)
 }
 
 /// True if there are as many flushes per operation as a sync needs.
-pub(super) fn flushed(work: &DeviceWork) -> bool {
+pub(super) fn flushed(work: &WorkPerOperation) -> bool {
     work.flushes_per_op.is_some_and(|flushes| flushes >= SEEN)
 }

@@ -8,14 +8,10 @@ use serde::{Deserialize, Serialize};
 /// Version of this document. 1: the first.
 pub const FORMAT: u32 = 1;
 
-/// All conclusions from one probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeFindings {
-    /// [`FORMAT`].
     pub format: u32,
-    /// Version of pgstrata that measured.
     pub measured_by: String,
-    /// Version of pgstrata that analysed.
     pub analysed_by: String,
     /// Start of the measurement, RFC 3339.
     pub started: String,
@@ -23,37 +19,30 @@ pub struct ProbeFindings {
     pub seed: u64,
     /// Requested precision: half an interval over its rate.
     pub precision: f64,
-    /// Time allowed, microseconds.
     pub budget_us: u64,
-    /// Time taken, microseconds.
     pub elapsed_us: u64,
     /// Major version of the server that the findings refer to.
     pub server_major: u32,
     /// File size of the rows that pg_test_fsync has too.
     pub file_bytes: u64,
-    /// Size of a WAL segment.
     pub segment_bytes: u64,
     pub place: PlaceFacts,
-    /// Bounds of all histograms.
     pub histogram: HistogramScale,
     /// Shares of the time in which the probe's own thread, and any process, waited for a CPU.
     pub cpu: CpuShares,
-    /// Device activity while the probe was idle.
-    pub idle: Vec<IdleTraffic>,
+    pub idle: Vec<IdleRates>,
     /// The rows in table order.
     pub rows: Vec<RowFinding>,
     /// Definition of a stall, with its numbers.
     pub stall_rule: String,
     /// Sync time by amount written.
     pub growth: Vec<GrowthFinding>,
-    /// Credibility of the synced writes.
     pub credibility: Credibility,
     /// For each `wal_sync_method` at default settings, the row equivalent to the server.
     pub server_equals: Vec<ServerRow>,
-    /// Recommended `wal_sync_method`.
     pub recommendation: Recommendation,
     /// The folder ranked among devices with published figures.
-    pub standing: Standing,
+    pub standing: FolderStanding,
     pub caveats: Vec<String>,
 }
 
@@ -87,7 +76,7 @@ pub struct HistogramScale {
 
 /// Traffic of one device while the probe was idle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IdleTraffic {
+pub struct IdleRates {
     pub device: String,
     pub writes_per_s: f64,
     pub write_bytes_per_s: f64,
@@ -102,7 +91,6 @@ pub struct RowFinding {
     pub server: Option<String>,
     /// Reason that the row is unavailable here.
     pub unavailable: Option<String>,
-    /// Failure that ended it early.
     pub failure: Option<Failure>,
     pub operations: u64,
     /// Time spent on the operations.
@@ -119,19 +107,17 @@ pub struct RowFinding {
     pub seconds: Vec<SecondFinding>,
     /// Stalls, slowest first, at most 16.
     pub stalls: Vec<Slow>,
-    /// Total number of stalls.
     pub stalls_in_all: u64,
     /// Mean time to make a new segment, microseconds; not part of the rate.
     pub segment_us_mean: Option<f64>,
     pub segments_made: u64,
     /// Work of each device per operation, the filesystem's own first.
-    pub work: Vec<DeviceWork>,
+    pub work: Vec<WorkPerOperation>,
 }
 
 /// A rate with its 95 % interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RateFinding {
-    /// Operations per second.
     pub per_s: f64,
     pub low_per_s: Option<f64>,
     pub high_per_s: Option<f64>,
@@ -139,16 +125,19 @@ pub struct RateFinding {
     pub relative_half_width: Option<f64>,
     /// True if that is within the requested precision.
     pub precise: bool,
-    /// Reason if it is not.
     pub imprecise_because: Option<String>,
 }
 
-/// One second of a row.
+impl RateFinding {
+    pub(super) fn interval(&self) -> Option<(f64, f64)> {
+        self.low_per_s.zip(self.high_per_s)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFinding {
     /// Second of the measurement, from 0.
     pub second: u32,
-    /// Operations that ended in it.
     pub operations: u64,
     pub p50_ns: u64,
     /// 99th percentile; requires 100 operations.
@@ -158,12 +147,11 @@ pub struct SecondFinding {
 
 /// Work of one device per operation of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeviceWork {
+pub struct WorkPerOperation {
     pub device: String,
     /// Depth below the filesystem.
     pub depth: u32,
     pub writes_per_op: f64,
-    /// Bytes written per operation.
     pub bytes_per_op: f64,
     /// Flushes per operation; `None` if the kernel does not count them.
     pub flushes_per_op: Option<f64>,
@@ -180,19 +168,15 @@ pub struct DeviceWork {
     pub worthless: bool,
     /// True if the write presumably carried FUA.
     pub fua_presumed: bool,
-    /// Summary as text.
     pub words: String,
 }
 
 /// Sync time after an amount of writes: medians over the repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrowthFinding {
-    /// Bytes written before the sync.
     pub written_bytes: u64,
     pub repeats: u32,
-    /// Time of the writes.
     pub write_ns: u64,
-    /// Time of the sync.
     pub sync_ns: u64,
     /// Bytes per second of the sync; `None` if nothing was written.
     pub sync_bytes_per_s: Option<f64>,
@@ -209,7 +193,6 @@ pub struct Credibility {
     /// A failed sync, reported before everything else.
     pub headline: Option<String>,
     pub reason: String,
-    /// Way to verify it.
     pub would_settle_it: String,
     /// Levels where flushes were looked for, the filesystem's own first.
     pub levels: Vec<LevelSeen>,
@@ -218,7 +201,6 @@ pub struct Credibility {
     pub rules: Vec<FiredRule>,
 }
 
-/// Flushes seen at one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelSeen {
     pub device: String,
@@ -230,7 +212,6 @@ pub struct LevelSeen {
     pub words: String,
 }
 
-/// A rule that fired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FiredRule {
     pub name: String,
@@ -240,25 +221,35 @@ pub struct FiredRule {
     pub number: Option<f64>,
     pub threshold: Option<f64>,
     pub unit: String,
-    /// Source of the threshold.
     pub source: String,
     /// Text of the rule, one sentence.
     pub sentence: String,
 }
 
+/// Builds a fired rule; `measured` is a number, the threshold that it passed, and their unit.
+pub(super) fn rule(
+    name: &str,
+    speaks_for: Option<CredibilityKind>,
+    measured: Option<(f64, f64, &str)>,
+    source: &str,
+    sentence: String,
+) -> FiredRule {
+    let (number, threshold, unit) =
+        measured.map_or((None, None, ""), |(number, threshold, unit)| (Some(number), Some(threshold), unit));
+    let (name, unit, source) = (name.to_owned(), unit.to_owned(), source.to_owned());
+    FiredRule { name, speaks_for, number, threshold, unit, source, sentence }
+}
+
 /// The row equivalent to a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerRow {
-    /// `wal_sync_method`.
     pub wal_sync_method: String,
-    /// Id of the row.
     pub row_id: String,
     /// True for the default on Linux.
     pub default: bool,
     pub sentence: String,
 }
 
-/// Recommended `wal_sync_method`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
     /// The method; `None` for no recommendation.
@@ -269,22 +260,17 @@ pub struct Recommendation {
     pub candidates: Vec<Candidate>,
 }
 
-/// One compared method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// `wal_sync_method`.
     pub wal_sync_method: String,
     pub row_id: String,
-    /// Operations per second.
     pub per_s: Option<f64>,
-    /// Reason that it is excluded.
     pub excluded_because: Option<String>,
 }
 
 /// The folder ranked among devices with published figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
-    /// Id of the compared row.
+pub struct FolderStanding {
     pub row_id: Option<String>,
     /// Fastest first, including the folder.
     pub entries: Vec<StandingEntry>,
@@ -295,13 +281,11 @@ pub struct Standing {
 pub struct StandingEntry {
     /// True for the folder.
     pub here: bool,
-    /// Kind of device.
     pub class: String,
     pub device: String,
     /// Operations per second of one 8 kB write with `fdatasync`.
     pub fdatasync_per_s: f64,
     pub source: String,
-    /// Further remark.
     pub note: String,
     /// True if the figure was not checked against its source.
     pub unverified: bool,

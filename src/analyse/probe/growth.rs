@@ -16,21 +16,13 @@ pub(super) fn growth(record: &ProbeRecord) -> Vec<GrowthFinding> {
 }
 
 fn of_amount(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> GrowthFinding {
-    let middle = |value: fn(&Growth) -> u64| {
-        let mut values: Vec<u64> = tries.iter().map(|one| value(one)).collect();
-        median(&mut values).unwrap_or(0.0).round() as u64
-    };
-    let (write_ns, sync_ns) = (middle(|one| one.write_ns), middle(|one| one.sync_ns));
-    let per_s = |ns: u64| (written_bytes > 0).then(|| written_bytes as f64 / (ns.max(1) as f64 / 1e9));
-    GrowthFinding {
-        written_bytes,
-        repeats: u32::try_from(tries.len()).unwrap_or(u32::MAX),
-        write_ns,
-        sync_ns,
-        sync_bytes_per_s: per_s(sync_ns),
-        write_bytes_per_s: per_s(write_ns),
-        reached_device: reached(written_bytes, tries, record),
-    }
+    let times = [tries.iter().map(|one| one.write_ns).collect(), tries.iter().map(|one| one.sync_ns).collect()];
+    let [write_ns, sync_ns] = times.map(|mut values: Vec<u64>| median(&mut values).unwrap_or(0.0).round() as u64);
+    let [write_bytes_per_s, sync_bytes_per_s] =
+        [write_ns, sync_ns].map(|ns| (written_bytes > 0).then(|| written_bytes as f64 / (ns.max(1) as f64 / 1e9)));
+    let repeats = u32::try_from(tries.len()).unwrap_or(u32::MAX);
+    let reached_device = reached(written_bytes, tries, record);
+    GrowthFinding { written_bytes, repeats, write_ns, sync_ns, sync_bytes_per_s, write_bytes_per_s, reached_device }
 }
 
 /// Share of the bytes seen at the level that received most: pass-through drivers may not count them.

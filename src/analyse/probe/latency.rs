@@ -3,7 +3,7 @@
 
 use super::findings::{HistogramScale, SecondFinding, Slow};
 use crate::analyse::findings::LatencyFinding;
-use crate::record::probe::{RowRecord, SecondLatencies};
+use crate::record::probe::RowRecord;
 use crate::units::{Micros, significant};
 use std::collections::BTreeMap;
 
@@ -38,37 +38,34 @@ pub(super) fn counts(row: &RowRecord) -> LatencyCounts {
 
 /// Percentiles of a row, as far as it has enough operations. The maximum is exact if the row recorded it.
 pub(super) fn figures(counts: &LatencyCounts, slowest: &[Slow]) -> Option<LatencyFinding> {
-    let operations = total(counts);
     let exact = slowest.iter().map(|slow| slow.latency_ns).max();
-    let max_ns = exact.or_else(|| counts.keys().next_back().copied())?;
-    // Latencies in the histogram are rounded up.
-    let at = |quantile| percentile(counts, quantile).map(|ns| ns.min(max_ns));
+    let found = up_to(exact.unwrap_or(u64::MAX), counts)?;
+    Some(LatencyFinding { max_ns: exact.unwrap_or(found.max_ns), ..found })
+}
+
+/// Percentiles and maximum, but at most `most_ns`: latencies in the histogram are rounded up.
+fn up_to(most_ns: u64, counts: &LatencyCounts) -> Option<LatencyFinding> {
+    let operations = total(counts);
+    let [p10, p50, p99, p999] = [0.1, 0.5, 0.99, 0.999].map(|share| Some(percentile(counts, share)?.min(most_ns)));
     Some(LatencyFinding {
         operations,
-        p10_ns: at(0.1)?,
-        p50_ns: at(0.5)?,
-        p99_ns: at(0.99).filter(|_| operations >= FEWEST_FOR_P99),
-        p999_ns: at(0.999).filter(|_| operations >= FEWEST_FOR_P999),
-        max_ns,
+        p10_ns: p10?,
+        p50_ns: p50?,
+        p99_ns: p99.filter(|_| operations >= FEWEST_FOR_P99),
+        p999_ns: p999.filter(|_| operations >= FEWEST_FOR_P999),
+        max_ns: (*counts.keys().next_back()?).min(most_ns),
     })
 }
 
 /// Series of a row, without seconds that have no operation.
 pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
     let slowest = row.slowest.iter().map(|slow| slow.latency_ns).max().unwrap_or(u64::MAX);
-    let one = |second: &SecondLatencies| {
-        let counts: LatencyCounts =
-            second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
-        let operations = total(&counts);
-        Some(SecondFinding {
-            second: second.second,
-            operations,
-            p50_ns: percentile(&counts, 0.5)?.min(slowest),
-            p99_ns: percentile(&counts, 0.99).filter(|_| operations >= FEWEST_FOR_P99).map(|ns| ns.min(slowest)),
-            max_ns: counts.keys().next_back().copied()?.min(slowest),
-        })
-    };
-    row.seconds.iter().filter_map(one).collect()
+    let seconds = row.seconds.iter().filter_map(|second| {
+        let counts = second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
+        let LatencyFinding { operations, p50_ns, p99_ns, max_ns, .. } = up_to(slowest, &counts)?;
+        Some(SecondFinding { second: second.second, operations, p50_ns, p99_ns, max_ns })
+    });
+    seconds.collect()
 }
 
 /// The recorded slow operations that are stalls, and the total number of stalls.
@@ -88,7 +85,6 @@ pub(super) fn stall_rule() -> String {
     format!("a stall is an operation slower than {STALL_MEDIANS} times its row's median and slower than {least}")
 }
 
-/// Operations in each bin.
 pub(super) fn histogram(counts: &LatencyCounts) -> Vec<u64> {
     let uppers = bin_upper_ns();
     let mut bins = vec![0u64; BINS];
@@ -103,15 +99,14 @@ fn bin_upper_ns() -> [u64; BINS] {
     std::array::from_fn(|bin| 10f64.powf((FIRST_BIN + bin) as f64 / 2.0).round() as u64)
 }
 
-/// Bounds of the bins.
 pub(super) fn scale() -> HistogramScale {
     let upper_ns = bin_upper_ns();
     HistogramScale { low_ns: BIN_LOWEST_NS, high_ns: upper_ns[BINS - 1], upper_ns: upper_ns.to_vec() }
 }
 
 /// Text of a time in nanoseconds, in a suitable unit.
-pub(super) fn span(ns: f64) -> String {
-    match ns {
+pub(super) fn span(ns: u64) -> String {
+    match ns as f64 {
         ns if ns < 1e3 => format!("{} ns", significant(ns)),
         ns if ns < 1e6 => format!("{} us", significant(ns / 1e3)),
         ns if ns < 1e9 => format!("{} ms", significant(ns / 1e6)),

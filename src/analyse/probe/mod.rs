@@ -12,7 +12,6 @@ pub(crate) mod growth;
 pub(crate) mod latency;
 pub(crate) mod requirements;
 pub(crate) mod rows;
-pub(crate) mod rule;
 pub(crate) mod rules;
 pub(crate) mod rules_flush;
 pub(crate) mod rules_speed;
@@ -25,14 +24,14 @@ mod tests;
 pub(crate) mod work;
 
 use crate::record::probe::ProbeRecord;
-use evidence::Evidence;
+use evidence::ProbeEvidence;
 use findings::ProbeFindings;
 
 /// All conclusions from a probe, for a server of the major version `server`.
 pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
-    let rows = rows::rows(record, server);
+    let rows: Vec<_> = record.rows.iter().map(|row| rows::finding(row, record, server)).collect();
     let growth = growth::growth(record);
-    let evidence = Evidence { record, rows: &rows, growth: &growth };
+    let evidence = ProbeEvidence { record, rows: &rows, growth: &growth };
     let credibility = credibility::credibility(&evidence);
     let recommendation = advice::recommend(&evidence, &credibility, server);
     let standing = standing::standing(&rows, &credibility);

@@ -5,10 +5,10 @@
 //! percentile is that of the share of operations beyond it (R. S. Woodruff, JASA 47 (1952) 635), with each second of
 //! the row as a cluster, since slow operations come in bursts.
 
-use super::findings::{ProbeFindings, RowFinding};
+use super::findings::{ProbeFindings, RateFinding};
 use super::latency::{self, percentile, span};
 use crate::analyse::findings::CredibilityKind;
-use crate::record::probe::{ProbeRecord, RowRecord, SecondLatencies};
+use crate::record::probe::{ProbeRecord, RowRecord};
 use crate::stats::interval::CONFIDENCE;
 use crate::stats::student;
 use crate::units::{Micros, significant};
@@ -19,7 +19,6 @@ const FEWEST_SECONDS: usize = 3;
 /// Degrees of freedom at which Student's distribution is practically normal.
 const MANY: f64 = 1e6;
 
-/// One requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Requirement {
     /// Flushes reach the lowest visible device, or it declares that it needs none.
@@ -39,29 +38,27 @@ pub enum Requirement {
 const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// Outcome of a requirement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Compliance {
     Pass,
     Fail,
     /// Treated as not passed: the interval contains the limit, or the facts are insufficient.
+    #[default]
     Undecided,
 }
 
-/// A requirement and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RequirementFinding {
     /// As given: `p99=5 ms`.
     pub requirement: String,
-    pub outcome: Outcome,
+    pub outcome: Compliance,
     /// The figure, in `unit`; `None` if it is not a number or was not measured.
     pub figure: Option<f64>,
-    /// Its 95 % interval.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// `1/s` or `ns`.
     pub unit: &'static str,
-    /// Description of the finding.
     pub found: String,
 }
 
@@ -72,12 +69,10 @@ impl Requirement {
     /// A message for the user.
     pub fn parse(text: &str) -> Result<Requirement, String> {
         let forms = "durable, rate=N (per second), p50=TIME, p99=TIME, p99.9=TIME";
-        let Some((name, value)) = text.split_once('=') else {
-            return if text == "durable" {
-                Ok(Requirement::Durable)
-            } else {
-                Err(format!("`{text}` is not one of {forms}"))
-            };
+        let (name, value) = match text.split_once('=') {
+            Some(pair) => pair,
+            None if text == "durable" => return Ok(Requirement::Durable),
+            None => return Err(format!("`{text}` is not one of {forms}")),
         };
         if name == "rate" {
             let rate = value.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
@@ -98,99 +93,82 @@ impl Requirement {
         match self {
             Requirement::Durable => "durable".to_owned(),
             Requirement::Rate(least) => format!("rate={least}"),
-            Requirement::Latency { name, most_ns, .. } => format!("{name}={}", span(*most_ns as f64)),
+            Requirement::Latency { name, most_ns, .. } => format!("{name}={}", span(*most_ns)),
         }
     }
 }
 
-/// Outcome of each requirement.
 pub fn judge(record: &ProbeRecord, findings: &ProbeFindings, all: &[Requirement]) -> Vec<RequirementFinding> {
-    all.iter()
-        .map(|one| match one {
-            Requirement::Durable => durable(one, findings),
-            Requirement::Rate(least) => rate(one, findings.answer_row(), *least),
+    let row = findings.answer_row();
+    let found = all.iter().map(|asked| {
+        let found = match asked {
+            Requirement::Durable => durable(findings),
+            Requirement::Rate(least) => rate(row.and_then(|row| row.rate.as_ref()), *least),
             Requirement::Latency { quantile, most_ns, .. } => {
-                let row = findings.answer_row().and_then(|row| record.rows.iter().find(|it| it.spec.id == row.spec.id));
-                latency_within(one, row, *quantile, *most_ns)
+                let row = row.and_then(|row| record.rows.iter().find(|it| it.spec.id == row.spec.id));
+                latency_within(row, *quantile, *most_ns)
             }
-        })
-        .collect()
+        };
+        RequirementFinding { requirement: asked.words(), ..found }
+    });
+    found.collect()
 }
 
-fn durable(asked: &Requirement, findings: &ProbeFindings) -> RequirementFinding {
+fn durable(findings: &ProbeFindings) -> RequirementFinding {
     let credibility = &findings.credibility;
     let outcome = match credibility.kind {
-        _ if credibility.headline.is_some() => Outcome::Fail,
-        CredibilityKind::Flushed | CredibilityKind::DeclaredStable => Outcome::Pass,
-        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => Outcome::Fail,
-        CredibilityKind::Implausible | CredibilityKind::Unexplained | CredibilityKind::Unknown => Outcome::Undecided,
+        _ if credibility.headline.is_some() => Compliance::Fail,
+        CredibilityKind::Flushed | CredibilityKind::DeclaredStable => Compliance::Pass,
+        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => Compliance::Fail,
+        CredibilityKind::Implausible | CredibilityKind::Unexplained | CredibilityKind::Unknown => Compliance::Undecided,
     };
     let found = credibility.headline.clone().unwrap_or_else(|| credibility.reason.clone());
-    RequirementFinding { requirement: asked.words(), outcome, figure: None, low: None, high: None, unit: "", found }
+    RequirementFinding { outcome, found, ..RequirementFinding::default() }
 }
 
-fn rate(asked: &Requirement, row: Option<&RowFinding>, least: f64) -> RequirementFinding {
-    let rate = row.and_then(|row| row.rate.as_ref());
-    let ends = rate.and_then(|rate| rate.low_per_s.zip(rate.high_per_s));
+fn rate(rate: Option<&RateFinding>, least: f64) -> RequirementFinding {
+    let ends = rate.and_then(RateFinding::interval);
     let outcome = match ends {
-        Some((low, _)) if low >= least => Outcome::Pass,
-        Some((_, high)) if high < least => Outcome::Fail,
-        _ => Outcome::Undecided,
+        Some((low, _)) if low >= least => Compliance::Pass,
+        Some((_, high)) if high < least => Compliance::Fail,
+        _ => Compliance::Undecided,
     };
-    let interval = ends.map_or_else(
-        || "no interval".to_owned(),
-        |(low, high)| format!("95 % CI {}–{}", significant(low), significant(high)),
-    );
-    let found = rate.map_or_else(
-        || "not measured".to_owned(),
-        |rate| format!("{} per second ({interval})", significant(rate.per_s)),
-    );
+    let interval = ends.map(|(low, high)| format!("95 % CI {}–{}", significant(low), significant(high)));
+    let interval = interval.as_deref().unwrap_or("no interval");
     let (low, high) = ends.unzip();
-    RequirementFinding {
-        requirement: asked.words(),
-        outcome,
-        figure: rate.map(|rate| rate.per_s),
-        low,
-        high,
-        unit: "1/s",
-        found,
-    }
+    let figure = rate.map(|rate| rate.per_s);
+    let found = figure.map(|per_s| format!("{} per second ({interval})", significant(per_s)));
+    let found = found.unwrap_or_else(|| "not measured".to_owned());
+    RequirementFinding { requirement: String::new(), outcome, figure, low, high, unit: "1/s", found }
 }
 
-fn latency_within(asked: &Requirement, row: Option<&RowRecord>, quantile: f64, most_ns: u64) -> RequirementFinding {
+fn latency_within(row: Option<&RowRecord>, quantile: f64, most_ns: u64) -> RequirementFinding {
     let figure = row.and_then(|row| percentile(&latency::counts(row), quantile));
     let (low, high) = row.map_or((None, None), |row| percentile_interval(row, quantile));
     let outcome = match (low, high) {
-        (_, Some(high)) if high <= most_ns => Outcome::Pass,
-        (Some(low), _) if low > most_ns => Outcome::Fail,
-        _ => Outcome::Undecided,
+        (_, Some(high)) if high <= most_ns => Compliance::Pass,
+        (Some(low), _) if low > most_ns => Compliance::Fail,
+        _ => Compliance::Undecided,
     };
-    let shown = |ns: u64| span(ns as f64);
     let interval = match (low, high) {
-        (Some(low), Some(high)) => format!("95 % CI {}–{}", shown(low), shown(high)),
-        (Some(low), None) => format!("95 % CI from {}, no upper end", shown(low)),
+        (Some(low), Some(high)) => format!("95 % CI {}–{}", span(low), span(high)),
+        (Some(low), None) => format!("95 % CI from {}, no upper end", span(low)),
         _ => "too short for an interval".to_owned(),
     };
-    let found = figure.map_or_else(|| "not measured".to_owned(), |ns| format!("{} ({interval})", shown(ns)));
-    let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    RequirementFinding {
-        requirement: asked.words(),
-        outcome,
-        figure: number(figure),
-        low: number(low),
-        high: number(high),
-        unit: "ns",
-        found,
-    }
+    let found = figure.map_or_else(|| "not measured".to_owned(), |ns| format!("{} ({interval})", span(ns)));
+    let [figure, low, high] = [figure, low, high].map(|ns| ns.map(|ns| ns as f64));
+    RequirementFinding { requirement: String::new(), outcome, figure, low, high, unit: "ns", found }
 }
 
 /// Half the 95 % interval of the share of slow operations, with seconds as clusters.
 fn clustered(row: &RowRecord, is_slow: impl Fn(u64) -> bool) -> f64 {
-    let sum = |second: &SecondLatencies, of: &dyn Fn(u64) -> bool| {
-        second.latencies.iter().filter(|(ns, _)| of(*ns)).map(|(_, operations)| *operations as f64).sum::<f64>()
-    };
-    let seconds: Vec<(f64, f64)> =
-        row.seconds.iter().map(|second| (sum(second, &|_| true), sum(second, &is_slow))).collect();
+    let seconds = row.seconds.iter().map(|second| {
+        second.latencies.iter().fold((0.0, 0.0), |(all, slow), (ns, operations)| {
+            let operations = *operations as f64;
+            (all + operations, if is_slow(*ns) { slow + operations } else { slow })
+        })
+    });
+    let seconds: Vec<(f64, f64)> = seconds.collect();
     let operations: f64 = seconds.iter().map(|(operations, _)| operations).sum();
     let share = seconds.iter().map(|(_, slow)| slow).sum::<f64>() / operations;
     let k = seconds.len() as f64;
@@ -210,9 +188,9 @@ fn percentile_interval(row: &RowRecord, quantile: f64) -> (Option<u64>, Option<u
     let operations = all.values().map(|operations| *operations as f64).sum::<f64>();
     let independent = (quantile * (1.0 - quantile) / operations).sqrt() * student::two_sided_quantile(CONFIDENCE, MANY);
     let half = clustered.max(independent);
-    let beyond = |quantile: f64| (1.0 - quantile) * operations >= 1.0;
     let low = percentile(&all, (quantile - half).max(0.0));
-    (low, Some(quantile + half).filter(|upper| beyond(*upper)).and_then(|upper| percentile(&all, upper)))
+    let upper = Some(quantile + half).filter(|upper| (1.0 - upper) * operations >= 1.0);
+    (low, upper.and_then(|upper| percentile(&all, upper)))
 }
 
 #[cfg(test)]
@@ -220,6 +198,7 @@ mod tests {
     use super::super::sample::{find as row_of, honest};
     use super::super::{find, findings::DeviceFacts};
     use super::*;
+    use crate::record::probe::SecondLatencies;
 
     fn judged(record: &ProbeRecord, text: &str) -> RequirementFinding {
         let required = Requirement::parse(text).unwrap();
@@ -259,40 +238,40 @@ mod tests {
     fn a_rate_passes_only_with_all_of_its_interval() {
         let record = honest();
         let found = judged(&record, "rate=900");
-        assert_eq!(found.outcome, Outcome::Pass, "{found:?}");
-        assert_eq!(judged(&record, "rate=1100").outcome, Outcome::Fail);
+        assert_eq!(found.outcome, Compliance::Pass, "{found:?}");
+        assert_eq!(judged(&record, "rate=1100").outcome, Compliance::Fail);
         let within = format!("rate={}", found.low.unwrap().midpoint(found.high.unwrap()));
-        assert_eq!(judged(&record, &within).outcome, Outcome::Undecided);
+        assert_eq!(judged(&record, &within).outcome, Compliance::Undecided);
         let mut short = honest();
         row_of(&mut short, "wal.fdatasync.recycled").slices.truncate(1);
-        assert_eq!(judged(&short, "rate=10").outcome, Outcome::Undecided, "no interval decides nothing");
+        assert_eq!(judged(&short, "rate=10").outcome, Compliance::Undecided, "no interval decides nothing");
     }
 
     #[test]
     fn a_latency_passes_only_with_all_of_its_interval() {
         // 1.5 % of the operations are slow, evenly in each second.
         let steady = with_latencies(&[15; 10]);
-        assert_eq!(judged(&steady, "p99=5ms").outcome, Outcome::Fail, "{:?}", judged(&steady, "p99=5ms"));
-        assert_eq!(judged(&steady, "p99=7ms").outcome, Outcome::Pass);
-        assert_eq!(judged(&steady, "p50=5ms").outcome, Outcome::Pass);
+        assert_eq!(judged(&steady, "p99=5ms").outcome, Compliance::Fail, "{:?}", judged(&steady, "p99=5ms"));
+        assert_eq!(judged(&steady, "p99=7ms").outcome, Compliance::Pass);
+        assert_eq!(judged(&steady, "p50=5ms").outcome, Compliance::Pass);
         // The same, but all in one second: another ten seconds may have none.
         let burst = with_latencies(&[150, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(judged(&burst, "p99=5ms").outcome, Outcome::Undecided, "{:?}", judged(&burst, "p99=5ms"));
+        assert_eq!(judged(&burst, "p99=5ms").outcome, Compliance::Undecided, "{:?}", judged(&burst, "p99=5ms"));
         let short = with_latencies(&[0, 0]);
-        assert_eq!(judged(&short, "p99=5ms").outcome, Outcome::Undecided);
+        assert_eq!(judged(&short, "p99=5ms").outcome, Compliance::Undecided);
     }
 
     #[test]
     fn the_requirement_durable_passes_with_flushes_and_fails_in_memory() {
-        assert_eq!(judged(&honest(), "durable").outcome, Outcome::Pass);
+        assert_eq!(judged(&honest(), "durable").outcome, Compliance::Pass);
         let mut memory = honest();
         memory.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned();
-        assert_eq!(judged(&memory, "durable").outcome, Outcome::Fail);
+        assert_eq!(judged(&memory, "durable").outcome, Compliance::Fail);
         let mut silent = honest();
         silent.place.devices[0] = DeviceFacts { write_cache: None, ..silent.place.devices[0].clone() };
-        assert_eq!(judged(&silent, "durable").outcome, Outcome::Undecided);
+        assert_eq!(judged(&silent, "durable").outcome, Compliance::Undecided);
         let mut broken = honest();
         row_of(&mut broken, "one_write.fsync").failure = Some(super::super::sample::failure());
-        assert_eq!(judged(&broken, "durable").outcome, Outcome::Fail);
+        assert_eq!(judged(&broken, "durable").outcome, Compliance::Fail);
     }
 }

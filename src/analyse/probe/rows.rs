@@ -2,7 +2,7 @@
 
 use super::findings::{RateFinding, RowFinding};
 use super::{latency, server, work};
-use crate::record::probe::{ProbeRecord, RowRecord, Slice};
+use crate::record::probe::{ProbeRecord, RowRecord};
 use crate::stats::autocorrelation::FEWEST_VALUES;
 use crate::stats::slices;
 use crate::units::significant;
@@ -10,12 +10,7 @@ use crate::units::significant;
 /// Share of the budget that counts as used up: the idle interval is not part of the elapsed time.
 const USED_UP: f64 = 0.8;
 
-/// All rows of the record, in order.
-pub(super) fn rows(record: &ProbeRecord, server: u32) -> Vec<RowFinding> {
-    record.rows.iter().map(|row| one(row, record, server)).collect()
-}
-
-fn one(row: &RowRecord, record: &ProbeRecord, server: u32) -> RowFinding {
+pub(super) fn finding(row: &RowRecord, record: &ProbeRecord, server: u32) -> RowFinding {
     let counts = latency::counts(row);
     let (stalls, stalls_in_all) = latency::stalls(&counts, &row.slowest);
     let made = row.segments_us.len() as u64;
@@ -29,7 +24,7 @@ fn one(row: &RowRecord, record: &ProbeRecord, server: u32) -> RowFinding {
         measured_us: row.slices.iter().fold(0u64, |sum, slice| sum.saturating_add(slice.elapsed_ns)) / 1000,
         slices: u32::try_from(row.slices.len()).unwrap_or(u32::MAX),
         rate: rate(row, record),
-        commits_per_sync: commits_per_sync(row),
+        commits_per_sync: work::operations_per_sync(&row.slices),
         latency: latency::figures(&counts, &row.slowest),
         histogram: latency::histogram(&counts),
         seconds: latency::seconds(row),
@@ -61,10 +56,7 @@ fn rate(row: &RowRecord, record: &ProbeRecord) -> Option<RateFinding> {
 fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -> String {
     let slices = row.slices.len();
     let Some(half) = half else {
-        return match slices {
-            0 | 1 => "one slice has no interval".to_owned(),
-            _ => "no operations in its slices".to_owned(),
-        };
+        return if slices < 2 { "one slice has no interval" } else { "no operations in its slices" }.to_owned();
     };
     // Beyond 50 %, intervals are so asymmetric that a single number is meaningless.
     let wide = if half >= 0.5 { "over ±50".to_owned() } else { format!("±{}", significant(half * 100.0)) };
@@ -79,12 +71,4 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
         "variance between slices is too high".to_owned()
     };
     format!("{found}: {why}")
-}
-
-/// Mean number of commits per sync, if syncs were counted separately.
-fn commits_per_sync(row: &RowRecord) -> Option<f64> {
-    let counted: Vec<(&Slice, u64)> = row.slices.iter().filter_map(|slice| Some((slice, slice.syncs?))).collect();
-    let syncs = counted.iter().map(|(_, syncs)| *syncs as f64).sum::<f64>();
-    let commits = counted.iter().map(|(slice, _)| slice.operations as f64).sum::<f64>();
-    (syncs > 0.0).then(|| commits / syncs)
 }

@@ -1,9 +1,8 @@
 //! The credibility rules; here those about the location alone.
 
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::evidence::Evidence;
-use crate::analyse::probe::findings::FiredRule;
-use crate::analyse::probe::rule::rule;
+use crate::analyse::probe::evidence::ProbeEvidence;
+use crate::analyse::probe::findings::{FiredRule, rule};
 use crate::analyse::probe::{rules_flush, rules_speed};
 use crate::record::claim::Claim;
 use crate::record::durability::{self, memory_filesystem};
@@ -11,8 +10,7 @@ use crate::record::durability::{self, memory_filesystem};
 /// Name of the rule about mount options that hold flushes back.
 pub(crate) const MOUNT_OPTION: &str = "mount_option";
 
-/// All rules that fire.
-pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
+pub(super) fn fired(evidence: &ProbeEvidence) -> Vec<FiredRule> {
     let all = [
         memory_mount(evidence),
         memory_device(evidence),
@@ -33,23 +31,22 @@ pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
     all.into_iter().flatten().collect()
 }
 
-fn memory_mount(evidence: &Evidence) -> Option<FiredRule> {
+fn memory_mount(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let row = memory_filesystem(&mount.fstype)?;
     let sentence = format!("the folder is on {}: {}", mount.fstype, row.why);
     Some(rule("memory_filesystem", Some(CredibilityKind::Memory), None, row.source, sentence))
 }
 
-fn memory_device(evidence: &Evidence) -> Option<FiredRule> {
-    let mut found = evidence.record.place.devices.iter().flat_map(|device| {
-        durability::device(device, []).filter(|row| row.claim == Claim::Volatile).map(move |row| (device, row))
-    });
-    let (device, row) = found.next()?;
+fn memory_device(evidence: &ProbeEvidence) -> Option<FiredRule> {
+    let (device, row) = evidence.record.place.devices.iter().find_map(|device| {
+        durability::device(device, []).find(|row| row.claim == Claim::Volatile).map(|row| (device, row))
+    })?;
     let sentence = format!("{} is a block device in memory: {}", device.name, row.why);
     Some(rule("memory_device", Some(CredibilityKind::Memory), None, row.source, sentence))
 }
 
-fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
+fn memory_below(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref();
     let known = mount.is_some_and(|mount| memory_filesystem(&mount.fstype).is_some());
     let ends = evidence.record.place.ends.iter().filter(|_| !known);
@@ -58,7 +55,7 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("memory_below", Some(CredibilityKind::Memory), None, "mount table of the backing file", sentence))
 }
 
-fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
+fn mount_option(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let options = durability::mount_options(mount);
     let option = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack);

@@ -1,10 +1,9 @@
 //! Rules on flushes, writes and bytes that reached the devices.
 
-use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{DeviceWork, FiredRule, RowFinding};
+use super::evidence::{ProbeEvidence, work_of, writes_back};
+use super::findings::{FiredRule, RowFinding, WorkPerOperation, rule};
 use super::work::{SEEN, amount};
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use std::collections::BTreeSet;
 const MERGED: &str = "a sync asks for one flush; the kernel merges those due at the same time (block/blk-flush.c)";
 
 /// A volatile cache that a sync did not flush. Each level is judged by its device with the most flushes.
-pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn no_flush(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let depths: BTreeSet<u32> = evidence.record.place.devices.iter().map(|device| device.depth).collect();
     let (row, work, flushes) = depths
         .into_iter()
@@ -31,10 +30,10 @@ pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
 
 /// Device of a level with the most flushes per operation, among those that need flushes and count them.
 fn most_flushed<'a>(
-    evidence: &Evidence,
+    evidence: &ProbeEvidence,
     row: &'a RowFinding,
     depth: u32,
-) -> Option<(&'a RowFinding, &'a DeviceWork, f64)> {
+) -> Option<(&'a RowFinding, &'a WorkPerOperation, f64)> {
     let devices = evidence.record.place.devices.iter().filter(|device| device.depth == depth && writes_back(device));
     let counted = devices.filter_map(|device| {
         let work = work_of(row, &device.name)?;
@@ -44,20 +43,17 @@ fn most_flushed<'a>(
 }
 
 /// A sync after which nothing was written.
-pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
-    // Bytes, not writes: an empty flush is a write too, and a journal's commit carries its flush.
-    let own = |row: &RowFinding| f64::from(row.spec.write_bytes.max(1)) * f64::from(row.spec.writes.max(1));
-    let top = |row: &'_ RowFinding| {
-        let works: Vec<&DeviceWork> = row.work.iter().filter(|work| work.depth == 0).collect();
-        (!works.is_empty()).then(|| works.iter().map(|work| work.bytes_per_op).sum::<f64>() / own(row))
-    };
-    // A pass-through driver may count nothing.
-    let deeper = |row: &RowFinding| row.work.iter().any(|work| work.depth > 0 && work.bytes_per_op / own(row) >= SEEN);
-    let (row, share) = evidence
-        .single_writes()
-        .filter_map(|row| Some((row, top(row)?)))
-        .filter(|(row, share)| *share < SEEN && !(*share == 0.0 && deeper(row)))
-        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+pub(super) fn no_write(evidence: &ProbeEvidence) -> Option<FiredRule> {
+    let unwritten = evidence.single_writes().filter_map(|row| {
+        // Bytes, not writes: an empty flush is a write too, and a journal's commit carries its flush.
+        let own = f64::from(row.spec.write_bytes.max(1)) * f64::from(row.spec.writes.max(1));
+        let top = row.work.iter().filter(|work| work.depth == 0).map(|work| work.bytes_per_op);
+        let share = top.reduce(std::ops::Add::add)? / own;
+        // A pass-through driver may count nothing.
+        let is_deeper = row.work.iter().any(|work| work.depth > 0 && work.bytes_per_op / own >= SEEN);
+        (share < SEEN && !(share == 0.0 && is_deeper)).then_some((row, share))
+    });
+    let (row, share) = unwritten.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let sentence = format!(
         "only {} % of what \"{}\" wrote reached the device below the filesystem, although each operation syncs",
         significant(share * 100.0),
@@ -69,7 +65,7 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// Megabytes that were synced but did not reach the devices.
-pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn growth_did_not_arrive(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let compresses = evidence.record.place.mount.as_ref().is_some_and(|mount| {
         mount.super_options.iter().chain(&mount.options).any(|option| option.starts_with("compress"))
     });

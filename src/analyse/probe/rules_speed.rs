@@ -1,11 +1,10 @@
 //! Rules that compare times with hardware limits.
 
-use super::evidence::{Evidence, flushed, work_of, writes_back};
-use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, Way};
+use super::evidence::{ProbeEvidence, flushed, work_of, writes_back};
+use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, Way, rule};
 use super::latency::span;
 use super::work::SEEN;
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 
 /// Tolerance of a tenth over the rotations of a disk, for the clock.
@@ -36,7 +35,7 @@ const TWO_SYNCS_COST: f64 = 1.5;
 const ONE_SYNC_COST: f64 = 1.25;
 
 /// More flushes than rotations.
-pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn rotation(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let lowest = evidence.lowest();
     // Only the speed that the disk itself reports: the kernel's flag is set for everything that does not report
     // non-rotational.
@@ -44,12 +43,9 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     let turns_per_s = TURNS_ALLOWED * f64::from(rpm) / 60.0;
     let row = evidence.main()?;
     let per_s = surely_above(row.rate.as_ref()?).filter(|per_s| *per_s > turns_per_s)?;
-    let protected = !writes_back(device);
-    let kind = if protected { CredibilityKind::DeclaredStable } else { CredibilityKind::Implausible };
-    let why = if protected {
-        "a protected cache in its controller explains it"
-    } else {
-        "without a protected cache each sync waits for a rotation"
+    let (kind, why) = match writes_back(device) {
+        false => (CredibilityKind::DeclaredStable, "a protected cache in its controller explains it"),
+        true => (CredibilityKind::Implausible, "without a protected cache each sync waits for a rotation"),
     };
     let sentence = format!(
         "{} reports {rpm} rpm, and \"{}\" ran at {} per second: {why}",
@@ -63,18 +59,17 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// True for persistent memory: it is faster than these rules assume.
-fn is_persistent_memory(evidence: &Evidence) -> bool {
-    let dax = |option: &String| option == "dax" || option == "dax=always";
-    let mount = evidence.record.place.mount.as_ref();
+fn is_persistent_memory(evidence: &ProbeEvidence) -> bool {
+    let options = evidence.record.place.mount.iter().flat_map(|mount| mount.options.iter().chain(&mount.super_options));
     evidence.record.place.devices.iter().any(|device| device.name.starts_with("pmem"))
-        || mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(dax))
+        || options.into_iter().any(|option| option == "dax" || option == "dax=always")
 }
 
 /// Filesystems on other machines: the speed of the network is unknown here.
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "gpfs"];
 
 /// Rates that only memory can reach.
-pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn too_many_syncs(evidence: &ProbeEvidence) -> Option<FiredRule> {
     if is_persistent_memory(evidence) {
         return None;
     }
@@ -93,7 +88,7 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
 
 /// A volatile cache that is flushed faster than NAND can be written. On a physical disk it speaks for a class only if
 /// the figure is far from the threshold. Inside a virtual machine the two causes cannot be distinguished: unknown.
-pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn fast_flush(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let lowest = evidence.lowest();
     let device = lowest
@@ -120,29 +115,31 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
         "fast: 10th percentile of \"{}\" is {}, {} reports a volatile cache, and flash without power-loss protection is \
          not known to flush in under {}: {why}",
         row.spec.label.trim(),
-        span(p10 as f64),
+        span(p10),
         device.name,
-        span(FASTEST_FLUSH_NS as f64)
+        span(FASTEST_FLUSH_NS)
     );
     let source = "published flushes of flash without power-loss protection take 0.6 ms and more";
     Some(rule(FAST_FLUSH, kind, Some((p10 as f64 / 1e3, FASTEST_FLUSH_NS as f64 / 1e3, "us")), source, sentence))
 }
 
 /// A sync that would have had to write faster than any bus can carry.
-pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn growth_beyond_the_bus(evidence: &ProbeEvidence) -> Option<FiredRule> {
     // Data seen at the device may have been written before the sync, which then had nothing left to do.
-    let arrived = |growth: &&GrowthFinding| growth.reached_device.is_some_and(|reached| reached >= SEEN);
+    let largest = large(evidence).filter(|growth| growth.reached_device.is_none_or(|reached| reached < SEEN))?;
     let mount = evidence.record.place.mount.as_ref();
     let synchronous = mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(|o| o == "sync"));
     let far = mount.is_some_and(|mount| NETWORK.contains(&mount.fstype.as_str()));
-    let largest = large(evidence).filter(|growth| !arrived(growth) && !synchronous && !far)?;
     let implied = largest.sync_bytes_per_s.filter(|implied| *implied > FASTEST_BUS_BYTES_PER_S)?;
+    if synchronous || far {
+        return None;
+    }
     let nothing_visible = evidence.record.place.devices.is_empty();
     let kind = if nothing_visible { CredibilityKind::NoFlushSeen } else { CredibilityKind::Implausible };
     let sentence = format!(
         "{} were written at memory speed, and their sync took {}: that would be {} GB/s",
         Bytes(largest.written_bytes),
-        span(largest.sync_ns as f64),
+        span(largest.sync_ns),
         significant(implied / 1e9)
     );
     let source = "16 lanes of PCI Express 5.0 carry 63 GB/s";
@@ -151,41 +148,34 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
 }
 
 /// A sync whose time does not depend on the amount to write.
-pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
+pub(super) fn flat_growth(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let largest = large(evidence)?;
     let smallest = evidence.growth.iter().find(|growth| growth.written_bytes > 0)?;
-    if smallest.written_bytes >= largest.written_bytes {
-        return None;
-    }
     let factor = largest.sync_ns as f64 / smallest.sync_ns.max(1) as f64;
-    if factor >= FLAT {
+    if smallest.written_bytes >= largest.written_bytes || factor >= FLAT {
         return None;
     }
     let sentence = format!(
         "a sync after {} took {}, one after {} took {}: sync time hardly grows with the amount of data",
         Bytes(largest.written_bytes),
-        span(largest.sync_ns as f64),
+        span(largest.sync_ns),
         Bytes(smallest.written_bytes),
-        span(smallest.sync_ns as f64)
+        span(smallest.sync_ns)
     );
     let source = "flushing a fuller cache takes longer";
     Some(rule("flat_growth", None, Some((factor, FLAT, "times the small sync")), source, sentence))
 }
 
 /// The largest amount, if it was written at a speed that only memory reaches.
-fn large<'a>(evidence: &Evidence<'a>) -> Option<&'a GrowthFinding> {
+fn large<'a>(evidence: &ProbeEvidence<'a>) -> Option<&'a GrowthFinding> {
     let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= LARGE_BYTES)?;
     let to_memory = largest.write_bytes_per_s.is_some_and(|per_s| per_s > MEMORY_BYTES_PER_S);
     to_memory.then_some(largest)
 }
 
 /// Two O_DSYNC writes that cost little more than one.
-pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredRule> {
-    let (one, two) = pair(evidence, Way::OpenDatasync)?;
-    let (_, most) = cost(one, two)?;
-    if most >= TWO_SYNCS_COST {
-        return None;
-    }
+pub(super) fn open_datasync_does_not_halve(evidence: &ProbeEvidence) -> Option<FiredRule> {
+    let (_, most) = cost_of_two(evidence, Way::OpenDatasync).filter(|(_, most)| *most < TWO_SYNCS_COST)?;
     let sentence = format!(
         "two open_datasync writes cost at most {} times one: they are two syncs and should cost about twice as much",
         significant(most)
@@ -196,12 +186,8 @@ pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredR
 }
 
 /// Two writes with one fdatasync that cost much more than one write.
-pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
-    let (one, two) = pair(evidence, Way::Fdatasync)?;
-    let (least, _) = cost(one, two)?;
-    if least <= TWO_WRITES_COST {
-        return None;
-    }
+pub(super) fn two_writes_cost_more(evidence: &ProbeEvidence) -> Option<FiredRule> {
+    let (least, _) = cost_of_two(evidence, Way::Fdatasync).filter(|(least, _)| *least > TWO_WRITES_COST)?;
     let sentence = format!(
         "two writes and one fdatasync cost at least {} times one write and its fdatasync: the time goes into the write, \
          not into the sync",
@@ -211,10 +197,9 @@ pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("two_writes_cost_more", None, Some((least, TWO_WRITES_COST, "times one write")), source, sentence))
 }
 
-fn pair<'a>(evidence: &Evidence<'a>, way: Way) -> Option<(&'a RateFinding, &'a RateFinding)> {
-    let one = evidence.row(Family::OneWrite, way)?.rate.as_ref()?;
-    let two = evidence.row(Family::TwoWrites, way)?.rate.as_ref()?;
-    Some((one, two))
+/// Bounds of the cost of two writes relative to one.
+fn cost_of_two(evidence: &ProbeEvidence, way: Way) -> Option<(f64, f64)> {
+    cost(evidence.rate(Family::OneWrite, way)?, evidence.rate(Family::TwoWrites, way)?)
 }
 
 /// Bounds of the cost of an operation of the second rate relative to the first, from their intervals.
@@ -225,9 +210,10 @@ fn cost(one: &RateFinding, two: &RateFinding) -> Option<(f64, f64)> {
 }
 
 /// Cost of fsync over fdatasync: the journal.
-pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
-    let rate = |way: Way| evidence.row(Family::OneWrite, way)?.rate.as_ref().filter(|rate| rate.per_s > 0.0);
-    let (fdatasync, fsync) = (rate(Way::Fdatasync)?, rate(Way::Fsync)?);
+pub(super) fn journal(evidence: &ProbeEvidence) -> Option<FiredRule> {
+    let [fdatasync, fsync] =
+        [Way::Fdatasync, Way::Fsync].map(|way| evidence.rate(Family::OneWrite, way).filter(|rate| rate.per_s > 0.0));
+    let (fdatasync, fsync) = (fdatasync?, fsync?);
     let ratio = fdatasync.per_s / fsync.per_s;
     let apart = cost(fdatasync, fsync).is_some_and(|(least, most)| least > 1.0 || most < 1.0);
     let sentence = if apart {

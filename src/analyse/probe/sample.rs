@@ -7,9 +7,7 @@ use crate::record::probe::{
 };
 use crate::record::promise;
 
-/// Slices of each row.
 const SLICES: u64 = 20;
-/// Time of a slice.
 const SLICE_NS: u64 = 50_000_000;
 
 /// A device that reports write back.

@@ -82,9 +82,8 @@ fn direct(spec: &RowSpec, server: u32) -> String {
 pub(super) fn equals(record: &ProbeRecord, server: u32) -> Vec<ServerRow> {
     let mut seen = BTreeSet::new();
     // A group commit row with a single writer equals the plain one.
-    let rows = record.rows.iter().map(|row| &row.spec);
-    let rows = rows.filter(|spec| at_default_settings(spec) && seen.insert(method(spec.way)));
-    let one = |spec: &RowSpec| {
+    let specs = record.rows.iter().map(|row| &row.spec).filter(|spec| at_default_settings(spec));
+    let rows = specs.filter(|spec| seen.insert(method(spec.way))).filter_map(|spec| {
         let method = method(spec.way)?.to_owned();
         Some(ServerRow {
             default: spec.way == Way::Fdatasync,
@@ -92,8 +91,8 @@ pub(super) fn equals(record: &ProbeRecord, server: u32) -> Vec<ServerRow> {
             wal_sync_method: method,
             row_id: spec.id.clone(),
         })
-    };
-    rows.filter_map(one).collect()
+    });
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The folder ranked among devices with published figures.
 
-use super::findings::{Credibility, Family, RowFinding, Standing, StandingEntry, Way};
+use super::findings::{Credibility, Family, FolderStanding, RowFinding, StandingEntry, Way};
 use crate::analyse::findings::CredibilityKind;
 use serde::Deserialize;
 
@@ -26,7 +26,7 @@ struct ShelfDevice {
 }
 
 /// The published devices and the folder, fastest first.
-pub(super) fn standing(rows: &[RowFinding], credibility: &Credibility) -> Standing {
+pub(super) fn standing(rows: &[RowFinding], credibility: &Credibility) -> FolderStanding {
     let mut entries = published().unwrap_or_default();
     let row = rows.iter().find(|row| row.spec.family == Family::OneWrite && row.spec.way == Way::Fdatasync);
     let here = row.and_then(|row| Some((row, row.rate.as_ref().filter(|rate| rate.per_s > 0.0)?)));
@@ -42,7 +42,7 @@ pub(super) fn standing(rows: &[RowFinding], credibility: &Credibility) -> Standi
         });
     }
     entries.sort_by(|a, b| b.fdatasync_per_s.total_cmp(&a.fdatasync_per_s));
-    Standing { row_id: here.map(|(row, _)| row.spec.id.clone()), entries }
+    FolderStanding { row_id: here.map(|(row, _)| row.spec.id.clone()), entries }
 }
 
 fn note(kind: CredibilityKind) -> &'static str {
@@ -58,18 +58,14 @@ fn note(kind: CredibilityKind) -> &'static str {
 /// The embedded figures; a test ensures that they parse.
 fn published() -> Option<Vec<StandingEntry>> {
     let published: Published = toml::from_str(DEVICES).ok()?;
-    let entry = |device: ShelfDevice| {
-        Some(StandingEntry {
-            here: false,
-            class: device.class,
-            device: device.device,
-            fdatasync_per_s: device.fdatasync_per_s.or(device.fsync_per_s)?,
-            source: device.source,
-            note: device.note,
-            unverified: device.unverified,
-        })
-    };
-    Some(published.device.into_iter().filter(|device| device.in_standing != Some(false)).filter_map(entry).collect())
+    let shown = published.device.into_iter().filter(|device| device.in_standing != Some(false));
+    let entries = shown.filter_map(
+        |ShelfDevice { class, device, fdatasync_per_s, fsync_per_s, source, note, unverified, .. }| {
+            let fdatasync_per_s = fdatasync_per_s.or(fsync_per_s)?;
+            Some(StandingEntry { here: false, class, device, fdatasync_per_s, source, note, unverified })
+        },
+    );
+    Some(entries.collect())
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //! counts FUA writes (block/blk-flush.c counts flush requests alone), but a flush without data is also counted as a
 //! write of no bytes: growth shows whether this kernel does so, and then it is subtracted.
 
-use super::findings::{DeviceWork, IdleTraffic};
+use super::findings::{IdleRates, WorkPerOperation};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, WriteCache};
-use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::record::probe::{DeviceCounts, ProbeRecord, RowRecord, RowSpec, Slice, Way};
 use crate::stats::outliers;
 use crate::units::{Bytes, significant};
 
@@ -18,7 +18,7 @@ pub(super) const SEEN: f64 = 0.5;
 const WORTHLESS: f64 = 0.1;
 
 /// Work of the devices per operation of a row, in the order of `place.devices`, without devices that have no counters.
-pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
+pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<WorkPerOperation> {
     let devices = record.place.devices.iter().enumerate().filter(|(place, _)| counts_writes(record, *place));
     devices.filter_map(|(place, device)| one_device(row, record, place, device)).collect()
 }
@@ -27,7 +27,11 @@ pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
 fn has_moved(record: &ProbeRecord, place: usize, counter: fn(&DeviceCounts) -> u64) -> bool {
     let rows = record.rows.iter().flat_map(|row| &row.slices).map(|slice| &slice.devices);
     let mut looks = rows.chain(record.growth.iter().map(|growth| &growth.devices)).chain([&record.test_sync]);
-    looks.any(|devices| devices.get(place).copied().flatten().is_some_and(|counts| counter(&counts) > 0))
+    looks.any(|devices| counts_at(devices, place).is_some_and(|counts| counter(&counts) > 0))
+}
+
+fn counts_at(devices: &[Option<DeviceCounts>], place: usize) -> Option<DeviceCounts> {
+    devices.get(place).copied().flatten()
 }
 
 /// True if a device counts its writes. One that has counted nothing since it appeared, not even ours, never counts (a
@@ -48,36 +52,35 @@ fn never_flushed(record: &ProbeRecord, place: usize) -> Option<String> {
         .then(|| "its counter stayed at zero even after a synced write: unknown whether it counts any".to_owned())
 }
 
-fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
+fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<WorkPerOperation> {
     let slices = counted(&row.slices, place, counts_flushes_as_writes(record, place));
     let operations: f64 = slices.iter().map(|(slice, _)| covered(slice)).sum();
     let seconds = slices.iter().map(|(slice, _)| slice.elapsed_ns as f64 / 1e9).sum();
+    let total = slices.iter().map(|(_, counts)| *counts).reduce(|all, one| all.combined(&one, u64::wrapping_add))?;
     let writes_per_op = per_operation(&slices, |counts| Some(counts.writes)).filter(|_| operations > 0.0)?;
     let promises = record.place.promises_of(device);
     let flushes_uncounted = promises.into_iter().find(|promise| promise.claim == Claim::FlushesUncounted);
     let flushes_uncounted = flushes_uncounted.map(|promise| promise.why).or_else(|| never_flushed(record, place));
-    let total = |of: fn(&DeviceCounts) -> Option<u64>| -> Option<f64> {
-        slices.iter().map(|(_, counts)| of(counts).map(|count| count as f64)).sum()
-    };
-    let flushes = total(|counts| counts.flushes).filter(|_| flushes_uncounted.is_none());
+    let flushes = total.flushes.filter(|_| flushes_uncounted.is_none());
     let flushes_per_op = flushes.and(per_operation(&slices, |counts| counts.flushes));
-    let idle_share = idle_share(record, place, seconds, (total(|counts| Some(counts.writes))?, flushes));
+    let idle_share = idle_share(record, place, seconds, &DeviceCounts { flushes, ..total });
     let fua_presumed = asks_for_fua(&row.spec)
         && device.fua == Some(true)
         && device.write_cache == Some(WriteCache::WriteBack)
         && flushes_per_op.is_some_and(|flushes| flushes < SEEN)
         && writes_per_op >= SEEN;
-    let own_flushes = |flushes: f64| Some((flushes - others_flushes(record, place)? * seconds).max(0.0) / operations);
-    let mut work = DeviceWork {
+    let own_flushes = flushes.zip(others_flushes(record, place)).map(|(all, others)| all as f64 - others * seconds);
+    let served = operations_per_sync(slices.iter().map(|(slice, _)| *slice));
+    let mut work = WorkPerOperation {
         device: device.name.clone(),
         depth: device.depth,
         writes_per_op,
         bytes_per_op: per_operation(&slices, |counts| Some(counts.write_bytes))?,
         flushes_per_op,
-        flushes_per_sync: flushes_per_op.zip(operations_per_sync(&slices)).map(|(flushes, served)| flushes * served),
+        flushes_per_sync: flushes_per_op.zip(served).map(|(flushes, served)| flushes * served),
         flushes_uncounted,
         worthless: idle_share.is_some_and(|share| share > WORTHLESS),
-        own_flushes_per_op: flushes.and_then(own_flushes),
+        own_flushes_per_op: own_flushes.map(|own| own.max(0.0) / operations),
         idle_share,
         fua_presumed,
         words: String::new(),
@@ -96,10 +99,9 @@ pub(crate) fn asks_for_fua(spec: &RowSpec) -> bool {
 /// flushes, and no byte.
 fn counts_flushes_as_writes(record: &ProbeRecord, place: usize) -> bool {
     let empty = record.growth.iter().filter(|growth| growth.written_bytes == 0);
-    let counts: Vec<DeviceCounts> = empty.filter_map(|growth| growth.devices.get(place).copied().flatten()).collect();
-    let as_writes =
-        |counts: &&DeviceCounts| counts.write_bytes == 0 && counts.writes > 0 && counts.flushes == Some(counts.writes);
-    2 * counts.iter().filter(as_writes).count() > counts.len()
+    let counts: Vec<DeviceCounts> = empty.filter_map(|growth| counts_at(&growth.devices, place)).collect();
+    let as_writes = counts.iter().filter(|it| it.write_bytes == 0 && it.writes > 0 && it.flushes == Some(it.writes));
+    2 * as_writes.count() > counts.len()
 }
 
 /// Writes per flush at which flushes count as writes without data. Not 2: occasionally two are merged.
@@ -107,15 +109,15 @@ const SURELY_EMPTY: f64 = 1.8;
 
 /// Slices in which the device has counters, with empty flushes subtracted from its writes.
 fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, DeviceCounts)> {
-    let of = |slice: &Slice| {
-        let counts = slice.devices.get(place).copied().flatten()?;
+    let counted = slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| {
+        let counts = counts_at(&slice.devices, place)?;
         // A write that carries its flush (PREFLUSH, FUA: a journal's commit) is one write and up to two flushes.
         // Flushes are certainly writes of their own only if there is at least one other write per flush.
         let flushes =
             counts.flushes.filter(|flushes| empty_flushes && counts.writes as f64 >= SURELY_EMPTY * *flushes as f64);
-        Some(DeviceCounts { writes: counts.writes.saturating_sub(flushes.unwrap_or(0)), ..counts })
-    };
-    slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| Some((slice, of(slice)?))).collect()
+        Some((slice, DeviceCounts { writes: counts.writes.saturating_sub(flushes.unwrap_or(0)), ..counts }))
+    });
+    counted.collect()
 }
 
 /// Operations covered by a slice's counters.
@@ -138,48 +140,45 @@ fn per_operation(slices: &[(&Slice, DeviceCounts)], of: fn(&DeviceCounts) -> Opt
     outliers::median(&each)
 }
 
-/// Operations per sync, if syncs were counted separately.
-fn operations_per_sync(slices: &[(&Slice, DeviceCounts)]) -> Option<f64> {
-    let syncs: f64 = slices.iter().map(|(slice, _)| slice.syncs.map(|syncs| syncs as f64)).sum::<Option<f64>>()?;
-    let operations: f64 = slices.iter().map(|(slice, _)| slice.operations as f64).sum();
+/// Mean number of operations per sync, if syncs were counted separately.
+pub(super) fn operations_per_sync<'a>(slices: impl IntoIterator<Item = &'a Slice>) -> Option<f64> {
+    let counted = slices.into_iter().filter_map(|slice| Some((slice.operations as f64, slice.syncs? as f64)));
+    let (operations, syncs) = counted.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     (syncs > 0.0).then(|| operations / syncs)
 }
 
 /// Work of the device at `place` while the probe was idle, before and between its rounds, and that time in seconds.
 fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
-    let of = |idle: &Idle| Some((idle.devices.get(place).copied().flatten()?, idle.elapsed_us as f64 / 1e6));
-    let (before, before_s) = of(&record.idle)?;
-    let (between, between_s) = of(&record.pauses).unwrap_or_default();
-    let between = DeviceCounts { flushes: between.flushes.or(Some(0)), ..between };
-    let counts = before.combined(&between, u64::wrapping_add);
+    let [before, between] = [&record.idle, &record.pauses]
+        .map(|idle| Some((counts_at(&idle.devices, place)?, idle.elapsed_us as f64 / 1e6)));
+    let ((before, before_s), (between, between_s)) = (before?, between.unwrap_or_default());
     let seconds = before_s + between_s;
-    (seconds > 0.0).then_some((counts, seconds))
+    let between = DeviceCounts { flushes: between.flushes.or(Some(0)), ..between };
+    (seconds > 0.0).then(|| (before.combined(&between, u64::wrapping_add), seconds))
 }
 
 /// Flushes per second of others: the smaller of the rates before the rows and in the pauses between them, since a burst
 /// in only one of them does not affect the rows.
 fn others_flushes(record: &ProbeRecord, place: usize) -> Option<f64> {
-    let rate = |idle: &Idle| {
-        let flushes = idle.devices.get(place).copied().flatten()?.flushes?;
+    let rates = [&record.idle, &record.pauses].into_iter().filter_map(|idle| {
+        let flushes = counts_at(&idle.devices, place)?.flushes?;
         (idle.elapsed_us > 0).then(|| flushes as f64 / (idle.elapsed_us as f64 / 1e6))
-    };
-    [&record.idle, &record.pauses].into_iter().filter_map(rate).reduce(f64::min)
+    });
+    rates.reduce(f64::min)
 }
 
 /// Largest share that idle traffic would have in the writes and flushes counted in `seconds`.
-fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: (f64, Option<f64>)) -> Option<f64> {
+fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: &DeviceCounts) -> Option<f64> {
     let (idle, idle_s) = idle_of(record, place)?;
-    let share = |idle: u64, counted: f64| {
-        let expected = idle as f64 / idle_s * seconds;
-        (counted > 0.0).then(|| (expected / counted).min(1.0))
-    };
-    let of_flushes = idle.flushes.zip(counted.1).and_then(|(idle, counted)| share(idle, counted));
-    let of_writes = share(idle.writes, counted.0);
-    of_writes.into_iter().chain(of_flushes).reduce(f64::max)
+    let pairs = std::iter::once((idle.writes, counted.writes)).chain(idle.flushes.zip(counted.flushes));
+    let shares = pairs
+        .filter(|(_, counted)| *counted > 0)
+        .map(|(idle, counted)| (idle as f64 / idle_s * seconds / counted as f64).min(1.0));
+    shares.reduce(f64::max)
 }
 
 /// "1.0 write of 8 KiB + 1.0 flush".
-fn words(work: &DeviceWork) -> String {
+fn words(work: &WorkPerOperation) -> String {
     let mut text = if work.writes_per_op > 0.0 {
         let each = Bytes((work.bytes_per_op / work.writes_per_op).round() as u64);
         format!("{} of {each}", amount(work.writes_per_op, "write", "writes"))
@@ -213,15 +212,15 @@ pub(super) fn amount(value: f64, one: &str, many: &str) -> String {
 }
 
 /// Traffic of each device with counters while the probe was idle.
-pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
-    let one = |(place, device): (usize, &DeviceFacts)| {
+pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleRates> {
+    let rates = record.place.devices.iter().enumerate().filter_map(|(place, device)| {
         let (counts, seconds) = idle_of(record, place)?;
-        Some(IdleTraffic {
+        Some(IdleRates {
             device: device.name.clone(),
             writes_per_s: counts.writes as f64 / seconds,
             write_bytes_per_s: counts.write_bytes as f64 / seconds,
             flushes_per_s: counts.flushes.map(|flushes| flushes as f64 / seconds),
         })
-    };
-    record.place.devices.iter().enumerate().filter_map(one).collect()
+    });
+    rates.collect()
 }

@@ -187,7 +187,7 @@ pub(crate) fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::case::age_figures::Figure;
+    use crate::analyse::case::age_figures::AgeFigure;
 
     fn blocks(values: &[f64]) -> Vec<BlockMean> {
         let block = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_few_extents_more_are_chance_and_thousands_are_not() {
         let blocks = |count: u64| {
-            let trial = Figure::count("extents per GiB", count, 30.0).trial;
+            let trial = AgeFigure::count("extents per GiB", count, 30.0).trial;
             [1, 2, 3].map(|block| BlockMean { block, trial })
         };
         let differs = |aged: u64, fresh: u64| point(10.0, &blocks(aged), &blocks(fresh)).told_apart;

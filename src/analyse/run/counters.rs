@@ -3,7 +3,7 @@
 
 use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::estimate::over_trials;
-use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, PairOutcome, RankedBy};
+use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, Estimate, PairOutcome, RankedBy};
 use crate::analyse::run::blocks::Blocks;
 use crate::analyse::run::decided::Decided;
 use crate::stats::criticals::Criticals;
@@ -24,11 +24,14 @@ pub fn compared(
     blocks: Blocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
-    Counter::ALL.into_iter().filter_map(|counter| of_counter(counter, cases, reference, blocks, criticals)).collect()
+    CostCounter::ALL
+        .into_iter()
+        .filter_map(|counter| of_counter(counter, cases, reference, blocks, criticals))
+        .collect()
 }
 
 fn of_counter(
-    counter: Counter,
+    counter: CostCounter,
     cases: &[CountedCase<'_>],
     reference: &str,
     blocks: Blocks,
@@ -78,7 +81,7 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    fn of(case: &'a CountedCase<'a>, counter: Counter) -> Option<Counted<'a>> {
+    fn of(case: &'a CountedCase<'a>, counter: CostCounter) -> Option<Counted<'a>> {
         let trials = case.work.of(counter);
         let always = trials.iter().all(|trial| trial.trial.mean > 0.0);
         let never = trials.iter().all(|trial| trial.trial.mean == 0.0);

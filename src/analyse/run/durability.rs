@@ -163,7 +163,7 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
         let chain = case.strata.below(&end);
         // The WAL comes first.
         let demand = match (&case.spec.postgres, found.is_empty()) {
-            (None, _) => Demand::of_sync(&operation.noun, case.fua_share(), &chain),
+            (None, _) => Demand::of_sync(&operation.noun, case.synced.fua_share(), &chain),
             (Some(_), true) => match Demand::of_wal(case, operation) {
                 Ok(demand) => demand,
                 Err(why) => return unknown(&why),

@@ -81,7 +81,7 @@ fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(
     // Without a server, a measure named after a method measures synced writes.
     let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
     let measured = fitting.filter_map(|other| {
-        let measure = other.measures.iter().find(|measure| measure.name == method)?;
+        let measure = other.measures.iter().find(|measure| measure.found.name == method)?;
         (!measure.rates.is_empty()).then_some((other, measure))
     });
     // `max_by_key` returns the last of equals; reversed, that is the plan's first.
@@ -98,7 +98,7 @@ fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
 pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
     case.spec.postgres.as_ref()?;
     let mut fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
-    fitting.find_map(|other| Some(SyncCost { levels: other.flushes_per_sync()?, case: other.spec.id.clone() }))
+    fitting.find_map(|other| Some(SyncCost { levels: other.synced.flushes_per_sync()?, case: other.spec.id.clone() }))
 }
 
 /// Parts of the sentence.

@@ -21,7 +21,7 @@ pub fn rank_rows(rankings: &mut [Ranking], found: &[CaseFinding]) {
 pub fn compare(rankings: &[Ranking], sums: &[CaseSums], found: &mut [CaseFinding]) {
     let of = |case: &str, measure: &str| {
         let case = sums.iter().find(|sums| sums.spec.id == case)?;
-        case.measures.iter().find(|sums| sums.name == measure).map(|measure| &measure.percentiles)
+        case.measures.iter().find(|sums| sums.found.name == measure).map(|measure| &measure.percentiles)
     };
     for ranking in rankings {
         let rows = ranking.classes.iter().flat_map(|class| &class.rows);

@@ -70,7 +70,7 @@ fn by_rate(measure: &MeasureSums, operation: Option<&Operation>) -> Option<Ranke
     Some(Ranked {
         by: if title.is_some() { RankedBy::Capacity } else { RankedBy::Rate },
         title: title.unwrap_or_default(),
-        unit: measure.unit.clone(),
+        unit: measure.found.unit.clone(),
         values: measure.rates.clone(),
         figure: measure.estimate()?,
     })

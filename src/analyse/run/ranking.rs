@@ -108,7 +108,7 @@ pub fn contests<'a>(
             // processor is so slow that it hides the storage.
             let is_ranked = (place == 0 || measure.takes_turns) && !case.strata.emulated;
             let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
-            figures.into_iter().for_each(|ranked| ranks(&measure.name, measure.takes_turns, ranked));
+            figures.into_iter().for_each(|ranked| ranks(&measure.found.name, measure.takes_turns, ranked));
         }
     }
     let mut groups = by_key(entries);

@@ -1,6 +1,6 @@
 //! Blocks spread over machines: which of them a run has, and what that means for the reader.
 
-use crate::analyse::findings::Answer;
+use crate::analyse::findings::RunAnswer;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::record::run::RunRecord;
 use crate::units::count;
@@ -39,7 +39,7 @@ pub(crate) fn remark(run: &RunRecord) -> Option<Remark> {
 }
 
 /// Names the number of machines of a merged run in its answer.
-pub(crate) fn name_machines(answer: &mut Answer, run: &RunRecord, machines: usize) {
+pub(crate) fn name_machines(answer: &mut RunAnswer, run: &RunRecord, machines: usize) {
     if !run.merged.is_empty() && machines > 1 {
         answer.question = answer.question.replacen("On this machine", &format!("On these {machines} machines"), 1);
     }

@@ -5,7 +5,7 @@
 
 use super::findings::{Comparison, ConclusionFinding, Support};
 use crate::analyse::compare::single;
-use crate::analyse::imported::select::{Found, length, rows};
+use crate::analyse::imported::select::{FoundRow, length, rows};
 use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
@@ -26,9 +26,9 @@ pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> Conclusi
 }
 
 /// The figure of a claim in each trial of a case, with the row of the first.
-fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Found<'a>, Vec<f64>)> {
+fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(FoundRow<'a>, Vec<f64>)> {
     let labels: Vec<(&str, &str)> = claim.row.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let mut found: Vec<(Found<'a>, f64)> = Vec::new();
+    let mut found: Vec<(FoundRow<'a>, f64)> = Vec::new();
     let case = record.cases.iter().find(|case| case.name == name)?;
     for row in rows(case).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
         // Progress rows have the same names; the summary covers them.

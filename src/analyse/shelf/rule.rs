@@ -1,6 +1,6 @@
 //! A remark on published figures.
 
-use crate::analyse::imported::select::Found;
+use crate::analyse::imported::select::FoundRow;
 use crate::analyse::shelf::findings::{Remark, Weight};
 
 /// Name and source of a rule.
@@ -12,14 +12,14 @@ pub(crate) struct Rule {
 
 impl Rule {
     /// Remark on these rows, the first of which determines the case.
-    pub(super) fn says(&self, rows: &[Found<'_>], sentence: String) -> Option<Remark> {
+    pub(super) fn says(&self, rows: &[FoundRow<'_>], sentence: String) -> Option<Remark> {
         Some(Remark {
             rule: self.name.to_owned(),
             weight: self.weight,
             case: rows.first()?.case.name.clone(),
             source: self.source.to_owned(),
             sentence,
-            at: rows.iter().map(Found::at).collect(),
+            at: rows.iter().map(FoundRow::at).collect(),
         })
     }
 }

@@ -2,7 +2,7 @@
 //! done.
 
 use super::findings::{Remark, Weight};
-use crate::analyse::imported::select::{Found, rows, synced, tps};
+use crate::analyse::imported::select::{FoundRow, rows, synced, tps};
 use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::rule::Rule;
 use crate::record::imported::{ImportRecord, ImportedCase};
@@ -36,7 +36,7 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
         ("zpool", name) => ("zpool get", name),
         _ => return None,
     };
-    let of = |property: &str| -> Vec<Found<'_>> {
+    let of = |property: &str| -> Vec<FoundRow<'_>> {
         rows(case).filter(|row| row.output.tool == tool && row.label("property") == Some(property)).collect()
     };
     let at = case.fact("stack.mount");
@@ -46,7 +46,7 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let used = of_case.or_else(|| mounted.and_then(|row| row.label("name")));
     let mut listed = of(name);
     listed.retain(|row| used.is_none() || row.label("name").is_none() || row.label("name") == used);
-    let is_said = |row: &Found<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
+    let is_said = |row: &FoundRow<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
     let value = listed.first()?.label("value")?;
     let sentence = format!("{tool} lists {name}={value}, but the case states {name}={said}");
     rule.says(&listed, sentence).filter(|_| !listed.iter().any(is_said))
@@ -74,7 +74,7 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
         std::ptr::eq(*other, case) || outputs.all(|output| output.tool == "mount")
     };
     let of = |other| rows(other).filter(|row| row.label("mount") == Some(place) && row.label("type").is_some());
-    let listed: Vec<Found<'_>> = record.cases.iter().filter(lists_only).flat_map(of).collect();
+    let listed: Vec<FoundRow<'_>> = record.cases.iter().filter(lists_only).flat_map(of).collect();
     let shown = listed.last()?.label("type")?;
     let fits = listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind)));
     let sentence = format!("{place} is mounted as {shown}, but the case states {kind}");
@@ -111,7 +111,7 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
 }
 
 /// A row and its rate.
-type Rated<'a> = (Found<'a>, f64);
+type Rated<'a> = (FoundRow<'a>, f64);
 
 /// The first sync method that both cases have, or transactions.
 fn pair<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<(&'static str, Rated<'a>, Rated<'a>)> {

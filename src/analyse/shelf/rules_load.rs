@@ -1,7 +1,7 @@
 //! Rules on a load and its device: writes per commit, and inconsistent summaries.
 
 use super::findings::{Remark, Weight};
-use crate::analyse::imported::select::{Found, rows_of_trial, tps};
+use crate::analyse::imported::select::{FoundRow, rows_of_trial, tps};
 use crate::analyse::shelf::rule::Rule;
 use crate::record::imported::{ImportedCase, ImportedTrial};
 use crate::units::{Bytes, significant};
@@ -25,9 +25,9 @@ pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark
 }
 
 /// Rows of the only whole device with writes; partitions (`c0d0p1`, `sda1` beside `sda`) are included in it.
-fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>> {
-    let is_written = |row: &Found<'_>| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0);
-    let mut rows: Vec<Found<'a>> = rows_of_trial(case, trial)
+fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<FoundRow<'a>> {
+    let is_written = |row: &FoundRow<'_>| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0);
+    let mut rows: Vec<FoundRow<'a>> = rows_of_trial(case, trial)
         .filter(|row| row.output.tool.starts_with("iostat") && row.row.since_boot != Some(true))
         .collect();
     let names: Vec<&str> = rows.iter().filter(|row| is_written(row)).filter_map(|row| row.label("device")).collect();
@@ -45,7 +45,7 @@ fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>
 }
 
 /// Writes per commit, as means over all reports of the device.
-fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
+fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<Remark> {
     let rule = Rule {
         name: "commit_writes",
         weight: Weight::Information,
@@ -59,7 +59,7 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
     let tps = tps(load)?.value;
     let (writes, bytes) = (mean("write_ops_per_s")?, mean("write_bytes_per_s")?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);
-    let rows: Vec<Found<'_>> = [*load].into_iter().chain(device.iter().copied()).collect();
+    let rows: Vec<FoundRow<'_>> = [*load].into_iter().chain(device.iter().copied()).collect();
     if each < LEAST_WRITES {
         let each = significant(each);
         let sentence = format!("{name}: {each} writes per commit: commits were not written to it one by one");
@@ -80,7 +80,7 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
 
 /// Transactions that do not fit their duration. The duration includes connecting, and transactions begun before its end
 /// count too.
-fn arithmetic(load: &Found<'_>) -> Option<Remark> {
+fn arithmetic(load: &FoundRow<'_>) -> Option<Remark> {
     let rule = Rule {
         name: "tps_does_not_fit",
         weight: Weight::Contradiction,

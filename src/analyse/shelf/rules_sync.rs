@@ -2,7 +2,7 @@
 
 use crate::analyse::compare::side::UnsyncedForm;
 use crate::analyse::imported::beyond::{MOST_SYNCS_PER_S, fastest};
-use crate::analyse::imported::select::{Found, rows_of_trial, synced};
+use crate::analyse::imported::select::{FoundRow, rows_of_trial, synced};
 use crate::analyse::imported::words::{milliseconds, rate as shown};
 use crate::analyse::shelf::findings::{Remark, Weight};
 use crate::analyse::shelf::rule::Rule;
@@ -35,7 +35,7 @@ fn rate_of<'a>(
     trial: &'a ImportedTrial,
     test: &'a str,
     method: &str,
-) -> Option<(Found<'a>, f64)> {
+) -> Option<(FoundRow<'a>, f64)> {
     synced(rows_of_trial(case, trial), test).find(|(_, of, _)| *of == method).map(|(found, _, rate)| (found, rate))
 }
 
@@ -112,7 +112,7 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
     let (two_row, two) = rate_of(case, trial, "two writes", method)?;
     let source = "each write through O_SYNC or O_DSYNC is a sync of its own (open(2)): two cost about twice one";
     let sizes = [("test", "open_sync sizes"), ("writes", "2"), ("method", method)];
-    let same_size = |row: &Found<'_>| row.label("write_bytes") == two_row.label("write_bytes");
+    let same_size = |row: &FoundRow<'_>| row.label("write_bytes") == two_row.label("write_bytes");
     let again = rows_of_trial(case, trial).find(|row| row.is(&sizes) && same_size(row));
     let again = again.and_then(|row| Some((row, one / row.value("rate").filter(|rate| *rate > 0.0)?)));
     let cost = one / two;
@@ -145,6 +145,6 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
         }
     };
     let rule = Rule { name, weight: Weight::Suspicion, source };
-    let rows: Vec<Found<'_>> = [two_row, one_row].into_iter().chain(again.map(|it| it.0)).collect();
+    let rows: Vec<FoundRow<'_>> = [two_row, one_row].into_iter().chain(again.map(|it| it.0)).collect();
     rule.says(&rows, sentence)
 }

@@ -1,6 +1,6 @@
 //! Stories about ranks and the figures beside them, with every trial given.
 
-use crate::analyse::findings::{ClassRanking, Counter, Findings, PairOutcome, ProcedureKind, RankRow};
+use crate::analyse::findings::{ClassRanking, CostCounter, Findings, PairOutcome, ProcedureKind, RankRow};
 use crate::analyse::stories::story::{Act, Story};
 use crate::record::trial::TrialRecord;
 
@@ -195,7 +195,7 @@ fn counters_per_commit_are_told_apart_where_rates_are_undecided() {
     }
     let found = story.findings();
     let flushes = |counter| found.rankings[0].counters.iter().find(|found| found.counter == counter).unwrap();
-    let compared = flushes(Counter::FlushesPerWalSync);
+    let compared = flushes(CostCounter::FlushesPerWalSync);
     let row = |label: &str| compared.rows.iter().find(|row| row.label == label).unwrap();
     assert_eq!((row("ext4").outcome, row("ext4").ratio), (None, None));
     assert!(!row("xfs").outcome.unwrap().differs(), "{:?}", row("xfs"));

@@ -118,7 +118,7 @@ fn missing_measures(sums: &CaseSums) -> impl Iterator<Item = Remark> {
     let is_aged = !sums.spec.age.is_empty();
     sums.measures.iter().filter(move |measure| measure.is_partial() || is_aged).filter_map(|measure| {
         let why = measure.missing()?;
-        Some(Remark::plain(Weight::Missing, format!("{} has no figure: {why}", measure.name)))
+        Some(Remark::plain(Weight::Missing, format!("{} has no figure: {why}", measure.found.name)))
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{
-    Answer, CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, PairOutcome, RankRow, RankedBy, names,
+    CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, PairOutcome, RankRow, RankedBy, RunAnswer, names,
 };
 use crate::analyse::run::decided::{detectable, pairs};
 use crate::analyse::run::ranking::Contest;
@@ -17,7 +17,7 @@ const REASON_CHARS: usize = 160;
 const OTHERS_NAMED: usize = 2;
 
 /// The answer from all rankings, the first of which decides.
-pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> Answer {
+pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> RunAnswer {
     let Some(main) = contests.first() else { return nothing_measured(not_run, cases) };
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run, cases) };
     let sentence = HeadlineSentence { main, head };
@@ -27,20 +27,20 @@ pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun
     notes.extend(others(contests, head));
     notes.extend(without_trials(cases));
     let question = format!("On this machine ({})", main.ranking.title);
-    Answer { question, answer: format!("{}.", sentence.sentence()), notes }
+    RunAnswer { question, answer: format!("{}.", sentence.sentence()), notes }
 }
 
 /// The answer for a run on an emulated processor, where nothing is ranked.
-pub fn emulated() -> Answer {
+pub fn emulated() -> RunAnswer {
     let note = "Writes, bytes and flushes per operation, durability classes and failures are valid.";
-    Answer {
+    RunAnswer {
         question: String::new(),
         answer: "Emulated CPU (QEMU TCG): speed is not comparable, and nothing is ranked.".to_owned(),
         notes: vec![note.to_owned()],
     }
 }
 
-impl Answer {
+impl RunAnswer {
     pub fn text(&self) -> String {
         let parts = [&self.question, &self.answer].into_iter().chain(&self.notes).filter(|part| !part.is_empty());
         parts.map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -48,7 +48,7 @@ impl Answer {
 }
 
 /// The reason in one line; the rest is listed with the trials that were not run.
-fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
+fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> RunAnswer {
     let failed = not_run.iter().find(|entry| entry.step.is_some());
     let (answer, notes) = match failed {
         Some(entry) => {
@@ -63,7 +63,7 @@ fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
         None if not_run.is_empty() => ("Nothing was measured: the run has no trials.", Vec::new()),
         None => ("Nothing has been measured yet: no trial has run.", Vec::new()),
     };
-    Answer { question: String::new(), answer: answer.to_owned(), notes }
+    RunAnswer { question: String::new(), answer: answer.to_owned(), notes }
 }
 
 /// Cases that the answer is not about: of none of their trials is there a figure.

@@ -2,7 +2,7 @@
 
 use super::super::words::is_hidden;
 use super::{change, summary};
-use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
+use crate::analyse::limits::{Compliance, LimitFinding, LimitFindings};
 
 /// The whole file.
 pub fn junit(findings: &LimitFindings) -> String {
@@ -10,8 +10,8 @@ pub fn junit(findings: &LimitFindings) -> String {
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
         findings.limits.len(),
-        count(Outcome::Fail),
-        count(Outcome::Undecided)
+        count(Compliance::Fail),
+        count(Compliance::Undecided)
     );
     let name = escaped(&format!("{} against {}", findings.run, findings.baseline));
     let when = when(findings);
@@ -42,9 +42,9 @@ fn case(finding: &LimitFinding) -> String {
     let open = format!("    <testcase classname=\"{}\" name=\"{name}\"", escaped(&finding.case));
     let message = escaped(&format!("{}; {}", change(finding), finding.how));
     let (element, kind) = match finding.outcome {
-        Outcome::Pass => return format!("{open}/>\n"),
-        Outcome::Fail => ("failure", "exceeded"),
-        Outcome::Undecided => ("error", "undecided"),
+        Compliance::Pass => return format!("{open}/>\n"),
+        Compliance::Fail => ("failure", "exceeded"),
+        Compliance::Undecided => ("error", "undecided"),
     };
     format!("{open}>\n      <{element} type=\"{kind}\" message=\"{message}\"/>\n    </testcase>\n")
 }

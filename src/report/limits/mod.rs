@@ -8,21 +8,21 @@ mod tests;
 pub use junit::junit;
 pub use terminal::terminal;
 
-use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
+use crate::analyse::limits::{Compliance, LimitFinding, LimitFindings};
 use crate::analyse::words::digits::rounded;
 
-fn word(outcome: Outcome) -> &'static str {
+fn word(outcome: Compliance) -> &'static str {
     match outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "FAIL",
-        Outcome::Undecided => "undecided",
+        Compliance::Pass => "pass",
+        Compliance::Fail => "FAIL",
+        Compliance::Undecided => "undecided",
     }
 }
 
 /// Summary of the outcomes: "1 of 3 limits exceeded, 1 undecided".
 fn summary(findings: &LimitFindings) -> String {
     let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
-    let (all, exceeded, undecided) = (findings.limits.len(), count(Outcome::Fail), count(Outcome::Undecided));
+    let (all, exceeded, undecided) = (findings.limits.len(), count(Compliance::Fail), count(Compliance::Undecided));
     match (all, exceeded, undecided) {
         (0, ..) => "nothing to check: the baseline has no figure that a limit names".to_owned(),
         (_, 0, 0) => format!("{all} of {all} limits kept"),

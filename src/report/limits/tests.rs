@@ -2,9 +2,9 @@
 
 use super::{junit, terminal};
 use crate::analyse::findings::Estimate;
-use crate::analyse::limits::{FORMAT, LimitFinding, LimitFindings, Outcome};
+use crate::analyse::limits::{Compliance, FORMAT, LimitFinding, LimitFindings};
 
-fn finding(outcome: Outcome, case: &str, change: Option<(f64, f64, f64)>) -> LimitFinding {
+fn finding(outcome: Compliance, case: &str, change: Option<(f64, f64, f64)>) -> LimitFinding {
     LimitFinding {
         outcome,
         case: case.to_owned(),
@@ -22,7 +22,7 @@ fn findings(limits: Vec<LimitFinding>) -> LimitFindings {
     LimitFindings {
         format: FORMAT,
         checked_by: "0".to_owned(),
-        outcome: Outcome::Fail,
+        outcome: Compliance::Fail,
         run: "results/new".to_owned(),
         baseline: "results/old".to_owned(),
         started: "2026-03-02T09:14:33Z".to_owned(),
@@ -37,9 +37,9 @@ fn findings(limits: Vec<LimitFinding>) -> LimitFindings {
 
 fn all_three() -> LimitFindings {
     findings(vec![
-        finding(Outcome::Pass, "ext4", Some((0.01, -0.02, 0.04))),
-        finding(Outcome::Fail, "xfs", Some((-0.081, -0.099, -0.062))),
-        finding(Outcome::Undecided, "btrfs", None),
+        finding(Compliance::Pass, "ext4", Some((0.01, -0.02, 0.04))),
+        finding(Compliance::Fail, "xfs", Some((-0.081, -0.099, -0.062))),
+        finding(Compliance::Undecided, "btrfs", None),
     ])
 }
 
@@ -76,6 +76,6 @@ fn a_junit_file_has_start_time_and_duration_where_known() {
 
 #[test]
 fn hostile_names_stay_text_in_a_junit_file() {
-    let text = junit(&findings(vec![finding(Outcome::Pass, "\"/><x a='&'\u{1b}\u{202e}", None)]));
+    let text = junit(&findings(vec![finding(Compliance::Pass, "\"/><x a='&'\u{1b}\u{202e}", None)]));
     assert!(text.contains("classname=\"&quot;/&gt;&lt;x a=&apos;&amp;&apos;{U+001B}{U+202E}\""), "{text}");
 }

@@ -5,7 +5,7 @@ use super::numbers::{half_width, rate, spoken};
 use super::sections::title;
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{FiredRule, ProbeFindings, RowFinding};
-use crate::analyse::probe::requirements::{Outcome, RequirementFinding};
+use crate::analyse::probe::requirements::{Compliance, RequirementFinding};
 use crate::report::text::{paragraph, printable};
 use crate::units::Micros;
 
@@ -104,9 +104,9 @@ pub(super) fn requirements(all: &[RequirementFinding]) -> String {
 /// One requirement: `pass  rate=1000  5 960 per second (95 % CI 5 800–6 120)`.
 pub fn requirement(one: &RequirementFinding) -> String {
     let outcome = match one.outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "FAIL",
-        Outcome::Undecided => "UNDECIDED",
+        Compliance::Pass => "pass",
+        Compliance::Fail => "FAIL",
+        Compliance::Undecided => "UNDECIDED",
     };
     paragraph(&format!("  {outcome:<9}  {:<12}  ", printable(&one.requirement)), &one.found)
 }

@@ -3,7 +3,7 @@
 use super::super::cases::section_title;
 use super::super::layout::takes_tables;
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
-use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
+use crate::analyse::probe::findings::{Family, ProbeFindings, RowFinding, WorkPerOperation};
 use crate::report::probe::numbers::spoken;
 use crate::report::text::{columns, paragraph, printable, width};
 use crate::units::{Micros, significant};
@@ -111,8 +111,8 @@ fn line(label: &str, figures: [&str; 6], histogram: &str, work: &str) -> String 
 }
 
 /// The lowest device that counts flushes, or the lowest one.
-pub(super) fn shown_device(row: &RowFinding) -> Option<&DeviceWork> {
-    let counts = |work: &&DeviceWork| work.flushes_per_op.is_some();
+pub(super) fn shown_device(row: &RowFinding) -> Option<&WorkPerOperation> {
+    let counts = |work: &&WorkPerOperation| work.flushes_per_op.is_some();
     row.work.iter().rfind(counts).or_else(|| row.work.last())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
-    Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
+    Family, FiredRule, GrowthFinding, IdleRates, ProbeFindings, RowFinding, StandingEntry,
 };
 use crate::report::probe::numbers::{rate, span, spoken};
 use crate::report::probe::rows::shown_device;
@@ -56,7 +56,7 @@ fn is_telling(findings: &ProbeFindings, row: &RowFinding) -> bool {
     findings.server_equals.iter().any(|server| server.row_id == row.spec.id)
 }
 
-fn idle_words(idle: &IdleTraffic) -> String {
+fn idle_words(idle: &IdleRates) -> String {
     let flushes =
         idle.flushes_per_s.map_or_else(String::new, |flushes| format!(" and {} flushes", significant(flushes)));
     format!("{} while the probe was idle: {} writes{flushes} per second", idle.device, significant(idle.writes_per_s))

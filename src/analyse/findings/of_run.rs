@@ -1,0 +1,164 @@
+//! Findings on a run beside its rankings: effects of options, ageing, drives, power cuts, trials whose stack filled up.
+
+use super::{DeviceVerdict, Estimate, PairOutcome, StatesTried, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// Effects of the options that vary among the cases of one workload and measure. Intervals and outcomes of all its
+/// options hold together with 95 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Effects {
+    /// For example "tpcb".
+    pub title: String,
+    pub combinations: usize,
+    /// Blocks that all of them have.
+    pub blocks: usize,
+    /// Why there are no effects.
+    pub unavailable: Option<String>,
+    /// Axis by axis, the stack first.
+    pub options: Vec<OptionEffect>,
+}
+
+impl Effects {
+    /// True if two or more options vary beside the load: then no single ranking answers the plan.
+    pub fn has_several_options(&self) -> bool {
+        let mut judged = self.options.iter().filter(|option| option.outcome.is_some()).map(|option| &option.axis);
+        judged.next().is_some_and(|first| judged.any(|axis| axis != first))
+    }
+}
+
+/// Effect of one level of an axis instead of the reference level: over all pairs of trials that differ in it alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OptionEffect {
+    pub axis: String,
+    pub level: String,
+    /// The baseline's level, else the plan's first.
+    pub reference: String,
+    /// The level of another axis that it depends on, "clients=16"; `None` for the mean over all combinations of the others.
+    pub at: Option<String>,
+    /// Geometric mean.
+    pub ratio: Estimate,
+    /// `None` for an option of the workload: another load is neither better nor worse.
+    pub outcome: Option<PairOutcome>,
+    pub pairs: usize,
+    /// True if the pairs, or some of them, differ in durability class.
+    pub differs_in_durability: bool,
+}
+
+/// One figure of a stack and workload by amount of ageing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ageing {
+    /// Stack, workload and other axes that the cases share.
+    pub name: String,
+    /// `age.rewrite`, `age.pgbench`, `age.churn`, `age.fill`.
+    pub axis: String,
+    /// Meaning of the amount: `times overwritten (page rewrite)`.
+    pub amount: String,
+    /// `extents per GiB`, `scan`.
+    pub figure: String,
+    pub unit: String,
+    /// In ascending order of amount.
+    pub points: Vec<AgeingPoint>,
+    /// Relative change per unit of the amount, 0.02 for 2 % more; of the ratio to the control if every point has one.
+    pub slope: Option<Estimate>,
+    /// The slope in words, and whether the figure is steady.
+    pub sentence: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgeingPoint {
+    /// Amount of ageing: repetitions, or percent.
+    pub x: f64,
+    pub aged: Option<Estimate>,
+    /// Control: the same cluster on a fresh filesystem.
+    pub fresh: Option<Estimate>,
+    /// Aged over fresh, block by block.
+    pub ratio: Option<Estimate>,
+    /// True if the ratio's interval excludes 1 and the ratio differs from 1 by at least 1 %.
+    pub told_apart: Option<bool>,
+}
+
+/// A drive, or the part of it that stacks use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DriveFinding {
+    /// Path and serial number, or folder and size of an image.
+    pub drive: String,
+    pub model: Option<String>,
+    pub bytes: u64,
+    /// Substitute for SNIA's PURGE.
+    pub purge: String,
+    /// Bytes written sequentially, and the rate in bytes per second.
+    pub fill_bytes: u64,
+    pub fill_bytes_per_s: f64,
+    /// Size of a random write, and the number in flight.
+    pub block_bytes: u64,
+    pub depth: u32,
+    /// Planned length of a round, seconds.
+    pub round_s: f64,
+    pub rounds: Vec<DriveRoundFinding>,
+    /// Round after which the drive was steady; `None` if it never was.
+    pub steady_after: Option<u64>,
+    pub sentence: String,
+}
+
+/// A round, with the figures of the five-round window that ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DriveRoundFinding {
+    /// Seconds from the start of the first round to the end of this one.
+    pub until_s: f64,
+    pub rate: f64,
+    /// Largest less smallest figure in the window, as a share of its mean; `None` before the fifth round.
+    pub range: Option<f64>,
+    /// Change of the line fitted to the window, as a share of its mean.
+    pub excursion: Option<f64>,
+}
+
+/// Cost of a power cut for the cases that share a stack and a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PowerCut {
+    /// Common name of the cases: "ext4".
+    pub label: String,
+    pub cases: Vec<String>,
+    pub verdict: Verdict,
+    /// Clients that committed, and acknowledged commits.
+    pub clients: u16,
+    pub commits: u64,
+    /// Requests to the recorded disks and bytes written, per commit; `None` if nothing was recorded.
+    pub writes_per_commit: Option<f64>,
+    pub flushes_per_commit: Option<f64>,
+    pub bytes_per_commit: Option<f64>,
+    /// Crash states that were tried; empty if the verdict is by arithmetic alone.
+    pub states: Vec<StatesTried>,
+    /// Upper bound (95 %) of the share of failing states, if none failed.
+    pub failing_share_max: Option<f64>,
+    /// States whose WAL was read to its end, and states that went through recovery and all checks.
+    pub wal_ends_read: u64,
+    pub recovered: u64,
+    /// Failed states with a write torn at 4 KiB, and at 512 bytes, which filesystems do not promise to survive.
+    pub torn_pages: u64,
+    pub torn_sectors: u64,
+    /// Checks without a result, with the reason.
+    pub left_out: Vec<String>,
+    /// Verdict for each device model, the honest one first: from tried states if there are any, else by arithmetic.
+    pub devices: Vec<DeviceVerdict>,
+    /// Folder of the evidence, if it was kept.
+    pub evidence: Option<String>,
+}
+
+/// A trial that ran out of space: a valid result, with figures up to that point if there are any.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FullFinding {
+    pub case: String,
+    pub trial: u32,
+    /// Step in progress: "measuring".
+    pub step: String,
+    /// Seconds from the first operation to the first refusal; without figures, from the beginning of the step.
+    pub after_s: f64,
+    /// Message of the first refusal, from the server or the tool.
+    pub reason: String,
+    /// Used share of the data filesystem, 0 to 1, as counted by df.
+    pub used: Option<f64>,
+    /// Last lines of the server's log; empty without a server.
+    pub server_log: String,
+    /// True if the trial has figures.
+    pub is_measured: bool,
+}
