@@ -199,21 +199,12 @@ fn events(
         done += of_blocks.filter(|trial| trial.is_result()).count();
     }
     events.sort_by_key(|event| event.at_us);
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let (first, last) = (events.first().map_or(0, |e| e.at_us), events.last().map_or(0, |e| e.at_us));
-    let started = Event::RunStarted {
-        run: id.to_owned(),
-        trials: count(trials),
-        expected_us: 0,
-        most_repeats: 0,
-        cases: BTreeMap::new(),
-    };
-    let ended = Event::RunDone {
-        wall_us: wall,
-        measured_us: measured,
-        done: count(done),
-        not_run: count(trials.saturating_sub(done)),
-    };
+    let [trials, done, not_run] =
+        [trials, done, trials.saturating_sub(done)].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    let started =
+        Event::RunStarted { run: id.to_owned(), trials, expected_us: 0, most_repeats: 0, cases: BTreeMap::new() };
+    let ended = Event::RunDone { wall_us: wall, measured_us: measured, done, not_run };
     let warnings = warnings.into_iter().map(|message| Stamped { at_us: last, what: Event::Warning { message } });
     let mut all = vec![Stamped { at_us: first, what: started }];
     all.extend(events);

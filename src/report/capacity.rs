@@ -1,7 +1,6 @@
 //! The highest rate within a latency limit: both figures of each case, and every step.
 
 use super::labelled::Labelled;
-use super::rankings::bounded_cell;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, percent};
 use crate::analyse::findings::{Capacity, CapacityStep, CaseFinding};
@@ -34,7 +33,7 @@ impl Labelled<'_> {
                 self.name(&case.id),
                 Cell::number(Some(capacity.limit_us), |us| Micros(us).to_string()),
                 Cell::number(capacity.holds, significant),
-                bounded_cell(capacity.about.as_ref()),
+                Cell::bounded(capacity.about.as_ref()),
                 Cell::number(Some(capacity.peak), significant),
                 Cell::number(Some(capacity.searches), |trials| trials.to_string()),
             ]

@@ -1,27 +1,12 @@
 //! A row per case and measure, in full precision, for spreadsheets and data frames.
 
-use super::Renderer;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, optional};
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
     names,
 };
-use crate::error::Result;
 use std::collections::BTreeSet;
-
-/// `--format csv`.
-pub(super) struct Csv;
-
-impl Renderer for Csv {
-    fn extension(&self) -> &'static str {
-        "csv"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        Ok(measures_table(findings).to_csv())
-    }
-}
 
 /// Headings after the axes.
 const FIELDS: &str = "measure unit ranking ranked_by rank_in_class rate_per_s rate_per_s_low rate_per_s_high trials \
@@ -34,7 +19,8 @@ const FIELDS: &str = "measure unit ranking ranked_by rank_in_class rate_per_s ra
     latency_limit_us log_sample in_time_share in_time_share_low in_time_share_high done failed skipped late \
     unavailable capacity_limit_us capacity_holds_per_s capacity_peak_per_s";
 
-fn measures_table(findings: &Findings) -> Table {
+/// `--format csv`.
+pub(super) fn measures(findings: &Findings) -> Table {
     let axes: BTreeSet<&String> = findings.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let mut columns = vec![TableColumn::text("case")];
     columns.extend(names::axis_columns(&axes).iter().map(|name| TableColumn::text(name)));
@@ -63,8 +49,8 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     ];
     fields.extend(estimate(measure.rate.as_ref()));
     fields.extend(estimate(row.map(|row| &row.rate)));
-    let trials = || row.iter().flat_map(|row| &row.trials).map(|trial| trial.rate);
-    fields.extend([optional(trials().reduce(f64::min)), optional(trials().reduce(f64::max))]);
+    let trials: Vec<f64> = row.iter().flat_map(|row| &row.trials).map(|trial| trial.rate).collect();
+    fields.extend([f64::min, f64::max].map(|end| optional(trials.iter().copied().reduce(end))));
     fields.extend(compared(comparison));
     fields.push(class_key(case.durability.class).to_owned());
     fields.push(case.durability.reason.clone());

@@ -7,11 +7,6 @@ use super::words::percent;
 impl Labelled<'_> {
     /// A row per device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
-        let number = |title: &str, unit: &str| {
-            let name = title.to_lowercase();
-            let csv = if unit.is_empty() { name } else { format!("{name} ({unit})") };
-            TableColumn::number(title, unit).csv(&[&csv])
-        };
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Device").csv(&["device", "node"]),
@@ -34,9 +29,7 @@ impl Labelled<'_> {
                 let io = &device.io;
                 table.push(vec![
                     self.name(&case.id),
-                    Cell::text(device.device.clone())
-                        .aside(device.node.clone())
-                        .csv(vec![device.device.clone(), device.node.clone()]),
+                    Cell::device(&device.device, &device.node),
                     Cell::figure(io.writes_per_s),
                     Cell::figure(io.write_mb_per_s),
                     Cell::figure(io.write_ms_mean),
@@ -52,4 +45,11 @@ impl Labelled<'_> {
         }
         table
     }
+}
+
+/// A column whose title begins in lower case in the CSV.
+fn number(title: &str, unit: &str) -> TableColumn {
+    let name = title.to_lowercase();
+    let csv = if unit.is_empty() { name } else { format!("{name} ({unit})") };
+    TableColumn::number(title, unit).csv(&[&csv])
 }

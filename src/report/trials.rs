@@ -50,12 +50,11 @@ impl Labelled<'_> {
         let steps = Step::all().map(|step| TableColumn::number(step.name(), "s")).collect();
         let mut table = Table::new("steps", "Time of each step", columns(steps));
         for trial in &self.findings.trials {
-            let spent = |step: Step| {
-                let mut times = trial.steps.iter().filter(|time| time.step == step).peekable();
-                times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
-            };
             let mut row = Vec::from(self.key(trial));
-            row.extend(Step::all().map(|step| Cell::figure(spent(step).map(|us| Micros(us).seconds()))));
+            row.extend(Step::all().map(|step| {
+                let spent = trial.steps.iter().filter(|time| time.step == step).map(|time| time.wall_us);
+                Cell::figure(spent.reduce(|sum, us| sum + us).map(|us| Micros(us).seconds()))
+            }));
             table.push(row);
         }
         table

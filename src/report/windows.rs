@@ -1,7 +1,6 @@
 //! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
 use super::labelled::Labelled;
-use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, optional, percent};
 use crate::analyse::findings::{CheckpointFinding, Phase};
@@ -22,7 +21,7 @@ impl Labelled<'_> {
             TableColumn::number("By checkpoints", "pages"),
             TableColumn::number("By the background writer", "pages"),
             TableColumn::number("By backends", "pages"),
-            estimate_column("Checkpoint sync per GB written", "checkpoint sync", "s/GB"),
+            TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"),
             TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]),
         ];
         let mut table = Table::new("phases", "Inside and outside checkpoints", columns).note(
@@ -41,7 +40,7 @@ impl Labelled<'_> {
                 Cell::number(pages.map(|pages| pages.checkpointer), grouped),
                 Cell::number(pages.map(|pages| pages.background_writer), grouped),
                 Cell::number(pages.map(|pages| pages.backends), grouped),
-                estimate_cell(window.sync_s_per_gb.as_ref(), None),
+                Cell::estimate(window.sync_s_per_gb.as_ref(), None),
                 Cell::number(Some(window.vacuum_share), percent),
             ]);
             table.push(row);
@@ -71,11 +70,6 @@ impl Labelled<'_> {
         );
         for trial in &self.findings.trials {
             let Some(window) = &trial.window else { continue };
-            let yes = |is: Option<bool>, bad: bool| match is {
-                Some(true) => Cell::text("yes").style(if bad { "alarm" } else { "" }),
-                Some(false) => Cell::text("no").style(if bad { "" } else { "alarm" }),
-                None => Cell::none(1).style("absent"),
-            };
             let settle = trial.settle.as_ref();
             let whole = Cell::number(Some(window.whole_cycles), grouped);
             table.push(vec![
@@ -98,16 +92,15 @@ impl Labelled<'_> {
 
     /// Every checkpoint that overlaps a window.
     pub fn checkpoints(&self) -> Table {
-        let s = |title: &str| TableColumn::number(title, "s");
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::number("Trial", ""),
-            s("Began"),
-            s("Ended"),
+            TableColumn::number("Began", "s"),
+            TableColumn::number("Ended", "s"),
             TableColumn::text("Why").csv(&["why"]),
             TableColumn::number("Pages", ""),
-            s("Write"),
-            s("Sync"),
+            TableColumn::number("Write", "s"),
+            TableColumn::number("Sync", "s"),
             TableColumn::number("Files", ""),
             TableColumn::number("Longest file", "ms"),
             TableColumn::number("WAL since the last", "").csv(&["WAL since the checkpoint before (B)"]),
@@ -140,22 +133,26 @@ fn phase_cells(phase: &Phase) -> [Cell; 3] {
 
 fn checkpoint_cells(checkpoint: &CheckpointFinding) -> Vec<Cell> {
     let done = checkpoint.done.as_ref();
-    let seconds = |us: Option<u64>| Cell::figure(us.map(|us| Micros(us).seconds()));
-    let count = |count: Option<u64>| Cell::number(count, grouped);
     vec![
         Cell::number(Some(checkpoint.start_s), one_decimal),
         Cell::number(checkpoint.end_s, one_decimal),
         Cell::text(checkpoint.cause.clone()),
-        count(done.map(|done| done.buffers)),
-        seconds(done.map(|done| done.write_us)),
-        seconds(done.map(|done| done.sync_us)),
-        count(done.map(|done| done.files)),
+        Cell::number(done.map(|done| done.buffers), grouped),
+        Cell::figure(done.map(|done| Micros(done.write_us).seconds())),
+        Cell::figure(done.map(|done| Micros(done.sync_us).seconds())),
+        Cell::number(done.map(|done| done.files), grouped),
         Cell::figure(done.map(|done| Micros(done.longest_us).millis())),
         Cell::number(done.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string()),
-        count(done.map(|done| done.wal_added)),
-        count(done.map(|done| done.wal_removed)),
-        count(done.map(|done| done.wal_recycled)),
+        Cell::number(done.map(|done| done.wal_added), grouped),
+        Cell::number(done.map(|done| done.wal_removed), grouped),
+        Cell::number(done.map(|done| done.wal_recycled), grouped),
     ]
+}
+
+/// "yes" or "no", an alarm if that is bad.
+fn yes(is: Option<bool>, bad: bool) -> Cell {
+    let Some(is) = is else { return Cell::none(1).style("absent") };
+    Cell::text(if is { "yes" } else { "no" }).style(if is == bad { "alarm" } else { "" })
 }
 
 fn one_decimal(seconds: f64) -> String {

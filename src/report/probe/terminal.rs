@@ -3,7 +3,7 @@
 
 use super::super::words::moment;
 use super::{head, rows, sections};
-use crate::analyse::probe::findings::{MountFacts, ProbeFindings};
+use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::probe::requirements::RequirementFinding;
 use crate::report::text::paragraph;
 use crate::units::{Bytes, Micros};
@@ -31,12 +31,11 @@ pub fn terminal(findings: &ProbeFindings, requirements: &[RequirementFinding]) -
 fn about(findings: &ProbeFindings) -> String {
     let place = &findings.place;
     let mount = place.mount.as_ref();
-    let source = |mount: &MountFacts| match mount.source.as_str() {
-        "" | "none" => mount.fstype.clone(),
-        source if source == mount.fstype => source.to_owned(),
-        source => format!("{} ({source})", mount.fstype),
-    };
-    let on = mount.map_or_else(String::new, |mount| format!(" on {}", source(mount)));
+    let on = mount.map_or_else(String::new, |mount| match mount.source.as_str() {
+        "" | "none" => format!(" on {}", mount.fstype),
+        source if source == mount.fstype => format!(" on {source}"),
+        source => format!(" on {} ({source})", mount.fstype),
+    });
     let devices: Vec<String> = place
         .devices
         .iter()
