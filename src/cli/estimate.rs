@@ -88,15 +88,9 @@ impl TimeLeft {
                 let (began_us, once_us) = before.map_or((event.at_us, 0), |current| {
                     (current.began_us, current.once_us + current.once_in_step(event.at_us))
                 });
-                let (trial, step_expected_us) = (trial.clone(), *expected_us);
-                self.current = Some(TrialUnderWay {
-                    trial,
-                    step: *step,
-                    step_began_us: event.at_us,
-                    step_expected_us,
-                    began_us,
-                    once_us,
-                });
+                let (trial, step, step_began_us) = (trial.clone(), *step, event.at_us);
+                let step_expected_us = *expected_us;
+                self.current = Some(TrialUnderWay { trial, step, step_began_us, step_expected_us, began_us, once_us });
             }
             Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
                 self.ended += 1;
@@ -121,11 +115,9 @@ impl TimeLeft {
                 (took + case.took_us, expected + u64::from(case.ended) * case.planned.expected_us)
             });
         let ratio = if expected > 0 { took as f64 / expected as f64 } else { 1.0 };
-        let trials: f64 = self
-            .cases
-            .values()
-            .map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * case.each_us(ratio))
-            .sum();
+        let cases = self.cases.values();
+        let trials: f64 =
+            cases.map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * case.each_us(ratio)).sum();
         let current = self.current.as_ref();
         let spent = current.and_then(|current| {
             let longest = self.cases.get(&current.trial.case)?.each_us(ratio);

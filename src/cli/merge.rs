@@ -151,16 +151,14 @@ fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord
     for (place, _) in &choice.taken {
         for verdict in folders[*place].verdicts()? {
             let Some(case) = verdict.cases.first().cloned() else { continue };
-            let Some(known) = kept.get(&case) else {
-                kept.insert(case, verdict);
-                continue;
-            };
-            if known.verdict.convicts() != verdict.verdict.convicts() {
+            let convicts = verdict.verdict.convicts();
+            let known = kept.get(&case).map(|known| known.verdict.convicts());
+            if known == Some(!convicts) {
                 disagree
                     .push(format!("machines disagree on what a power cut costs {case}: the worse verdict is shown"));
-                if verdict.verdict.convicts() {
-                    kept.insert(case, verdict);
-                }
+            }
+            if known.is_none() || convicts && known == Some(false) {
+                kept.insert(case, verdict);
             }
         }
     }

@@ -159,10 +159,8 @@ fn paint() -> Paint {
 pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
     let checked = check(&Host::this(), plan, guest)?;
     let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);
-    let mistakes = checked
-        .refusals
-        .iter()
-        .filter(|refusal| !is_shipped || !matches!(refusal.spot, Spot::Setting(_) | Spot::SettingValue(..)));
+    let refusals = checked.refusals.iter();
+    let mistakes = refusals.filter(|it| !is_shipped || !matches!(it.spot, Spot::Setting(_) | Spot::SettingValue(..)));
     let mistakes: Vec<Refusal> = mistakes.cloned().collect();
     if mistakes.is_empty() {
         return Ok(checked);

@@ -321,17 +321,8 @@ fn look(
     } else {
         Vec::new()
     };
-    Ok(SubmitStatus {
-        folder,
-        submission,
-        shares,
-        queued,
-        missing,
-        failures,
-        command: None,
-        submitted: false,
-        said: None,
-    })
+    let (command, submitted, said) = (None, false, None);
+    Ok(SubmitStatus { folder, submission, shares, queued, missing, failures, command, submitted, said })
 }
 
 /// The engine's file for the missing shares, and the record of this attempt.

@@ -94,8 +94,7 @@ fn in_memory_cell(found: &BackendTime) -> Cell {
 
 fn data_cell(case: &CaseFinding) -> Cell {
     let (fits, bytes) = (case.fits.map(fits_title), case.database_bytes);
-    Cell::text(bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string()))
-        .aside(fits.unwrap_or_default())
-        .style("tight")
-        .csv(vec![fits.unwrap_or_default().to_owned(), optional(bytes)])
+    let text = bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string());
+    let fields = vec![fits.unwrap_or_default().to_owned(), optional(bytes)];
+    Cell::text(text).aside(fits.unwrap_or_default()).style("tight").csv(fields)
 }

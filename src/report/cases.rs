@@ -125,25 +125,27 @@ impl Labelled<'_> {
             TableColumn::number("slowest", "ms").csv(&["slowest (ns)"]),
             TableColumn::text("Device work per operation").csv(&["device work"]),
         ];
-        let mut table = Table::new("synced", "Synced writes, by sync method", columns).note(
+        let table = Table::new("synced", "Synced writes, by sync method", columns).note(
             "As measured by pgstrata probe. Rates over trials; latencies and device work of the first trial. One write, \
              two writes, open_sync sizes, descriptor and not synced are the rows of pg_test_fsync.",
         );
-        for case in &self.findings.cases {
-            for row in case.synced.iter().flat_map(|synced| &synced.rows) {
-                table.push(vec![
-                    self.name(&case.id),
-                    Cell::text(section_title(row.family)),
-                    Cell::text(row.label.clone()),
-                    Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref()),
-                    ns_cell(row.latency.map(|latency| latency.p50_ns)),
-                    ns_cell(row.latency.and_then(|latency| latency.p99_ns)),
-                    ns_cell(row.latency.map(|latency| latency.max_ns)),
-                    Cell::text(row.device_work.clone().unwrap_or_default()),
-                ]);
-            }
-        }
-        table
+        let rows = self
+            .findings
+            .cases
+            .iter()
+            .flat_map(|case| case.synced.iter().flat_map(|synced| &synced.rows).map(move |row| (case, row)));
+        table.rows(rows.map(|(case, row)| {
+            vec![
+                self.name(&case.id),
+                Cell::text(section_title(row.family)),
+                Cell::text(row.label.clone()),
+                Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref()),
+                ns_cell(row.latency.map(|latency| latency.p50_ns)),
+                ns_cell(row.latency.and_then(|latency| latency.p99_ns)),
+                ns_cell(row.latency.map(|latency| latency.max_ns)),
+                Cell::text(row.device_work.clone().unwrap_or_default()),
+            ]
+        }))
     }
 
     /// Mean latency of each statement.
@@ -155,20 +157,18 @@ impl Labelled<'_> {
             TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]),
             TableColumn::number("Failures", ""),
         ];
-        let mut table = Table::new("statements", "Latency of each statement", columns)
+        let table = Table::new("statements", "Latency of each statement", columns)
             .note("Means as the tool reports them, over trials.");
-        for case in &self.findings.cases {
-            for found in &case.statements {
-                table.push(vec![
-                    self.name(&case.id),
-                    Cell::text(found.script.clone()),
-                    Cell::text(found.statement.clone()).style("code"),
-                    Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
-                    Cell::number(found.failures, grouped),
-                ]);
-            }
-        }
-        table
+        let rows = self.findings.cases.iter().flat_map(|case| case.statements.iter().map(move |found| (case, found)));
+        table.rows(rows.map(|(case, found)| {
+            vec![
+                self.name(&case.id),
+                Cell::text(found.script.clone()),
+                Cell::text(found.statement.clone()).style("code"),
+                Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
+                Cell::number(found.failures, grouped),
+            ]
+        }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A row per case and measure, in full precision, for spreadsheets and data frames.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, optional};
+use super::words::{self, class_key, optional};
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
     names,
@@ -61,7 +61,7 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields.push(optional(case.latency_limit_us));
     fields.push(optional(case.log_sample));
     let in_time = measure.in_time.filter(|_| case.latency_limit_us.is_some());
-    fields.extend(estimate(in_time.as_ref()).into_iter().take(3));
+    fields.extend(words::fields(in_time.as_ref()));
     fields.extend([measure.done, measure.failed, measure.skipped, measure.late].map(|count| count.to_string()));
     fields.push(measure.unavailable.clone().unwrap_or_default());
     let capacity = case.capacity.as_ref();
@@ -94,13 +94,8 @@ fn by_word(by: RankedBy) -> &'static str {
     }
 }
 
-fn estimate(estimate: Option<&Estimate>) -> [String; 4] {
-    [
-        optional(estimate.map(|e| e.value)),
-        optional(estimate.and_then(|e| e.low)),
-        optional(estimate.and_then(|e| e.high)),
-        optional(estimate.map(|e| e.trials)),
-    ]
+fn estimate(estimate: Option<&Estimate>) -> Vec<String> {
+    [words::fields(estimate), vec![optional(estimate.map(|estimate| estimate.trials))]].concat()
 }
 
 fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
@@ -119,7 +114,7 @@ fn latencies(latency: Option<&Latency>) -> Vec<String> {
     let mut fields = vec![optional(latency.map(|l| l.mean_us))];
     for name in ["p50", "p95", "p99", "p99.9"] {
         let found = latency.and_then(|latency| latency.percentile(name));
-        fields.extend(estimate(found.and_then(|found| found.over_trials.as_ref())).into_iter().take(3));
+        fields.extend(words::fields(found.and_then(|found| found.over_trials.as_ref())));
         fields.push(optional(found.and_then(|found| found.merged_us)));
     }
     fields.push(optional(latency.and_then(|l| l.max_us)));

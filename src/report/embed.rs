@@ -89,11 +89,8 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
 
 /// Maximum buckets per series such that all series fit.
 fn buckets_allowed(trials: &[&TrialFinding]) -> usize {
-    let lengths: Vec<usize> = trials
-        .iter()
-        .flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry))
-        .map(|series| series.min.len())
-        .collect();
+    let series = trials.iter().flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry));
+    let lengths: Vec<usize> = series.map(|series| series.min.len()).collect();
     let mut allowed = lengths.iter().copied().max().unwrap_or(0);
     // A merged series has a least and a most per bucket.
     while allowed > BUCKETS_MIN && lengths.iter().map(|&length| 2 * length.min(allowed)).sum::<usize>() > NUMBERS_MAX {
@@ -119,15 +116,9 @@ fn compact(series: &Series, allowed: usize) -> Value {
 
 /// Waits as JSON, rounded to what a chart can show.
 fn compact_waits(waits: &WaitsOverTime) -> Value {
-    let of_events = waits
-        .waits
-        .iter()
-        .map(|wait| json!({"class": wait.class, "event": wait.event, "backends": rounded(&wait.backends)}));
-    json!({
-        "bucket_s": waits.bucket_s,
-        "waits": of_events.collect::<Value>(),
-        "others": rounded(&waits.others),
-    })
+    let events = waits.waits.iter();
+    let events = events.map(|it| json!({"class": it.class, "event": it.event, "backends": rounded(&it.backends)}));
+    json!({"bucket_s": waits.bucket_s, "waits": events.collect::<Value>(), "others": rounded(&waits.others)})
 }
 
 fn rounded(values: &[Option<f32>]) -> Value {

@@ -126,11 +126,8 @@ fn blocks(run: &RunSummary) -> String {
 
 /// Stacks of the data and of pg_wal.
 pub(super) fn stacks_table(labelled: &Labelled<'_>) -> Table {
-    let found = labelled
-        .findings
-        .trials
-        .iter()
-        .flat_map(|trial| trial.stack.iter().map(move |stack| (stack.name.clone(), stack_facts(stack), trial)));
+    let trials = labelled.findings.trials.iter();
+    let found = trials.flat_map(|trial| trial.stack.iter().map(move |it| (it.name.clone(), stack_facts(it), trial)));
     shared_facts(Table::new("stacks", "Stacks, as read back", seen_columns()).lead(&["stack"]), found, labelled)
 }
 
@@ -201,11 +198,8 @@ fn found_in(trials: &[&TrialFinding], all: usize, labelled: &Labelled<'_>) -> St
     if trials.len() > TRIALS_NAMED {
         return format!("{} of {all} trials", trials.len());
     }
-    trials
-        .iter()
-        .map(|trial| format!("{}: trial {}", labelled.label(&trial.case), trial.trial))
-        .collect::<Vec<_>>()
-        .join("; ")
+    let named = trials.iter().map(|trial| format!("{}: trial {}", labelled.label(&trial.case), trial.trial));
+    named.collect::<Vec<_>>().join("; ")
 }
 
 fn stack_facts(stack: &StackFacts) -> NamedFacts {
@@ -229,11 +223,8 @@ fn stack_facts(stack: &StackFacts) -> NamedFacts {
         facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
         facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.to_string())));
     }
-    let before = stack.trials_before;
-    facts.push((
-        "earlier trials on it".to_owned(),
-        if before == 0 { "0 (fresh)".to_owned() } else { before.to_string() },
-    ));
+    let before = if stack.trials_before == 0 { "0 (fresh)".to_owned() } else { stack.trials_before.to_string() };
+    facts.push(("earlier trials on it".to_owned(), before));
     facts
 }
 

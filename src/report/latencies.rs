@@ -104,10 +104,8 @@ impl Labelled<'_> {
     }
 
     pub fn any_closed_loop(&self) -> bool {
-        self.findings
-            .cases
-            .iter()
-            .any(|case| case.fixed_rate.is_none() && case.measures.iter().any(|m| m.latency.is_some()))
+        let mut closed = self.findings.cases.iter().filter(|case| case.fixed_rate.is_none());
+        closed.any(|case| case.measures.iter().any(|measure| measure.latency.is_some()))
     }
 }
 

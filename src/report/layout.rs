@@ -71,10 +71,8 @@ impl TextTable {
     }
 
     fn without_absent(mut self) -> TextTable {
-        let known: BTreeSet<usize> = self
-            .cells()
-            .flat_map(|cells| cells.iter().enumerate().filter(|(_, cell)| *cell != ABSENT).map(|(column, _)| column))
-            .collect();
+        let cells = self.cells().flat_map(|cells| cells.iter().enumerate());
+        let known: BTreeSet<usize> = cells.filter(|(_, cell)| *cell != ABSENT).map(|(column, _)| column).collect();
         if known.is_empty() {
             return self;
         }

@@ -55,9 +55,8 @@ fn blocks(numbers: &[u32]) -> String {
 /// The same as lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`,
 /// and the blocks that no run has.
 pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
-    let merged = merge
-        .merged
-        .iter()
+    let merged = merge.merged.iter();
+    let merged = merged
         .map(|run| format!("Merged: {} ({}), {}, {}", run.folder, run.id, run.hosts.join(", "), blocks(&run.blocks)));
     let left_out = merge.left_out.iter().map(|one| format!("Left out: {}", merge::line(one)));
     let missing = (!merge.missing.is_empty()).then(|| missing(merge));

@@ -218,16 +218,8 @@ impl Table {
     /// A table without rows.
     pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
-        Table {
-            id: id.into(),
-            caption: caption.into(),
-            note: None,
-            columns,
-            groups: Vec::new(),
-            length: 0,
-            cut_to: None,
-            csv_head,
-        }
+        let (id, caption, groups) = (id.into(), caption.into(), Vec::new());
+        Table { id, caption, note: None, columns, groups, length: 0, cut_to: None, csv_head }
     }
 
     /// Sets the explanation.
@@ -313,7 +305,7 @@ impl Table {
         for column in 0..self.columns.len() {
             let rows = self.groups.iter().flat_map(|group| &group.rows);
             let values: Vec<f64> = rows.filter_map(|row| row.cells.get(column)?.value).collect();
-            let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).filter(|size| *size > 0.0).collect();
+            let mut sizes: Vec<f64> = values.iter().copied().map(f64::abs).filter(|size| *size > 0.0).collect();
             let whole = values.iter().all(|value| value.fract() == 0.0);
             sizes.sort_by(f64::total_cmp);
             let Some(middle) = sizes.get(sizes.len() / 2) else { continue };

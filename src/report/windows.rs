@@ -1,6 +1,6 @@
 //! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
-use super::labelled::Labelled;
+use super::labelled::{Labelled, trial_columns};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, optional, percent};
 use crate::analyse::findings::{CheckpointFinding, Phase};
@@ -50,9 +50,7 @@ impl Labelled<'_> {
 
     /// One row per window.
     pub fn windows(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Trial", ""),
+        let columns = trial_columns(vec![
             TableColumn::number("Waited for quiet", "s"),
             TableColumn::text("Quiet").csv(&["quiet"]),
             TableColumn::number("Warm-up", "cycles"),
@@ -63,7 +61,7 @@ impl Labelled<'_> {
             TableColumn::number("First part", "1/s"),
             TableColumn::number("Last part", "1/s"),
             TableColumn::text("Trend").csv(&["trend"]),
-        ];
+        ]);
         let mut table = Table::new("windows", "The window of each trial", columns).note(
             "Settled: two cycles of the warm-up agreed in rate, WAL per commit and pages read per commit. Trend: first \
              whole cycle vs. last; without two whole cycles, first third of the window vs. last third.",
@@ -72,9 +70,10 @@ impl Labelled<'_> {
             let Some(window) = &trial.window else { continue };
             let settle = trial.settle.as_ref();
             let whole = Cell::number(Some(window.whole_cycles), grouped);
+            let [case, number] = self.trial_key(trial);
             table.push(vec![
-                self.name(&trial.case),
-                Cell::number(Some(trial.trial), |n| n.to_string()),
+                case,
+                number,
                 Cell::figure(settle.map(|settle| Micros(settle.waited_us).seconds())),
                 yes(settle.map(|settle| settle.quiet), false),
                 Cell::number(Some(window.warm_up_cycles), grouped),
@@ -92,9 +91,7 @@ impl Labelled<'_> {
 
     /// Every checkpoint that overlaps a window.
     pub fn checkpoints(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Trial", ""),
+        let columns = trial_columns(vec![
             TableColumn::number("Began", "s"),
             TableColumn::number("Ended", "s"),
             TableColumn::text("Why").csv(&["why"]),
@@ -107,19 +104,19 @@ impl Labelled<'_> {
             TableColumn::number("Segments added", ""),
             TableColumn::number("Removed", ""),
             TableColumn::number("Recycled", ""),
-        ];
-        let mut table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
+        ]);
+        let table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
             "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \
              those added by backends are in the table of windows.",
         );
-        for trial in &self.findings.trials {
-            for checkpoint in trial.window.iter().flat_map(|window| &window.checkpoints) {
-                let mut row = vec![self.name(&trial.case), Cell::number(Some(trial.trial), |n| n.to_string())];
-                row.extend(checkpoint_cells(checkpoint));
-                table.push(row);
-            }
-        }
-        table
+        let rows = self.findings.trials.iter().flat_map(|trial| {
+            trial.window.iter().flat_map(|window| &window.checkpoints).map(move |checkpoint| (trial, checkpoint))
+        });
+        table.rows(
+            rows.map(|(trial, checkpoint)| {
+                self.trial_key(trial).into_iter().chain(checkpoint_cells(checkpoint)).collect()
+            }),
+        )
     }
 }
 

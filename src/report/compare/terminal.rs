@@ -74,10 +74,8 @@ fn facts(findings: &ComparisonFindings) -> String {
     let none = "None, of the facts known for more than one side.";
     let none = (differing.is_empty() && !unknown.is_empty()).then(|| paragraph("  ", none));
     let differing = differing.iter().map(|fact| {
-        let values = findings
-            .sides
-            .iter()
-            .zip(&fact.values)
+        let values = findings.sides.iter().zip(&fact.values);
+        let values = values
             .map(|(side, value)| paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("unknown")));
         paragraph("  ", &fact.key) + &values.collect::<String>()
     });

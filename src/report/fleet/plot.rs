@@ -120,10 +120,8 @@ fn speeds(host: &HostFinding) -> PlotScale {
 }
 
 fn strip(host: &HostFinding, times: &PlotScale, speeds: &PlotScale, when: fn(&str) -> String) -> Value {
-    let dated = host
-        .history
-        .iter()
-        .filter_map(|session| Some((session, [times.across(second(&session.started)?), speeds.down(session.speed)])));
+    let dated = host.history.iter().filter_map(|it| Some((it, second(&it.started)?)));
+    let dated = dated.map(|(session, at)| (session, [times.across(at), speeds.down(session.speed)]));
     let (sessions, places): (Vec<&HostRunFinding>, Vec<[String; 2]>) = dated.unzip();
     let points = sessions.iter().zip(&places).map(|(session, [x, y])| {
         let HostRunFinding { run, started, speed, trials, .. } = session;

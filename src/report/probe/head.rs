@@ -54,10 +54,8 @@ fn credibility_words(findings: &ProbeFindings) -> String {
 fn recommendation(findings: &ProbeFindings) -> String {
     let found = &findings.recommendation;
     let Some(line) = &found.line else { return "none, see below".to_owned() };
-    let is_default = findings
-        .server_equals
-        .iter()
-        .any(|row| row.default && Some(&row.wal_sync_method) == found.wal_sync_method.as_ref());
+    let mut defaults = findings.server_equals.iter().filter(|row| row.default);
+    let is_default = defaults.any(|row| Some(&row.wal_sync_method) == found.wal_sync_method.as_ref());
     let default = if is_default { " (the default)" } else { "" };
     format!("{line}{default}, PostgreSQL {}", findings.server_major)
 }

@@ -74,11 +74,8 @@ fn growth_words(growth: &GrowthFinding) -> String {
 
 /// The slowest stalls, with their times.
 pub(super) fn stalls(findings: &ProbeFindings) -> String {
-    let mut all: Vec<(&RowFinding, u64, u64)> = findings
-        .rows
-        .iter()
-        .flat_map(|row| row.stalls.iter().map(move |stall| (row, stall.at_us, stall.latency_ns)))
-        .collect();
+    let all = findings.rows.iter().flat_map(|row| row.stalls.iter().map(move |stall| (row, stall)));
+    let mut all: Vec<(&RowFinding, u64, u64)> = all.map(|(row, stall)| (row, stall.at_us, stall.latency_ns)).collect();
     all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
     // Writers that wait for the same sync stall together; only one is listed.
     let mut shown = BTreeSet::new();

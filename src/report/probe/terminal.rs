@@ -36,14 +36,11 @@ fn about(findings: &ProbeFindings) -> String {
         source if source == mount.fstype => format!(" on {source}"),
         source => format!(" on {} ({source})", mount.fstype),
     });
-    let devices: Vec<String> = place
-        .devices
-        .iter()
-        .map(|device| match &device.model {
-            Some(model) => format!("{} {}", device.name, model.trim()),
-            None => device.name.clone(),
-        })
-        .collect();
+    let devices = place.devices.iter().map(|device| match &device.model {
+        Some(model) => format!("{} {}", device.name, model.trim()),
+        None => device.name.clone(),
+    });
+    let devices: Vec<String> = devices.collect();
     let over = if devices.is_empty() { String::new() } else { format!(", over {}", devices.join(", ")) };
     let machine = place.hypervisor.as_ref().map_or_else(String::new, |who| match who.as_str() {
         "virtual machine" => ", a virtual machine".to_owned(),
