@@ -331,13 +331,13 @@ fn worst_cautions(labelled: &Labelled<'_>, folder: &Path) -> String {
     format!("{}\n{end}", section("Caveats", first))
 }
 
-/// A caution on one line where its cases can be named there; else with their number.
+/// A caution on one line where its cases can be named there; else with their number, unless that would not help.
 fn brief_caution(caution: &Caution, labelled: &Labelled<'_>) -> String {
+    let room = columns().saturating_sub("  - ".len());
     let whole = caution_text(caution, labelled);
-    if caution.scope.is_some() || caution.cases.len() < 2 || width(&whole) + 4 <= columns() {
-        return whole;
-    }
-    format!("{} ({} of {} cases)", caution.text, caution.cases.len(), labelled.labels.len())
+    let counted = format!("{} ({} of {} cases)", caution.text, caution.cases.len(), labelled.labels.len());
+    let is_named = caution.cases.len() < 2 || caution.scope.is_some() && width(&counted) > room;
+    if is_named || width(&whole) <= room { whole } else { counted }
 }
 
 fn caution_text(caution: &Caution, labelled: &Labelled<'_>) -> String {
