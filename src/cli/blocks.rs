@@ -28,13 +28,12 @@ impl FromStr for BlocksArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<BlocksArg, String> {
-        let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n > 0);
         let found = match text.split_once('/') {
             None if text == "slurm" => Some(BlocksArg::Slurm(None)),
-            None => number(text).map(BlocksArg::Total),
-            Some(("slurm", of)) => number(of).map(|of| BlocksArg::Slurm(Some(of))),
-            Some(("kubernetes", of)) => number(of).map(BlocksArg::Kubernetes),
-            Some((part, of)) => number(part).zip(number(of)).map(|(part, of)| BlocksArg::Share(Share { part, of })),
+            None => positive(text).map(BlocksArg::Total),
+            Some(("slurm", of)) => positive(of).map(|of| BlocksArg::Slurm(Some(of))),
+            Some(("kubernetes", of)) => positive(of).map(BlocksArg::Kubernetes),
+            Some((part, of)) => positive(part).zip(positive(of)).map(|(part, of)| BlocksArg::Share(Share { part, of })),
         };
         match found {
             Some(BlocksArg::Share(share)) if share.part > share.of => {
@@ -44,6 +43,10 @@ impl FromStr for BlocksArg {
             None => Err(FORMS.to_owned()),
         }
     }
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|number| *number > 0)
 }
 
 impl BlocksArg {

@@ -82,11 +82,11 @@ pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Resul
 /// # Errors
 /// If it cannot be made again as it was.
 pub fn make_again(host: &Host, cases: &[CaseSpec], interrupt: &Interrupt) -> Result<()> {
-    let gone = |case: &&CaseSpec| {
+    let gone = cases.iter().filter(|case| {
         let postgres = case.postgres.as_ref().filter(|postgres| postgres.build.is_some());
         postgres.is_some_and(|postgres| !PathBuf::from(&postgres.bin).is_dir())
-    };
-    let mut gone: Vec<CaseSpec> = cases.iter().filter(gone).cloned().collect();
+    });
+    let mut gone: Vec<CaseSpec> = gone.cloned().collect();
     let before = gone.clone();
     for postgres in gone.iter_mut().filter_map(|case| case.postgres.as_mut()) {
         UNBUILT.clone_into(&mut postgres.bin);
@@ -142,11 +142,12 @@ fn show(progress: &Progress<'_>) {
         Progress::Note(note) => out::remark(&format!("  note: {}", out::harmless(note))),
         Progress::Done { step, took } => {
             let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[K" } else { "" };
-            out::remark(&format!("{clear}  {step}: {}", shown(*took)));
+            out::remark(&format!("{clear}  {step}: {}", span(*took)));
         }
     }
 }
 
-fn shown(span: Duration) -> String {
-    Micros(u64::try_from(span.as_millis() / 100 * 100_000).unwrap_or(u64::MAX)).to_string()
+/// A duration to a tenth of a second.
+pub fn span(took: Duration) -> Micros {
+    Micros(u64::try_from(took.as_millis() / 100 * 100_000).unwrap_or(u64::MAX))
 }

@@ -5,11 +5,10 @@ use crate::analyse::limits::{self, Compliance, Limit};
 use crate::analyse::load;
 use crate::cli::out;
 use crate::cli::places::{PlaceArgs, folder_and_case};
-use crate::cli::rerun::{self, Read};
+use crate::cli::rerun::{self, RunToCheck};
 use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::foreign::hint_at_nearest;
 use crate::host::files;
-use crate::record::case::CaseSpec;
 use crate::report;
 use crate::store::folder::RunFolder;
 use std::path::{Path, PathBuf};
@@ -103,7 +102,7 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// Reads `FOLDER` or `FOLDER:CASE`; `case` is the one named by the other argument.
-fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
+fn read(argument: usize, text: &str, case: Option<&str>) -> Result<RunToCheck> {
     let not_a_run = || {
         Error::user(format!("{text} is not a run folder"))
             .hint("name a folder that `pgstrata run` printed, or FOLDER:CASE; `pgstrata compare` takes other results")
@@ -125,9 +124,9 @@ fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
     {
         side.name.clone_from(&case.stack.name);
     }
-    let of_side = |(_, cases): (String, Vec<&CaseSpec>)| cases.iter().map(|case| case.id.clone()).collect();
-    let ids = from_run::chosen(&source.run, wanted).into_iter().map(of_side).collect();
+    let chosen = from_run::chosen(&source.run, wanted).into_iter();
+    let ids = chosen.map(|(_, cases)| cases.iter().map(|case| case.id.clone()).collect()).collect();
     let stored = RunFolder::open(Path::new(folder))?;
     let (wall_us, plan) = (load::wall_us(&stored)?, stored.plan_text()?);
-    Ok(Read { label: text.to_owned(), source, sides, wall_us, plan, ids })
+    Ok(RunToCheck { label: text.to_owned(), source, sides, wall_us, plan, ids })
 }

@@ -58,9 +58,7 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
             let line = format!("{} {}: {}", thing.owner, thing.kind, out::harmless(&marks.join(", ")));
             text.push_str(&paragraph("  ", &line));
         }
-        for knob in &leftover.left {
-            text.push_str(&paragraph("  ", &out::harmless(knob)));
-        }
+        text.extend(leftover.left.iter().map(|knob| paragraph("  ", &out::harmless(knob))));
         if let Some(e) = &leftover.failure {
             let message = format!("incomplete: {}", out::harmless_lines(&e.to_string()));
             message.lines().for_each(|line| text.push_str(&paragraph("  ", line)));

@@ -8,11 +8,10 @@ use crate::analyse::compare::{self, from_import, from_probe, single};
 use crate::cli::out;
 use crate::cli::page::{page, refuse_to_overwrite};
 use crate::cli::places::folder_and_case;
-use crate::cli::probe::{ProbeProgress, interrupt, seconds};
+use crate::cli::probe::{interrupt, probe_folder, seconds};
 use crate::cli::siblings::Grouping;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::foreign::{self, shelf};
-use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
 use crate::probe::{self, Request, RowChoice, WAL_BLOCK};
@@ -95,7 +94,7 @@ pub struct Args {
 }
 
 /// A side that was found but maybe not measured yet.
-enum Found {
+enum SideSource {
     /// Ready.
     Sides(Vec<Side>),
     /// A folder to probe.
@@ -113,9 +112,10 @@ pub fn run(args: &Args) -> Result<u8> {
     if let Some(compared) = args.grouping.run(&args.sides, args.json, args.html.as_deref()) {
         return compared;
     }
-    let found: Vec<Found> =
+    let found: Vec<SideSource> =
         args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;
-    let count: usize = found.iter().map(|found| if let Found::Sides(sides) = found { sides.len() } else { 1 }).sum();
+    let count: usize =
+        found.iter().map(|found| if let SideSource::Sides(sides) = found { sides.len() } else { 1 }).sum();
     if count < 2 {
         return Err(Error::user(format!("{} is the only side", args.sides.join(" ")))
             .hint(format!("name at least two; {FORMS}")));
@@ -131,9 +131,10 @@ pub fn run(args: &Args) -> Result<u8> {
 
 /// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round, so that
 /// a change on the machine is not mistaken for a difference between them.
-fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
-    let to_probe = |found: &Found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None };
-    let folders: Vec<PathBuf> = found.iter().filter_map(to_probe).collect();
+fn measured(args: &Args, found: Vec<SideSource>) -> Result<Vec<Side>> {
+    let folders =
+        found.iter().filter_map(|found| if let SideSource::Probe(folder) = found { Some(folder) } else { None });
+    let folders: Vec<PathBuf> = folders.cloned().collect();
     let rounds = if folders.len() > 1 && args.seconds >= SHORTEST_ROUND * ROUNDS { ROUNDS } else { 1 };
     let interrupt = if folders.is_empty() { Interrupt::never() } else { interrupt()? };
     let mut records: Vec<Vec<ProbeRecord>> = vec![Vec::new(); folders.len()];
@@ -146,8 +147,8 @@ fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
     let mut sides = Vec::new();
     for (argument, found) in found.into_iter().enumerate() {
         match found {
-            Found::Sides(ready) => sides.extend(ready),
-            Found::Probe(_) => sides.extend(records.next().and_then(|(folder, records)| {
+            SideSource::Sides(ready) => sides.extend(ready),
+            SideSource::Probe(_) => sides.extend(records.next().and_then(|(folder, records)| {
                 let label = folder.display().to_string();
                 match records.as_slice() {
                     [one] => Some(from_probe::side(argument, &label, one)),
@@ -160,7 +161,6 @@ fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
 }
 
 fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &Interrupt) -> Result<ProbeRecord> {
-    let host = Host::this();
     let budget = args.seconds / rounds;
     let request = Request {
         folder: folder.to_owned(),
@@ -178,14 +178,11 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     if let Some(found) = outputs::first(folder).filter(|_| round == 1) {
         out::remark(&format!("the tool output in {label} ({found}) is ignored; `pgstrata import` reads it"));
     }
-    let progress = ProbeProgress::new(budget);
-    let measured = probe::measure(&host, &request, interrupt, &progress);
-    progress.bar.finish_and_clear();
-    measured
+    probe_folder(&request, interrupt)
 }
 
 /// Source that an argument names.
-fn resolve(argument: usize, text: &str) -> Result<Found> {
+fn resolve(argument: usize, text: &str) -> Result<SideSource> {
     if let Some(rest) = text.strip_prefix(SHELF) {
         let (name, case) = rest.split_once(':').map_or((rest, None), |(name, case)| (name, Some(case)));
         let record = shelf::open(name)?.record;
@@ -197,7 +194,7 @@ fn resolve(argument: usize, text: &str) -> Result<Found> {
     }
 }
 
-fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Result<Found> {
+fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Result<SideSource> {
     let label = if label.trim_end_matches('/').is_empty() { "/" } else { label.trim_end_matches('/') };
     if RunFolder::is_one(path) {
         let source = RunSource::load(path)?;
@@ -214,23 +211,20 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
         return Err(Error::user(format!("{label} has no cases, so there is no case `{case}`"))
             .hint("only run folders, imports and the shelf have cases"));
     }
-    match path.is_dir() {
-        true => Ok(Found::Probe(path.to_owned())),
-        false => raw(argument, label, path),
-    }
+    if path.is_dir() { Ok(SideSource::Probe(path.to_owned())) } else { raw(argument, label, path) }
 }
 
 /// A file with the output of a tool.
-fn raw(argument: usize, label: &str, path: &Path) -> Result<Found> {
+fn raw(argument: usize, label: &str, path: &Path) -> Result<SideSource> {
     let mut file = File::open(path).or_user(|| format!("read {label}"))?;
-    let hinted = |e: Error| if e.hint_text().is_some() { e } else { e.hint(FORMS) };
-    let reading = foreign::read(label, &mut file).map_err(hinted)?;
+    let reading = foreign::read(label, &mut file);
+    let reading = reading.map_err(|e| if e.hint_text().is_some() { e } else { e.hint(FORMS) })?;
     let case = ImportedCase { trials: vec![foreign::trial(vec![reading])], ..ImportedCase::default() };
     let record = ImportRecord { format: FORMAT, cases: vec![case], ..ImportRecord::default() };
     of_import(argument, label, &record, None)
 }
 
-fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&str>) -> Result<Found> {
+fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&str>) -> Result<SideSource> {
     let sides = from_import::sides(argument, label, record, case);
     if sides.is_empty() && case.is_none() {
         let hint = match label.strip_prefix("shelf:") {
@@ -244,14 +238,14 @@ fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&
 }
 
 /// The sides, or an error that lists the available names.
-fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce() -> Vec<String>) -> Result<Found> {
+fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce() -> Vec<String>) -> Result<SideSource> {
     match case {
         Some(case) if sides.is_empty() => {
             let names = names();
             let hint = foreign::hint_at_nearest(case, &names, &format!("available: {}", names.join("; ")));
             Err(Error::user(format!("{label} has no case `{case}`")).hint(hint))
         }
-        _ => Ok(Found::Sides(sides)),
+        _ => Ok(SideSource::Sides(sides)),
     }
 }
 
@@ -260,11 +254,8 @@ fn missing(text: &str) -> Error {
     let path = Path::new(text);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let entries = std::fs::read_dir(parent.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
-    let beside = |name: &std::ffi::OsStr| match parent {
-        Some(parent) => parent.join(name).display().to_string(),
-        None => name.to_string_lossy().into_owned(),
-    };
-    let mut names: Vec<String> = entries.map(|entry| beside(&entry.file_name())).collect();
+    let beside = parent.unwrap_or(Path::new(""));
+    let mut names: Vec<String> = entries.map(|entry| beside.join(entry.file_name()).display().to_string()).collect();
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
     let error = Error::user(format!("{text} does not exist"));
     // Subfolders of a results folder are not meant to be probed.

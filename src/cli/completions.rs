@@ -71,15 +71,13 @@ fn script(shell: Shell) -> String {
     let script = String::from_utf8_lossy(&script).into_owned();
     let names = shelf::names();
     let sides: Vec<String> = names.iter().map(|name| format!("shelf:{name}")).collect();
-    let named = |part: &str| part.replace(NAMES, &names.join(" ")).replace(SIDES, &sides.join(" "));
-    match shell {
-        Shell::Bash => script + &named(BASH),
-        Shell::Fish => script + &named(FISH),
-        Shell::Zsh => {
-            script.replacen(ZSH_END, &format!("{}{ZSH_END}", named(ZSH)), 1).replacen(ZSH_SIDES.0, ZSH_SIDES.1, 1)
-        }
+    let script = match shell {
+        Shell::Bash => script + BASH,
+        Shell::Fish => script + FISH,
+        Shell::Zsh => script.replacen(ZSH_END, &format!("{ZSH}{ZSH_END}"), 1).replacen(ZSH_SIDES.0, ZSH_SIDES.1, 1),
         _ => script,
-    }
+    };
+    script.replace(NAMES, &names.join(" ")).replace(SIDES, &sides.join(" "))
 }
 
 /// The command line with value hints for shells. Only here: elsewhere an unknown name gets its own message.

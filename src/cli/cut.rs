@@ -136,7 +136,7 @@ pub fn run(args: &Args) -> Result<u8> {
             Error::user("--workload takes a plan, not a run folder, whose cases share a verdict").hint(PLAN_OF_RUN)
         );
     }
-    let subject = Subject::of(path)?;
+    let subject = CutSubject::of(path)?;
     let places = args.places.places()?;
     let (clients, states, seed) = (args.clients, args.states, args.seed);
     let attachment = match args.disks {
@@ -146,8 +146,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let (time, workload) = (Duration::from_secs(args.seconds), args.workload);
     let cutting = Cutting { clients, time, workload, states, seed, attachment, ..Cutting::default() };
     let interrupt = Interrupt::listen()?;
-    let report = |progress: CutEvent<'_>| show(args, &said(&progress));
-    let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &report);
+    let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &|progress| show(args, &said(&progress)));
     show(args, "");
     let Cuts { results, left, ended_by } = cuts?;
     if results.is_empty() {
@@ -155,7 +154,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     subject.keep(&results, clients)?;
     if args.inside {
-        out::line(&out::json_line(&cut_guest::Line::Results(results.clone()))?)?;
+        out::line(&out::json_line(&cut_guest::CutMessage::Results(results.clone()))?)?;
     } else {
         out::json_or(args.json, &results, || shown(&results))?;
     }
@@ -169,7 +168,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn show(args: &Args, text: &str) {
     if args.inside {
         // If the host is gone, the guest ends too.
-        drop(out::json_line(&cut_guest::Line::Progress(text.to_owned())).and_then(|line| out::line(&line)));
+        drop(out::json_line(&cut_guest::CutMessage::Progress(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }
@@ -203,17 +202,17 @@ fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> 
 }
 
 /// Source of the cases.
-enum Subject {
+enum CutSubject {
     Plan(Vec<CaseSpec>),
     Run(Box<RunFolder>),
 }
 
-impl Subject {
-    fn of(path: &Path) -> Result<Subject> {
+impl CutSubject {
+    fn of(path: &Path) -> Result<CutSubject> {
         if !RunFolder::is_one(path) {
             let cases = super::plan::read(path, false, &[], None)?.plan.cases;
             of_this_machine(&cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
-            return Ok(Subject::Plan(cases));
+            return Ok(CutSubject::Plan(cases));
         }
         let folder = RunFolder::open(path)?;
         if folder.is_live() {
@@ -222,19 +221,19 @@ impl Subject {
         }
         of_this_machine(&folder.record().cases, "write durability = \"quick\" into its plan and run it again")?;
         recheck(&folder.record().cases)?;
-        Ok(Subject::Run(Box::new(folder)))
+        Ok(CutSubject::Run(Box::new(folder)))
     }
 
     fn cases(&self) -> &[CaseSpec] {
         match self {
-            Subject::Plan(cases) => cases,
-            Subject::Run(folder) => &folder.record().cases,
+            CutSubject::Plan(cases) => cases,
+            CutSubject::Run(folder) => &folder.record().cases,
         }
     }
 
     /// Stores the verdicts in the run folder. An unknown verdict replaces none.
     fn keep(&self, results: &[CaseResult], clients: u16) -> Result<()> {
-        let Subject::Run(folder) = self else { return Ok(()) };
+        let CutSubject::Run(folder) = self else { return Ok(()) };
         let before = folder.verdicts()?;
         for sharing in by_stack_and_server(self.cases()) {
             let ids: Vec<String> = sharing.iter().map(|case| case.id.clone()).collect();
@@ -283,28 +282,21 @@ fn said(progress: &CutEvent<'_>) -> String {
 }
 
 fn shown(results: &[CaseResult]) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["case", "verdict", "commits", "writes/commit", "flushes/commit", "bytes/commit"]);
-    table.align_right(&[2, 3, 4, 5]);
-    for result in results {
+    let titles = ["case", "verdict", "commits", "writes/commit", "flushes/commit", "bytes/commit"];
+    let rows = results.iter().map(|result| {
         // The disk's work is for all of them.
         let commits = result.commits + result.beside.as_ref().map_or(0, |beside| beside.commits);
-        let each = |count: f64| match commits {
+        let [writes, flushes] = [result.writes, result.flushes].map(|count| match commits {
             0 => "-".to_owned(),
-            commits => format!("{:.2}", count / commits as f64),
-        };
+            commits => format!("{:.2}", count as f64 / commits as f64),
+        });
         let bytes = result.bytes.checked_div(commits as u64).map_or("-".to_owned(), |bytes| Bytes(bytes).to_string());
-        let (writes, flushes) = (each(result.writes as f64), each(result.flushes as f64));
-        let verdict = result.verdict.short();
-        table.add_row([result.case.clone(), verdict, result.commits.to_string(), writes, flushes, bytes]);
-    }
+        [result.case.clone(), result.verdict.short(), result.commits.to_string(), writes, flushes, bytes]
+    });
+    let table = TextTable::new(titles, &[2, 3, 4, 5]).rows(rows);
     let mut text = format!("What a power cut would cost\n\n{}", table.shown());
-    for result in results {
-        text.push_str(&reasons(result));
-    }
-    if results.iter().any(|result| !result.devices.is_empty()) {
-        text.push_str(&devices(results));
-    }
+    text.extend(results.iter().map(reasons));
+    text.extend(results.iter().any(|result| !result.devices.is_empty()).then(|| devices(results)));
     text
 }
 
@@ -321,28 +313,19 @@ fn reasons(result: &CaseResult) -> String {
     let classes = result.classes.iter().filter(|class| class.of > 0);
     let classes: Vec<String> = classes.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
     let is_tried = result.classes.iter().any(|class| class.tried > 0);
-    let pass = |pass: Pass, what: &str| {
-        let (states, seconds) = (pass.states, pass.us as f64 / 1e6);
-        (states > 0).then(|| format!("{states} states {what} in {seconds:.0} s ({:.1}/s)", states as f64 / seconds))
-    };
     let pages = result.page_writes;
-    let share = |count: usize| 100.0 * count as f64 / pages.pages as f64;
-    let split = || {
-        format!(
-            "{} pages of data written: {:.1} % split over requests, {:.1} % not aligned to their size on the disk",
-            pages.pages,
-            share(pages.split),
-            share(pages.misaligned)
-        )
-    };
-    let torn = |states: usize, how: &str| (states > 0).then(|| format!("{states} states with a write torn at {how}"));
+    let [split, misaligned] = [pages.split, pages.misaligned].map(|count| 100.0 * count as f64 / pages.pages as f64);
+    let split = format!(
+        "{} pages of data written: {split:.1} % split over requests, {misaligned:.1} % not aligned to their size on the disk",
+        pages.pages
+    );
     let lines = [
         (!why.is_empty()).then(|| out::harmless_lines(why)),
         beside,
         is_tried.then(|| format!("states tried: {}", classes.join(", "))),
-        pass(result.tails, "by the end of WAL"),
-        pass(result.wholes, "by recovery and all checks"),
-        (pages.pages > 0).then(split),
+        checked(result.tails, "by the end of WAL"),
+        checked(result.wholes, "by recovery and all checks"),
+        (pages.pages > 0).then_some(split),
         (!result.left_out.is_empty()).then(|| format!("not measured: {}", result.left_out.join("; "))),
         result.record(Vec::new(), 0).failing_share_max().map(bound),
         torn(result.torn_pages, "4 KiB fail"),
@@ -353,16 +336,26 @@ fn reasons(result: &CaseResult) -> String {
     if lines.is_empty() { lines } else { format!("\n{}\n{lines}", result.case) }
 }
 
+/// States that were checked, and how fast.
+fn checked(pass: Pass, what: &str) -> Option<String> {
+    let (states, seconds) = (pass.states, pass.us as f64 / 1e6);
+    (states > 0).then(|| format!("{states} states {what} in {seconds:.0} s ({:.1}/s)", states as f64 / seconds))
+}
+
+fn torn(states: usize, how: &str) -> Option<String> {
+    (states > 0).then(|| format!("{states} states with a write torn at {how}"))
+}
+
 /// Verdict on each case under each device model.
 fn devices(results: &[CaseResult]) -> String {
-    let mut table = TextTable::default();
-    let cases = || results.iter().filter(|result| !result.devices.is_empty());
-    table.set_header(std::iter::once("device".to_owned()).chain(cases().map(|result| result.case.clone())));
+    let cases: Vec<&CaseResult> = results.iter().filter(|result| !result.devices.is_empty()).collect();
+    let titles = std::iter::once("device").chain(cases.iter().map(|result| result.case.as_str()));
     // A stack with several disks has more models.
-    let names = cases().map(|result| &result.devices).max_by_key(|devices| devices.len());
-    for (row, on) in names.into_iter().flatten().enumerate() {
-        let verdict = |result: &CaseResult| result.devices.get(row).map_or("-".to_owned(), |on| on.verdict.short());
-        table.add_row(std::iter::once(on.device.clone()).chain(cases().map(verdict)));
-    }
-    format!("\nOn other devices\n\n{}", table.shown())
+    let models = cases.iter().map(|result| &result.devices).max_by_key(|devices| devices.len());
+    let rows = models.into_iter().flatten().enumerate().map(|(row, on)| {
+        let verdicts = cases.iter().map(|result| result.devices.get(row));
+        let verdicts = verdicts.map(|on| on.map_or("-".to_owned(), |on| on.verdict.short()));
+        std::iter::once(on.device.clone()).chain(verdicts).collect::<Vec<_>>()
+    });
+    format!("\nOn other devices\n\n{}", TextTable::new(titles, &[]).rows(rows).shown())
 }

@@ -22,7 +22,7 @@ const EVIDENCE: &str = "cut-";
 /// A line printed by the program in the guest.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
+pub enum CutMessage {
     /// Progress.
     Progress(String),
     /// All that was found.
@@ -115,12 +115,10 @@ struct Heard {
 
 impl Heard {
     fn take(&mut self, bytes: &[u8], show: &dyn Fn(&str)) {
-        self.line.extend_from_slice(bytes);
-        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.line.drain(..=end).collect();
+        for line in guest_run::whole_lines(&mut self.line, bytes) {
             match serde_json::from_slice(&line) {
-                Ok(Line::Progress(text)) => show(&out::harmless(&text)),
-                Ok(Line::Results(results)) => self.results = Some(Ok(results)),
+                Ok(CutMessage::Progress(text)) => show(&out::harmless(&text)),
+                Ok(CutMessage::Results(results)) => self.results = Some(Ok(results)),
                 Err(e) => {
                     let doing = "read what the program in the guest found";
                     self.results = Some(Err(Error::tool(e.to_string()).while_doing(doing)));
@@ -165,7 +163,7 @@ mod tests {
 
     #[test]
     fn guest_results_are_read_unchanged_in_pieces_of_any_size() {
-        let lines = [Line::Progress("recording".to_owned()), Line::Results(vec![result()])];
+        let lines = [CutMessage::Progress("recording".to_owned()), CutMessage::Results(vec![result()])];
         let (mut heard, messages) = (Heard::default(), std::cell::RefCell::new(Vec::new()));
         for line in lines {
             for byte in format!("{}\n", out::json_line(&line).unwrap()).as_bytes() {

@@ -4,7 +4,6 @@ use super::out;
 use super::places::PlaceArgs;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::Host;
-use crate::provision::disk::FoundDisk;
 use crate::report::text::paragraph;
 use crate::run::doctor::{self, Diagnosis, LayerDiagnosis};
 use crate::run::io_uring::{IoUring, Obstacle};
@@ -106,14 +105,12 @@ fn shown(diagnosis: &Diagnosis, all: bool) -> String {
         ("Space", space.collect()),
         ("Layers", if all { each_layer(diagnosis) } else { layers(diagnosis) }),
     ];
-    if all {
-        sections.push(("Kernel settings", settings.collect()));
-    }
-    let section = |(title, lines): (&str, Lines)| {
+    sections.extend(all.then(|| ("Kernel settings", settings.collect())));
+    let sections = sections.into_iter().map(|(title, lines)| {
         let lines: String = lines.iter().map(|(mark, text)| paragraph(mark, text)).collect();
         format!("{title}\n{lines}")
-    };
-    sections.into_iter().map(section).collect::<Vec<_>>().join("\n")
+    });
+    sections.collect::<Vec<_>>().join("\n")
 }
 
 /// Which layers work, which need packages alone, with the one command that installs these, and all others.
@@ -144,13 +141,13 @@ fn layers(diagnosis: &Diagnosis) -> Lines {
 
 /// Each layer, with everything that it lacks.
 fn each_layer(diagnosis: &Diagnosis) -> Lines {
-    let lines = |layer: &LayerDiagnosis| {
+    let lines = diagnosis.layers.iter().flat_map(|layer| {
         let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.clone()));
         let mark = format!("  missing  {:<10} ", layer.layer);
-        let missing = layer.lacks.iter().map(|lack| (mark.clone(), format!("{}; {}", lack.what, lack.hint)));
-        ok.into_iter().chain(missing).collect::<Lines>()
-    };
-    diagnosis.layers.iter().flat_map(lines).collect()
+        let missing = layer.lacks.iter().map(move |lack| (mark.clone(), format!("{}; {}", lack.what, lack.hint)));
+        ok.into_iter().chain(missing)
+    });
+    lines.collect()
 }
 
 fn or_none(lines: Lines, mark: &str, text: &str) -> Lines {
@@ -173,7 +170,7 @@ fn servers(diagnosis: &Diagnosis) -> Lines {
 
 /// Each disk as a plan names it, with properties that affect the speed of syncs.
 fn disks(diagnosis: &Diagnosis) -> Lines {
-    let lines = |disk: &FoundDisk| {
+    let lines = diagnosis.disks.iter().flat_map(|disk| {
         let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
         let kind = disk.rotational.map(|rotates| if rotates { "rotating" } else { "non-rotating" }.to_owned());
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
@@ -188,19 +185,18 @@ fn disks(diagnosis: &Diagnosis) -> Lines {
         };
         let first = (mark.to_owned(), format!("{}: {}", disk.path.display(), facts.join(", ")));
         let others = [format!("disk = \"{}\", {identity}", path.display())].into_iter().chain(disk.in_use.clone());
-        [first].into_iter().chain(others.map(|text| (" ".repeat(OK.len()), text))).collect::<Lines>()
-    };
-    diagnosis.disks.iter().flat_map(lines).collect()
+        [first].into_iter().chain(others.map(|text| (" ".repeat(OK.len()), text)))
+    });
+    lines.collect()
 }
 
 fn machine(diagnosis: &Diagnosis) -> Lines {
     let host = &diagnosis.host;
-    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let root = if diagnosis.root { "yes" } else { "no: only `directory` stacks can be built" };
     let user = diagnosis.server_user.as_deref().or(diagnosis.server_user_problem.as_deref());
     let lines = [
-        ("  kernel       ", format!("{}, {}", host.kernel, or_unknown(&host.distribution))),
-        ("  CPU          ", format!("{} x {}", host.cpus, or_unknown(&host.cpu_model))),
+        ("  kernel       ", format!("{}, {}", host.kernel, host.distribution.as_deref().unwrap_or("unknown"))),
+        ("  CPU          ", format!("{} x {}", host.cpus, host.cpu_model.as_deref().unwrap_or("unknown"))),
         ("  memory       ", Bytes(host.memory_bytes).to_string()),
         ("  root         ", root.to_owned()),
         ("  server user  ", user.unwrap_or("unknown").to_owned()),

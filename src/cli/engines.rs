@@ -1,7 +1,7 @@
 //! Flags for the engines of `pgstrata submit`, made from the list of engines, so that each brings its own.
 
 use crate::error::{Error, Result};
-use crate::submit::{ALL, Engine, Flag};
+use crate::submit::{ALL, Engine};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
@@ -20,11 +20,12 @@ impl EngineArgs {
     /// # Errors
     /// If none is chosen, or one lacks a flag.
     pub fn chosen(&self) -> Result<(&'static dyn Engine, BTreeMap<String, String>)> {
-        let names = || ALL.iter().map(|engine| flag(*engine)).collect::<Vec<_>>().join(", ");
-        let engine =
-            self.engine.ok_or_else(|| Error::user("no engine is named").hint(format!("one of {}", names())))?;
-        let missing = |flag: &&Flag| flag.required && !self.options.contains_key(flag.name);
-        if let Some(wanted) = engine.flags().iter().find(missing) {
+        let engine = self.engine.ok_or_else(|| {
+            let names: Vec<String> = ALL.iter().map(|engine| flag(*engine)).collect();
+            Error::user("no engine is named").hint(format!("one of {}", names.join(", ")))
+        })?;
+        let mut required = engine.flags().iter().filter(|flag| flag.required);
+        if let Some(wanted) = required.find(|flag| !self.options.contains_key(flag.name)) {
             return Err(Error::user(format!("--{} needs --{} {}", engine.name(), wanted.name, wanted.value))
                 .hint(wanted.doc.to_owned()));
         }
@@ -43,23 +44,26 @@ impl EngineArgs {
     }
 
     fn read(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
-        let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
         // clap's own `requires` treats the default of a flag without a value as present.
-        for other in ALL.iter().filter(|engine| !given(engine.name())) {
-            if let Some(flag) = other.flags().iter().find(|flag| given(flag.name)) {
+        for other in ALL.iter().filter(|engine| !is_given(matches, engine.name())) {
+            if let Some(flag) = other.flags().iter().find(|flag| is_given(matches, flag.name)) {
                 let message = format!("--{} is for --{}\n", flag.name, other.name());
                 return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
             }
         }
-        let Some(engine) = ALL.iter().copied().find(|engine| given(engine.name())) else {
+        let Some(engine) = ALL.iter().copied().find(|engine| is_given(matches, engine.name())) else {
             return Ok(EngineArgs::default());
         };
         let names =
             engine.value().map(|_| engine.name()).into_iter().chain(engine.flags().iter().map(|flag| flag.name));
-        let names = names.filter(|name| given(name));
+        let names = names.filter(|name| is_given(matches, name));
         let options = names.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone())));
         Ok(EngineArgs { engine: Some(engine), options: options.collect() })
     }
+}
+
+fn is_given(matches: &ArgMatches, name: &str) -> bool {
+    matches.value_source(name) == Some(ValueSource::CommandLine)
 }
 
 fn flag(engine: &dyn Engine) -> String {

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 
 /// Estimate from the events so far.
 #[derive(Debug, Clone, Default)]
-pub struct Estimate {
+pub struct TimeLeft {
     /// Trials of this session, and the number that have ended.
     pub trials: u32,
     pub ended: u32,
     /// The current trial.
-    pub current: Option<Current>,
-    cases: BTreeMap<String, Timed>,
+    pub current: Option<TrialUnderWay>,
+    cases: BTreeMap<String, CaseTimes>,
     /// Time expected for one-time work, and spent on it by trials that have ended.
     once_us: u64,
     once_spent_us: u64,
@@ -24,7 +24,7 @@ pub struct Estimate {
 
 /// The current trial.
 #[derive(Debug, Clone)]
-pub struct Current {
+pub struct TrialUnderWay {
     pub trial: TrialKey,
     pub step: Step,
     /// Start of the step, and its expected duration.
@@ -36,24 +36,37 @@ pub struct Current {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Timed {
+struct CaseTimes {
     planned: CaseLeft,
     ended: u32,
     took_us: u64,
 }
 
-impl Estimate {
+impl CaseTimes {
+    /// Expected time of a trial; `ratio` is that of other cases to their expected times.
+    fn each_us(&self, ratio: f64) -> f64 {
+        match self.ended {
+            0 => self.planned.expected_us as f64 * ratio,
+            ended => self.took_us as f64 / f64::from(ended),
+        }
+    }
+}
+
+impl TimeLeft {
     pub fn note(&mut self, event: &Stamped) {
         match &event.what {
             Event::RunStarted { trials, expected_us, cases, .. }
             | Event::RunResumed { left: trials, expected_us, cases, .. } => {
                 let of_trials: u64 = cases.values().map(|case| u64::from(case.trials) * case.expected_us).sum();
-                let timed = |planned: &CaseLeft| Timed { planned: *planned, ended: 0, took_us: 0 };
-                *self = Estimate {
+                let timed = cases.iter().map(|(id, planned)| {
+                    let timed = CaseTimes { planned: *planned, ended: 0, took_us: 0 };
+                    (id.clone(), timed)
+                });
+                *self = TimeLeft {
                     trials: *trials,
                     once_us: expected_us.saturating_sub(of_trials),
-                    cases: cases.iter().map(|(id, planned)| (id.clone(), timed(planned))).collect(),
-                    ..Estimate::default()
+                    cases: timed.collect(),
+                    ..TimeLeft::default()
                 };
             }
             Event::Looked { stopped, left, .. } => {
@@ -75,15 +88,9 @@ impl Estimate {
                 let (began_us, once_us) = before.map_or((event.at_us, 0), |current| {
                     (current.began_us, current.once_us + current.once_in_step(event.at_us))
                 });
-                let (trial, step_expected_us) = (trial.clone(), *expected_us);
-                self.current = Some(Current {
-                    trial,
-                    step: *step,
-                    step_began_us: event.at_us,
-                    step_expected_us,
-                    began_us,
-                    once_us,
-                });
+                let (trial, step, step_began_us) = (trial.clone(), *step, event.at_us);
+                let step_expected_us = *expected_us;
+                self.current = Some(TrialUnderWay { trial, step, step_began_us, step_expected_us, began_us, once_us });
             }
             Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
                 self.ended += 1;
@@ -108,18 +115,12 @@ impl Estimate {
                 (took + case.took_us, expected + u64::from(case.ended) * case.planned.expected_us)
             });
         let ratio = if expected > 0 { took as f64 / expected as f64 } else { 1.0 };
-        let of_case = |case: &Timed| match case.ended {
-            0 => case.planned.expected_us as f64 * ratio,
-            ended => case.took_us as f64 / f64::from(ended),
-        };
-        let trials: f64 = self
-            .cases
-            .values()
-            .map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * of_case(case))
-            .sum();
+        let cases = self.cases.values();
+        let trials: f64 =
+            cases.map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * case.each_us(ratio)).sum();
         let current = self.current.as_ref();
         let spent = current.and_then(|current| {
-            let longest = of_case(self.cases.get(&current.trial.case)?);
+            let longest = self.cases.get(&current.trial.case)?.each_us(ratio);
             Some((current.spent(now_us) as f64).min(longest))
         });
         let once_spent =
@@ -130,7 +131,7 @@ impl Estimate {
     }
 }
 
-impl Current {
+impl TrialUnderWay {
     /// Time spent on the trial itself.
     fn spent(&self, now_us: u64) -> u64 {
         now_us.saturating_sub(self.began_us).saturating_sub(self.once_us + self.once_in_step(now_us))
@@ -175,7 +176,7 @@ mod tests {
             let left = CaseLeft { trials: 0, expected_us: expected * S };
             cases.entry((*case).to_owned()).or_insert(left).trials += 1;
         }
-        let mut estimate = Estimate::default();
+        let mut estimate = TimeLeft::default();
         let mut said = Vec::new();
         let mut now = 5000;
         let count = u32::try_from(trials.len()).unwrap();

@@ -53,7 +53,7 @@ impl Follower {
             return;
         }
         let written = crate::analyse::load::findings(folder)
-            .and_then(|findings| crate::report::page::refreshing(&findings, refresh_s))
+            .and_then(|findings| crate::report::page::page(&findings, refresh_s, None))
             .and_then(|page| files::write_whole(&folder.join("report.html"), page.as_bytes()));
         if let Err(e) = written {
             out::remark(&format!("warning: the page was not written: {}", out::harmless_lines(&e.to_string())));

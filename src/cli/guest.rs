@@ -1,6 +1,6 @@
 //! `pgstrata guest`: a throw-away virtual machine for kernels and filesystems that the host lacks.
 
-use super::out;
+use super::{built, out};
 use crate::error::{EXIT_INCOMPLETE, Error, Result};
 use crate::guest::build::{self, Progress};
 use crate::guest::cache::{Cache, bytes_below};
@@ -36,11 +36,11 @@ Exit code: run, shell: that of the command, 124 at --limit, 128 plus the signal'
 built, 1 none is; 2 wrong flag, 3 the machine lacks something, 4 QEMU or mmdebstrap failed, 130 interrupted.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: GuestCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum GuestCommand {
     /// Build the guest of a suite: kernel, ZFS modules, root image; resumes an interrupted build
     Build {
         /// Suite of Debian: bookworm, trixie; others may work, also with kernel and ZFS from backports: trixie-backports
@@ -93,10 +93,10 @@ const STOPPING: &[u8] = b"\rinterrupted: cleaning up; complete steps are kept\n"
 pub fn run(args: &Args) -> Result<u8> {
     let (host, cache) = (Host::this(), Cache::of_user()?);
     match &args.what {
-        What::Build { suite, mirror } => build(&host, &cache, suite, mirror.as_deref()),
-        What::Status { json } => status(&host, &cache, *json),
-        What::Shell { suite } => shell(&host, &cache, suite),
-        What::Run { suite, limit, command } => {
+        GuestCommand::Build { suite, mirror } => build(&host, &cache, suite, mirror.as_deref()),
+        GuestCommand::Status { json } => status(&host, &cache, *json),
+        GuestCommand::Shell { suite } => shell(&host, &cache, suite),
+        GuestCommand::Run { suite, limit, command } => {
             let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
             let order = Order {
                 argv: command.clone(),
@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<u8> {
             };
             in_guest(&host, &cache, suite, &order, false, &interrupt)
         }
-        What::Rm { suite } => remove(&cache, suite.as_ref()),
+        GuestCommand::Rm { suite } => remove(&cache, suite.as_ref()),
     }
 }
 
@@ -139,10 +139,10 @@ fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Res
 }
 
 fn shown_span(span: Duration) -> String {
-    if span < Duration::from_millis(100) {
-        return "less than 0.1 s".to_owned();
+    match span < Duration::from_millis(100) {
+        true => "less than 0.1 s".to_owned(),
+        false => built::span(span).to_string(),
     }
-    Micros(u64::try_from(span.as_millis() / 100 * 100_000).unwrap_or(u64::MAX)).to_string()
 }
 
 fn shown(image: &Image) -> String {
@@ -155,7 +155,7 @@ fn shown(image: &Image) -> String {
 
 /// Output of `status --json`.
 #[derive(Debug, Serialize)]
-struct Status {
+struct GuestsStatus {
     guests: Vec<GuestStatus>,
     /// `kvm` or `tcg`; null before the first guest has been booted.
     accelerator: Option<&'static str>,
@@ -197,7 +197,7 @@ fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
     let built = guests.iter().any(|guest| guest.built);
     if json {
         let accelerator = probed.as_ref().map(|probed| probed.accelerator.name());
-        out::json(&Status { guests, accelerator, why: probed.and_then(|probed| probed.why) })?;
+        out::json(&GuestsStatus { guests, accelerator, why: probed.and_then(|probed| probed.why) })?;
         return Ok(if built { 0 } else { EXIT_INCOMPLETE });
     }
     if guests.is_empty() {

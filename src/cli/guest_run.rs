@@ -2,7 +2,7 @@
 
 use super::out;
 use super::plan::guests;
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use crate::error::{Error, Kind, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
@@ -37,8 +37,8 @@ const BACK_LIMIT: Duration = Duration::from_secs(2 * 3600);
 const SCRATCH: Bytes = Bytes(256 << 30);
 
 /// A run in guests, as requested.
-pub struct Request<'a> {
-    pub task: Task<'a>,
+pub struct GuestRunRequest<'a> {
+    pub task: GuestTask<'a>,
     /// Suites of all its guests; the first is booted first.
     pub suites: Vec<Suite>,
     /// All guest disks that its stacks need at once.
@@ -48,7 +48,7 @@ pub struct Request<'a> {
 }
 
 /// Work to do.
-pub enum Task<'a> {
+pub enum GuestTask<'a> {
     /// A plan from its beginning: file name and text.
     Start { name: String, text: Vec<u8>, quick: bool },
     /// The rest of a run, by the absolute path of its folder; extended if `blocks` is given.
@@ -60,17 +60,21 @@ pub enum Task<'a> {
 ///
 /// # Errors
 /// If a guest is not built or does not boot, or dies with no current trial.
-pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<(u8, Option<PathBuf>)> {
+pub fn run(
+    host: &Host,
+    request: &GuestRunRequest<'_>,
+    follow: &dyn Fn(&Path, &Stamped),
+) -> Result<(u8, Option<PathBuf>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     // All of them, before any guest is booted.
     let images: Vec<Image> = request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
     let disks = PlanDisks::make(&cache, request.disks.clone())?;
     let outlet = match &request.task {
-        Task::Start { name, text, .. } => Outlet::make(host, request.results, (name, text))?,
-        Task::Resume { folder, .. } => Outlet::around(host, folder)?,
+        GuestTask::Start { name, text, .. } => Outlet::make(host, request.results, (name, text))?,
+        GuestTask::Resume { folder, .. } => Outlet::around(host, folder)?,
     };
-    let progress = Progress::new(request.json, std::io::stderr().is_terminal());
+    let progress = ProgressLine::new(request.json, std::io::stderr().is_terminal());
     let mut session = GuestSession::new(&outlet, &progress, follow);
     let ended = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt }.all(&mut session);
     progress.finish();
@@ -128,7 +132,7 @@ struct Trip<'a> {
     cache: &'a Cache,
     images: &'a [Image],
     disks: PlanDisks,
-    request: &'a Request<'a>,
+    request: &'a GuestRunRequest<'a>,
     interrupt: &'a Interrupt,
 }
 
@@ -213,17 +217,22 @@ impl Trip<'_> {
         let crashed = crash.map(|(crashed, at)| Crashed { down_us: micros(at.elapsed()), ..crashed });
         let order = order(self.argv(suite, died, crashed.as_ref(), session.outlet)?);
         let (asked, back) = (Cell::new(false), Cell::new(None));
-        let mut on_output = |stream, bytes: &[u8]| {
-            match stream {
-                Stream::Output => session.take(bytes),
-                Stream::Errors => session.errors.extend_from_slice(bytes),
-            }
-            asked.set(session.asked.is_some());
-            back.set(session.back);
-            Ok(())
-        };
-        let hangs = || back.get().is_some_and(|back: Instant| back.elapsed() > BACK_LIMIT);
-        match vm.run_until(&order, None, self.interrupt, &mut on_output, &|| asked.get() || hangs())? {
+        let ended = vm.run_until(
+            &order,
+            None,
+            self.interrupt,
+            &mut |stream, bytes| {
+                match stream {
+                    Stream::Output => session.take(bytes),
+                    Stream::Errors => session.errors.extend_from_slice(bytes),
+                }
+                asked.set(session.asked.is_some());
+                back.set(session.back);
+                Ok(())
+            },
+            &|| asked.get() || back.get().is_some_and(|back: Instant| back.elapsed() > BACK_LIMIT),
+        )?;
+        match ended {
             None if asked.get() => vm.kill().map(Went::Killed),
             None => {
                 let what = format!("the trial did not go on within {} s after the crash", BACK_LIMIT.as_secs());
@@ -250,18 +259,18 @@ impl Trip<'_> {
                 .into();
         match (outlet.run_folder()?, &self.request.task) {
             (Some((_, folder)), _) => argv.extend(["--resume".to_owned(), format!("{INSIDE}/{folder}")]),
-            (None, Task::Start { name, quick, .. }) => {
+            (None, GuestTask::Start { name, quick, .. }) => {
                 argv.push(name.clone());
                 argv.extend(quick.then(|| "--quick".to_owned()));
                 return Ok(argv);
             }
-            (None, Task::Resume { folder, .. }) => {
+            (None, GuestTask::Resume { folder, .. }) => {
                 return Err(Error::store(format!("the run folder {} is gone", folder.display())));
             }
         }
         if let Some(died) = died {
             argv.extend(["--died".to_owned(), out::json_line(&died)?]);
-        } else if let Task::Resume { blocks: Some(blocks), .. } = self.request.task {
+        } else if let GuestTask::Resume { blocks: Some(blocks), .. } = self.request.task {
             argv.extend(["--blocks".to_owned(), blocks.to_string()]);
         }
         if let Some(crashed) = crashed {
@@ -292,7 +301,7 @@ type CrashRequest = (Crashed, Instant);
 /// State of the run in progress.
 struct GuestSession<'a> {
     outlet: &'a Outlet,
-    progress: &'a Progress,
+    progress: &'a ProgressLine,
     follow: &'a dyn Fn(&Path, &Stamped),
     /// Incomplete last line.
     line: Vec<u8>,
@@ -313,7 +322,7 @@ struct GuestSession<'a> {
 }
 
 impl<'a> GuestSession<'a> {
-    fn new(outlet: &'a Outlet, progress: &'a Progress, follow: &'a dyn Fn(&Path, &Stamped)) -> GuestSession<'a> {
+    fn new(outlet: &'a Outlet, progress: &'a ProgressLine, follow: &'a dyn Fn(&Path, &Stamped)) -> GuestSession<'a> {
         let (line, errors) = (Vec::new(), Vec::new());
         let (under_way, asked, back, has_crashed, next, spoke) = (None, None, None, false, None, false);
         GuestSession { outlet, progress, follow, line, under_way, asked, back, has_crashed, next, errors, spoke }
@@ -337,9 +346,7 @@ impl<'a> GuestSession<'a> {
 
     /// Handles output of events, one per line.
     fn take(&mut self, bytes: &[u8]) {
-        self.line.extend_from_slice(bytes);
-        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.line.drain(..=end).collect();
+        for line in whole_lines(&mut self.line, bytes) {
             if let Ok(event) = serde_json::from_slice::<Stamped>(&line) {
                 self.note(&event);
             }
@@ -369,6 +376,14 @@ impl<'a> GuestSession<'a> {
             (self.follow)(&folder, event);
         }
     }
+}
+
+/// Adds bytes to an incomplete line; takes the lines that are complete.
+pub(super) fn whole_lines(line: &mut Vec<u8>, bytes: &[u8]) -> Vec<Vec<u8>> {
+    line.extend_from_slice(bytes);
+    let end = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let whole: Vec<u8> = line.drain(..end).collect();
+    whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
 /// Number of trials of a run with and without a result.
@@ -429,7 +444,7 @@ mod tests {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
         let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
-        let (progress, follow) = (Progress::new(false, false), |_: &Path, _: &Stamped| {});
+        let (progress, follow) = (ProgressLine::new(false, false), |_: &Path, _: &Stamped| {});
         let mut session = GuestSession::new(&outlet, &progress, &follow);
         let (mut got, mut left) = (Vec::new(), boots.iter());
         let ended = course(&Suite::default(), &Interrupt::never(), &mut session, &mut |boot, session| {

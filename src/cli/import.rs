@@ -79,11 +79,11 @@ pub struct Args {
 /// A key of letters, digits, points and dashes, and the value after the first equals sign.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE: stack.filesystem=zfs")?;
-    let plain = |part: &str| {
+    let is_plain = key.split('.').all(|part| {
         let mut bytes = part.bytes();
         !part.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-    };
-    match key.contains('.') && key.split('.').all(plain) {
+    });
+    match key.contains('.') && is_plain {
         true if value.trim().is_empty() => Err(format!("{key} has no value")),
         true => Ok((key.to_owned(), value.trim().to_owned())),
         false => Err(format!("`{key}` has no dot; keys look like stack.filesystem or origin.machine")),
@@ -181,8 +181,9 @@ const KEYS: &str = "data.fits data.place mount.options postgresql.fsync postgres
 /// effect and go unnoticed.
 fn misspelt(key: &str) -> Option<&'static str> {
     const SLIPS: usize = 2;
-    let distance = |known: &&str| strsim::damerau_levenshtein(key, known);
-    KEYS.split_whitespace().min_by_key(distance).filter(|known| (1..=SLIPS).contains(&distance(known)))
+    let distances = KEYS.split_whitespace().map(|known| (strsim::damerau_levenshtein(key, known), known));
+    let (slips, known) = distances.min_by_key(|(slips, _)| *slips)?;
+    (1..=SLIPS).contains(&slips).then_some(known)
 }
 
 /// Enters the values of `--set` into a record: facts of every case, and `origin.*`. They take precedence over a
@@ -220,8 +221,9 @@ fn set_origin(origin: &mut Origin, part: &str, value: &str) -> Result<()> {
 
 /// A name suitable as part of a folder's name.
 fn plain_name(name: &str) -> Result<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > 100 || !name.chars().all(plain) {
+    let mut bytes = name.bytes();
+    let is_plain = bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    if name.is_empty() || name.len() > 100 || !is_plain {
         return Err(Error::user(format!("`{name}` cannot be part of a folder's name"))
             .hint("use up to 100 letters, digits, dots and dashes"));
     }

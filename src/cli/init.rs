@@ -10,7 +10,7 @@ use crate::provision::disk::{self, FoundDisk};
 use crate::units::Bytes;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-pub(super) use text::Place;
+pub(super) use text::StackPlace;
 use text::{QUESTIONS, Question};
 
 /// Write a first plan; asks which disk or folder to test and which question to answer
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<u8> {
         None => Some(ask_question(&place)?),
     };
     let question = question.ok_or_else(|| Error::bug("a question accepted by clap is unknown"))?;
-    if question.formats && matches!(place, Place::Folder(_)) {
+    if question.formats && matches!(place, StackPlace::Folder(_)) {
         return Err(Error::user(format!(
             "the question {} needs a disk or `loop`: a folder is never formatted",
             question.name
@@ -82,9 +82,9 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// The place named by `--on`.
-pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
+pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<StackPlace> {
     if on == "loop" {
-        return Ok(Place::Loop);
+        return Ok(StackPlace::Loop);
     }
     if on.is_empty() {
         return Err(
@@ -94,7 +94,7 @@ pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
     let path = std::path::absolute(on).or_user(|| format!("find {}", out::harmless(on)))?;
     if path.is_dir() {
         let text = path.to_str().ok_or_else(|| Error::user(format!("{} is not UTF-8", path.display())))?;
-        return Ok(Place::Folder(text.to_owned()));
+        return Ok(StackPlace::Folder(text.to_owned()));
     }
     let real = std::fs::canonicalize(&path)
         .map_err(|e| Error::user(format!("{}: {e}", out::harmless(on))).hint("`pgstrata doctor` lists the disks"))?;
@@ -106,15 +106,15 @@ pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
     of_disk(found)
 }
 
-fn of_disk(disk: &FoundDisk) -> Result<Place> {
+fn of_disk(disk: &FoundDisk) -> Result<StackPlace> {
     let path = disk.by_id.as_ref().unwrap_or(&disk.path).display().to_string();
     if !disk.in_use.is_empty() {
         return Err(Error::host(format!("{path} is in use: {}", disk.in_use.join("; ")))
             .hint("`pgstrata doctor` lists the disks; --on loop needs none"));
     }
     match (&disk.serial, &disk.wwn) {
-        (Some(serial), _) => Ok(Place::Disk { path, key: "serial", value: serial.clone() }),
-        (None, Some(wwn)) => Ok(Place::Disk { path, key: "wwn", value: wwn.clone() }),
+        (Some(serial), _) => Ok(StackPlace::Disk { path, key: "serial", value: serial.clone() }),
+        (None, Some(wwn)) => Ok(StackPlace::Disk { path, key: "wwn", value: wwn.clone() }),
         (None, None) => {
             Err(Error::host(format!("{path} reports neither serial nor WWN, so it cannot be used in a plan"))
                 .hint("use --on loop with image files on that disk"))
@@ -122,9 +122,9 @@ fn of_disk(disk: &FoundDisk) -> Result<Place> {
     }
 }
 
-fn ask_place(disks: &[FoundDisk]) -> Result<Place> {
+fn ask_place(disks: &[FoundDisk]) -> Result<StackPlace> {
     must_be_asked("--on")?;
-    let mut places = vec![(Place::Loop, "image files in /var/lib/pgstrata; nothing else is touched".to_owned())];
+    let mut places = vec![(StackPlace::Loop, "image files in /var/lib/pgstrata; nothing else is touched".to_owned())];
     for disk in disks {
         let Ok(place) = of_disk(disk) else { continue };
         let size = disk.size_bytes.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
@@ -141,9 +141,9 @@ fn ask_place(disks: &[FoundDisk]) -> Result<Place> {
     }
 }
 
-fn ask_question(place: &Place) -> Result<&'static Question> {
+fn ask_question(place: &StackPlace) -> Result<&'static Question> {
     must_be_asked("--question")?;
-    let in_folder = matches!(place, Place::Folder(_));
+    let in_folder = matches!(place, StackPlace::Folder(_));
     let questions: Vec<&Question> = QUESTIONS.iter().filter(|question| !(in_folder && question.formats)).collect();
     let lines: Vec<String> =
         questions.iter().map(|question| format!("{:<16} {}", question.name, question.doc)).collect();
@@ -212,9 +212,10 @@ mod tests {
 
     #[test]
     fn every_question_makes_a_readable_plan_on_every_place() {
-        let places = [Place::Loop, of_disk(&disk(&[], Some("S\"\\1"))).unwrap(), Place::Folder("/srv/p\"g".into())];
+        let places =
+            [StackPlace::Loop, of_disk(&disk(&[], Some("S\"\\1"))).unwrap(), StackPlace::Folder("/srv/p\"g".into())];
         for question in &QUESTIONS {
-            for place in places.iter().filter(|place| !(question.formats && matches!(place, Place::Folder(_)))) {
+            for place in places.iter().filter(|place| !(question.formats && matches!(place, StackPlace::Folder(_)))) {
                 let text = text::plan(question, place);
                 let plan = plan::check(&text, Path::new("/"), &super::super::catalogue());
                 let plan = plan.unwrap_or_else(|e| panic!("{}", e.render(&text, "x", plan::Paint::Plain)));
@@ -230,7 +231,7 @@ mod tests {
         assert!(of_disk(&disk(&["mounted on /"], Some("S"))).unwrap_err().to_string().contains("in use: mounted on /"));
         assert!(of_disk(&disk(&[], None)).unwrap_err().to_string().contains("neither serial nor WWN"));
         let found = [disk(&[], Some("S"))];
-        assert!(matches!(place("/dev/null", &found).unwrap(), Place::Disk { path, .. } if path.contains("by-id")));
+        assert!(matches!(place("/dev/null", &found).unwrap(), StackPlace::Disk { path, .. } if path.contains("by-id")));
         assert!(place("/dev/zero", &found).unwrap_err().to_string().contains("neither a whole disk nor a folder"));
         assert!(place("/nowhere", &found).unwrap_err().hint_text().unwrap().contains("doctor"));
     }

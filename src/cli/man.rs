@@ -75,14 +75,11 @@ fn write(path: &Path, page: &[u8]) -> Result<()> {
 fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut command = super::command();
     command.build();
-    let shown = || command.get_subcommands().filter(|sub| !sub.is_hide_set());
-    let names: Vec<String> = shown().map(|sub| format!("pgstrata-{}", sub.get_name())).collect();
-    let mut pages = Vec::new();
-    for command in std::iter::once(&command).chain(shown()) {
-        let failed = |error: std::io::Error| Error::bug(error.to_string()).while_doing("write a manual page");
-        let (name, text) = page(command, &names).map_err(failed)?;
-        pages.push((name, text));
-    }
+    let shown: Vec<&clap::Command> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).collect();
+    let names: Vec<String> = shown.iter().map(|sub| format!("pgstrata-{}", sub.get_name())).collect();
+    let pages = std::iter::once(&command).chain(shown).map(|command| page(command, &names));
+    let pages = pages.collect::<std::io::Result<Vec<_>>>();
+    let mut pages = pages.map_err(|e| Error::bug(e.to_string()).while_doing("write a manual page"))?;
     pages.push((PLAN_PAGE.to_owned(), plan_page().into_bytes()));
     Ok(pages)
 }

@@ -151,16 +151,14 @@ fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord
     for (place, _) in &choice.taken {
         for verdict in folders[*place].verdicts()? {
             let Some(case) = verdict.cases.first().cloned() else { continue };
-            let Some(known) = kept.get(&case) else {
-                kept.insert(case, verdict);
-                continue;
-            };
-            if known.verdict.convicts() != verdict.verdict.convicts() {
+            let convicts = verdict.verdict.convicts();
+            let known = kept.get(&case).map(|known| known.verdict.convicts());
+            if known == Some(!convicts) {
                 disagree
                     .push(format!("machines disagree on what a power cut costs {case}: the worse verdict is shown"));
-                if verdict.verdict.convicts() {
-                    kept.insert(case, verdict);
-                }
+            }
+            if known.is_none() || convicts && known == Some(false) {
+                kept.insert(case, verdict);
             }
         }
     }
@@ -199,21 +197,12 @@ fn events(
         done += of_blocks.filter(|trial| trial.is_result()).count();
     }
     events.sort_by_key(|event| event.at_us);
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let (first, last) = (events.first().map_or(0, |e| e.at_us), events.last().map_or(0, |e| e.at_us));
-    let started = Event::RunStarted {
-        run: id.to_owned(),
-        trials: count(trials),
-        expected_us: 0,
-        most_repeats: 0,
-        cases: BTreeMap::new(),
-    };
-    let ended = Event::RunDone {
-        wall_us: wall,
-        measured_us: measured,
-        done: count(done),
-        not_run: count(trials.saturating_sub(done)),
-    };
+    let [trials, done, not_run] =
+        [trials, done, trials.saturating_sub(done)].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    let started =
+        Event::RunStarted { run: id.to_owned(), trials, expected_us: 0, most_repeats: 0, cases: BTreeMap::new() };
+    let ended = Event::RunDone { wall_us: wall, measured_us: measured, done, not_run };
     let warnings = warnings.into_iter().map(|message| Stamped { at_us: last, what: Event::Warning { message } });
     let mut all = vec![Stamped { at_us: first, what: started }];
     all.extend(events);

@@ -93,12 +93,12 @@ struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", hide_possible_values = true)]
     color: Colour,
     #[command(subcommand)]
-    command: Command,
+    command: SubcommandArgs,
 }
 
 /// Every subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SubcommandArgs {
     Init(init::Args),
     Plan(plan::Args),
     Plans(plans::Args),
@@ -126,33 +126,33 @@ enum Command {
     GuestAgent(guest::AgentArgs),
 }
 
-impl Command {
+impl SubcommandArgs {
     fn run(&self) -> Result<u8> {
         match self {
-            Command::Init(args) => init::run(args),
-            Command::Plan(args) => plan::run(args),
-            Command::Plans(args) => plans::run(args),
-            Command::Run(args) => run::run(args),
-            Command::Status(args) => status::run(args),
-            Command::Probe(args) => probe::run(args),
-            Command::Cut(args) => cut::run(args),
-            Command::Pull(args) => pull::run(args),
-            Command::Witness(args) => witness::run(args),
-            Command::Submit(args) => submit::run(args),
-            Command::Merge(args) => merge::run(args),
-            Command::Compare(args) => compare::run(args),
-            Command::Check(args) => check::run(args),
-            Command::Import(args) => import::run(args),
-            Command::Report(args) => report::run(args),
-            Command::Serve(args) => serve::run(args),
-            Command::Shelf(args) => shelf::run(args),
-            Command::Clean(args) => clean::run(args),
-            Command::Guest(args) => guest::run(args),
-            Command::Postgres(args) => postgres::run(args),
-            Command::Doctor(args) => doctor::run(args),
-            Command::Completions(args) => completions::run(args),
-            Command::Man(args) => man::run(args),
-            Command::GuestAgent(args) => guest::run_agent(args),
+            SubcommandArgs::Init(args) => init::run(args),
+            SubcommandArgs::Plan(args) => plan::run(args),
+            SubcommandArgs::Plans(args) => plans::run(args),
+            SubcommandArgs::Run(args) => run::run(args),
+            SubcommandArgs::Status(args) => status::run(args),
+            SubcommandArgs::Probe(args) => probe::run(args),
+            SubcommandArgs::Cut(args) => cut::run(args),
+            SubcommandArgs::Pull(args) => pull::run(args),
+            SubcommandArgs::Witness(args) => witness::run(args),
+            SubcommandArgs::Submit(args) => submit::run(args),
+            SubcommandArgs::Merge(args) => merge::run(args),
+            SubcommandArgs::Compare(args) => compare::run(args),
+            SubcommandArgs::Check(args) => check::run(args),
+            SubcommandArgs::Import(args) => import::run(args),
+            SubcommandArgs::Report(args) => report::run(args),
+            SubcommandArgs::Serve(args) => serve::run(args),
+            SubcommandArgs::Shelf(args) => shelf::run(args),
+            SubcommandArgs::Clean(args) => clean::run(args),
+            SubcommandArgs::Guest(args) => guest::run(args),
+            SubcommandArgs::Postgres(args) => postgres::run(args),
+            SubcommandArgs::Doctor(args) => doctor::run(args),
+            SubcommandArgs::Completions(args) => completions::run(args),
+            SubcommandArgs::Man(args) => man::run(args),
+            SubcommandArgs::GuestAgent(args) => guest::run_agent(args),
         }
     }
 }

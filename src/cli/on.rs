@@ -4,7 +4,7 @@
 //! and if the stack is filled. Then a part of the disk, as large as the file, replaces it. A stack that itself uses
 //! parts of its device, such as zones, gets the whole disk.
 
-use super::init::{self, Place};
+use super::init::{self, StackPlace};
 use super::out::harmless;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -29,10 +29,10 @@ const OF_DEVICE: [&str; 2] = [precondition::PRECONDITION.key, precondition::PREC
 
 /// One `--on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Target {
+struct Placement {
     /// Name of the device; `None` for every device not named by another target.
     device: Option<String>,
-    place: Place,
+    place: StackPlace,
 }
 
 /// Puts the image files of the cases into folders, or replaces them by disks; `asked` are `DISK`, `FOLDER`,
@@ -42,11 +42,11 @@ struct Target {
 /// If one of them is neither, or a disk is in use; if a device of a stack would have no place, or share its disk.
 pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -> Result<String> {
     let found = disk::found(host);
-    let target = |text: &String| {
+    let targets = asked.iter().map(|text| {
         let (device, on) = split(text);
-        Ok(Target { device: device.map(str::to_owned), place: init::place(on, &found)? })
-    };
-    let targets = asked.iter().map(target).collect::<Result<Vec<Target>>>()?;
+        Ok(Placement { device: device.map(str::to_owned), place: init::place(on, &found)? })
+    });
+    let targets = targets.collect::<Result<Vec<Placement>>>()?;
     let parts = replace(cases, quick, &targets)?;
     let of_parts = if parts {
         "; where size matters, only part of each disk is used, as large as the image file (`linear`)"
@@ -66,7 +66,7 @@ fn split(text: &str) -> (Option<&str>, &str) {
 }
 
 /// True if parts of disks were used.
-fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bool> {
+fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Placement]) -> Result<bool> {
     let names: BTreeSet<String> =
         cases.iter().flat_map(|case| images(&case.stack).map(|node| named(node).to_owned())).collect();
     if names.is_empty() {
@@ -86,7 +86,7 @@ fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bo
                 ))
                 .hint(format!("add --on {device}=DISK, or --on {device}=FOLDER for its image file"))
             })?;
-            let Place::Disk { path, .. } = place else { continue };
+            let StackPlace::Disk { path, .. } = place else { continue };
             if let Some((first, _)) = taken.iter().find(|(_, disk)| disk == path) {
                 let both =
                     format!("the devices `{first}` and `{device}` of the stack {stack_name} would be one disk, {path}");
@@ -99,9 +99,9 @@ fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bo
         let is_part = (quick || case.age.get("fill").is_some()) && !has_parts;
         for device in &devices {
             match place(targets, device) {
-                None | Some(Place::Loop) => {}
-                Some(Place::Folder(folder)) => in_folder(&mut case.stack, device, folder),
-                Some(Place::Disk { path, key, value }) => {
+                None | Some(StackPlace::Loop) => {}
+                Some(StackPlace::Folder(folder)) => in_folder(&mut case.stack, device, folder),
+                Some(StackPlace::Disk { path, key, value }) => {
                     parts |= on_disk(case, device, is_part, path, (*key, value))?;
                 }
             }
@@ -120,7 +120,7 @@ fn named(node: &NodeSpec) -> &str {
 }
 
 /// Checks that each device exists and is named once.
-fn check(targets: &[Target], names: &BTreeSet<String>) -> Result<()> {
+fn check(targets: &[Placement], names: &BTreeSet<String>) -> Result<()> {
     for (n, target) in targets.iter().enumerate() {
         if targets[..n].iter().any(|earlier| earlier.device == target.device) {
             let of =
@@ -147,12 +147,13 @@ fn example(names: &BTreeSet<String>) -> String {
     named.iter().map(|name| format!("--on {name}=DISK")).collect::<Vec<_>>().join(" ")
 }
 
-/// Target of a device: the one that names it, else one without a name. If there is neither, a stack's only device,
+/// Place of a device: of the `--on` that names it, else of one without a name. If there is neither, a stack's only device,
 /// which has no name, uses the first `--on`: in `--on data=A --on log=B` that is A.
-fn place<'t>(targets: &'t [Target], device: &str) -> Option<&'t Place> {
-    let of = |wanted: Option<&str>| targets.iter().find(|target| target.device.as_deref() == wanted);
-    let first = || targets.first().filter(|_| device == ONLY);
-    of(Some(device)).or_else(|| of(None)).or_else(first).map(|target| &target.place)
+fn place<'t>(targets: &'t [Placement], device: &str) -> Option<&'t StackPlace> {
+    let named = targets.iter().find(|target| target.device.as_deref() == Some(device));
+    let unnamed = targets.iter().find(|target| target.device.is_none());
+    let first = targets.first().filter(|_| device == ONLY);
+    named.or(unnamed).or(first).map(|target| &target.place)
 }
 
 fn in_folder(stack: &mut StackSpec, device: &str, folder: &str) {
@@ -205,21 +206,14 @@ fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, v
 
 /// Renames a node that was named after the image file to its replacement.
 fn rename(stack: &mut StackSpec, name: &str) {
-    let renamed = |base: &BaseName| match base.node() == IMAGE {
-        true => BaseName::of(name, base.base()),
-        false => base.clone(),
-    };
-    for node in &mut stack.nodes {
-        if node.name == IMAGE {
-            name.clone_into(&mut node.name);
-        }
-        for input in &mut node.inputs {
-            input.from = renamed(&input.from);
-        }
+    for node in stack.nodes.iter_mut().filter(|node| node.name == IMAGE) {
+        name.clone_into(&mut node.name);
     }
-    stack.data = renamed(&stack.data);
-    stack.wal = stack.wal.as_ref().map(renamed);
-    stack.tablespaces.values_mut().for_each(|base| *base = renamed(base));
+    let inputs = stack.nodes.iter_mut().flat_map(|node| &mut node.inputs).map(|input| &mut input.from);
+    let ends = std::iter::once(&mut stack.data).chain(&mut stack.wal).chain(stack.tablespaces.values_mut());
+    for base in inputs.chain(ends).filter(|base| base.node() == IMAGE) {
+        *base = BaseName::of(name, base.base());
+    }
 }
 
 #[cfg(test)]
@@ -233,9 +227,9 @@ mod tests {
         crate::plan::parse(text, name, &super::super::catalogue()).unwrap().cases
     }
 
-    fn on(device: Option<&str>, path: &str) -> Target {
-        let place = Place::Disk { path: path.to_owned(), key: "serial", value: format!("S-{path}") };
-        Target { device: device.map(str::to_owned), place }
+    fn on(device: Option<&str>, path: &str) -> Placement {
+        let place = StackPlace::Disk { path: path.to_owned(), key: "serial", value: format!("S-{path}") };
+        Placement { device: device.map(str::to_owned), place }
     }
 
     fn disks(case: &CaseSpec) -> Vec<(String, String)> {
@@ -340,7 +334,7 @@ mod tests {
 
     #[test]
     fn refusals_say_what_to_write() {
-        let refused = |name: &str, targets: &[Target]| {
+        let refused = |name: &str, targets: &[Placement]| {
             let error = replace(&mut cases(name), false, targets).unwrap_err();
             (error.to_string(), error.hint_text().unwrap_or_default().to_owned())
         };

@@ -136,14 +136,14 @@ pub fn remark(text: &str) {
 /// The text with lines wider than `columns` folded, keeping their indent.
 fn folded(text: &str, columns: usize) -> String {
     let columns = u16::try_from(columns).unwrap_or(WIDEST).clamp(*SENSIBLE.start(), WIDEST);
-    let fold = |line: &str| match line.chars().count() > usize::from(columns) {
+    let lines = text.split('\n').map(|line| match line.chars().count() > usize::from(columns) {
         true => {
             let indent = &line[..line.len() - line.trim_start().len()];
             text::at_width(columns, || paragraph(indent, line))
         }
         false => format!("{line}\n"),
-    };
-    text.split('\n').map(fold).collect()
+    });
+    lines.collect()
 }
 
 /// Shows a line of progress that replaces the previous one.
@@ -183,7 +183,9 @@ pub fn settle(written: std::io::Result<()>) -> Result<()> {
 
 /// The error and its hint, each with its label; folded at `columns` if given.
 fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
-    let part = |word: &str, code: &str, text: String| {
+    let message = ("error:", "1;91", escape(&error.chain(), true, colour));
+    let hint = error.hint_text().map(|hint| ("hint:", "1;96", escape(hint, true, false)));
+    let parts = std::iter::once(message).chain(hint).map(|(word, code, text)| {
         // Lines of a plan with marks below them must stay as they are.
         let text = match columns.filter(|_| !text.contains('\n')) {
             Some(columns) => folded(&format!("{word} {text}"), columns),
@@ -191,12 +193,8 @@ fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
         };
         // After the folding, which counts every character and escapes those that control a terminal.
         if colour { text.replacen(word, &format!("\u{1b}[{code}m{word}\u{1b}[0m"), 1) } else { text }
-    };
-    let mut text = part("error:", "1;91", escape(&error.chain(), true, colour));
-    if let Some(hint) = error.hint_text() {
-        text.push_str(&part("hint:", "1;96", escape(hint, true, false)));
-    }
-    text
+    });
+    parts.collect()
 }
 
 /// Escapes control characters and marks that reverse the direction of text, so that foreign text (names, output of
@@ -236,8 +234,10 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
 fn colour_sequence(text: &str) -> Option<usize> {
     let inside = text.strip_prefix("\u{1b}[")?;
     let (codes, _) = inside.split_once('m')?;
-    let known = |code: &str| matches!(code, "" | "0" | "1" | "22" | "39" | "91" | "92" | "93" | "94" | "95" | "96");
-    codes.split(';').all(known).then_some("\u{1b}[m".len() + codes.len())
+    let mut codes_of = codes.split(';');
+    let are_known =
+        codes_of.all(|code| matches!(code, "" | "0" | "1" | "22" | "39" | "91" | "92" | "93" | "94" | "95" | "96"));
+    are_known.then_some("\u{1b}[m".len() + codes.len())
 }
 
 /// The text after `lead`, with foreign parts escaped, wrapped with an indent as wide as the lead.

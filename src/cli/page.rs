@@ -10,10 +10,7 @@ use std::path::Path;
 pub(crate) fn page(path: &Path, page: &str, json: bool) -> Result<()> {
     let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
     files::write_output(&whole, page.as_bytes())?;
-    match json {
-        true => Ok(()),
-        false => out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string()))),
-    }
+    if json { Ok(()) } else { out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string()))) }
 }
 
 /// Refuses to overwrite anything but an earlier page: a measurement may be the only copy.

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<u8> {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {
         let read = read(file, args.quick, &args.on, None)?;
-        let Read { plan, checked, builds } = &read;
+        let CheckedPlan { plan, checked, builds } = &read;
         let places = args.places.places()?;
         check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
         let mut forecast = forecast(&Host::this(), plan, None, &places.state)?;
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// A plan as found on this machine.
-pub struct Read {
+pub struct CheckedPlan {
     pub plan: Plan,
     pub checked: Checked,
     /// Builds of the plan, and those that exist.
@@ -108,12 +108,8 @@ pub struct Read {
 
 /// Missing requirements of a build, for each of its cases.
 fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
-    let of_case = |case: &String| {
-        let lack =
-            |(what, hint): &(String, String)| CaseUnmet { case: case.clone(), what: what.clone(), hint: hint.clone() };
-        build.lacking.iter().map(lack).collect::<Vec<_>>()
-    };
-    build.cases.iter().flat_map(of_case)
+    let lacks = build.cases.iter().flat_map(|case| build.lacking.iter().map(move |lack| (case, lack)));
+    lacks.map(|(case, (what, hint))| CaseUnmet { case: case.clone(), what: what.clone(), hint: hint.clone() })
 }
 
 /// Parses a plan for this program, as a quick run if requested, and has server and kernel check it; its mistakes are
@@ -121,7 +117,7 @@ fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
 ///
 /// # Errors
 /// Mistakes in the plan file, and what server or kernel refuse.
-pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Result<Read> {
+pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Result<CheckedPlan> {
     let mut plan = parsed(file)?;
     if let Some(guest) = guest {
         plan.run_in(guest);
@@ -137,7 +133,7 @@ pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Res
     }
     let builds = built::find(&Host::this(), &mut plan.cases)?;
     let checked = accepted(&plan, file, guest)?;
-    Ok(Read { plan, checked, builds })
+    Ok(CheckedPlan { plan, checked, builds })
 }
 
 /// Parses a plan file, or the shipped plan of that name; queries neither server nor kernel.
@@ -163,9 +159,9 @@ fn paint() -> Paint {
 pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
     let checked = check(&Host::this(), plan, guest)?;
     let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);
-    let of_server = |spot: &Spot| matches!(spot, Spot::Setting(_) | Spot::SettingValue(..));
-    let mistakes: Vec<_> =
-        checked.refusals.iter().filter(|refusal| !is_shipped || !of_server(&refusal.spot)).cloned().collect();
+    let refusals = checked.refusals.iter();
+    let mistakes = refusals.filter(|it| !is_shipped || !matches!(it.spot, Spot::Setting(_) | Spot::SettingValue(..)));
+    let mistakes: Vec<Refusal> = mistakes.cloned().collect();
     if mistakes.is_empty() {
         return Ok(checked);
     }
@@ -174,22 +170,24 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked
 
 /// Settings that the server refuses, for each case that needs them.
 fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
-    let wants = |case: &CaseSpec, spot: &Spot| {
-        let settings = case.postgres.as_ref().map(|postgres| &postgres.settings);
-        settings.is_some_and(|settings| match spot {
-            Spot::Setting(name) => settings.contains_key(name),
-            Spot::SettingValue(name, value) => settings.get(name) == Some(value),
-            Spot::Initdb(_) | Spot::Mount { .. } | Spot::Age { .. } | Spot::Workload { .. } => false,
-        })
-    };
-    let unmet = |refusal: &Refusal| {
-        let cases = plan.cases.iter().filter(|case| wants(case, &refusal.spot));
-        let hint = refusal.help.clone().unwrap_or_default();
-        cases
-            .map(|case| CaseUnmet { case: case.id.clone(), what: refusal.message.clone(), hint: hint.clone() })
-            .collect::<Vec<_>>()
-    };
-    checked.refusals.iter().flat_map(unmet).collect()
+    let refusals = checked.refusals.iter();
+    let pairs = refusals.flat_map(|refusal| plan.cases.iter().map(move |case| (refusal, case)));
+    let unmet = pairs.filter(|(refusal, case)| wants(case, &refusal.spot)).map(|(refusal, case)| CaseUnmet {
+        case: case.id.clone(),
+        what: refusal.message.clone(),
+        hint: refusal.help.clone().unwrap_or_default(),
+    });
+    unmet.collect()
+}
+
+/// True if the case has this setting of the server.
+fn wants(case: &CaseSpec, spot: &Spot) -> bool {
+    let settings = case.postgres.as_ref().map(|postgres| &postgres.settings);
+    settings.is_some_and(|settings| match spot {
+        Spot::Setting(name) => settings.contains_key(name),
+        Spot::SettingValue(name, value) => settings.get(name) == Some(value),
+        Spot::Initdb(_) | Spot::Mount { .. } | Spot::Age { .. } | Spot::Workload { .. } => false,
+    })
 }
 
 /// JSON document of a plan.
@@ -219,7 +217,7 @@ struct PlanDocument<'a> {
 }
 
 impl<'a> PlanDocument<'a> {
-    fn new(Read { plan, checked, builds }: &'a Read, forecast: &'a Forecast) -> Self {
+    fn new(CheckedPlan { plan, checked, builds }: &'a CheckedPlan, forecast: &'a Forecast) -> Self {
         PlanDocument {
             name: &plan.name,
             sha256: &plan.sha256,
@@ -303,9 +301,7 @@ fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
     for build in builds.iter().filter(|build| build.bin.is_none()) {
         text.push_str(&wrapped("PostgreSQL: ", &format!("{}: not built yet, the run builds it first", build.what)));
     }
-    for unchecked in &checked.unchecked {
-        text.push_str(&wrapped("Not checked: ", unchecked));
-    }
+    text.extend(checked.unchecked.iter().map(|unchecked| wrapped("Not checked: ", unchecked)));
     text
 }
 
@@ -317,13 +313,8 @@ pub fn remark_servers(checked: &Checked) {
 }
 
 fn cases_table(plan: &Plan) -> TextTable {
-    let mut table = TextTable::default();
-    table.set_header(["#", "case"]);
-    for (case, n) in plan.cases.iter().zip(1..) {
-        table.add_row([n.to_string(), harmless(&case.id)]);
-    }
-    table.align_right(&[0]);
-    table
+    let rows = plan.cases.iter().zip(1..).map(|(case, n)| [n.to_string(), harmless(&case.id)]);
+    TextTable::new(["#", "case"], &[0]).rows(rows)
 }
 
 /// Equal items once, in order, each with the numbers of its cases.
@@ -383,40 +374,28 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
         let (repeats, time) = (count(forecast.most_repeats, "repeat"), Micros(forecast.repeats_us));
         text.push_str(&wrapped("  ", &format!("plus up to {repeats} of disturbed trials ({time})")));
     }
-    if let Some(building) = built::expected(builds) {
-        text.push_str(&wrapped("  ", &building));
-    }
-    for window in &forecast.windows {
-        text.push_str(&wrapped("  measured, ", window));
-    }
+    text.extend(built::expected(builds).map(|building| wrapped("  ", &building)));
+    text.extend(forecast.windows.iter().map(|window| wrapped("  measured, ", window)));
     text.push_str(&prepared::shown(forecast));
     if !forecast.space.is_empty() {
-        let mut lines = TextTable::default();
-        lines.set_header(["space on", "needs", "has", ""]);
-        for space in &forecast.space {
+        let rows = forecast.space.iter().map(|space| {
             let has = space.has.map_or_else(|| "unknown".to_owned(), |has| has.to_string());
             let fits = if space.fits { "fits" } else { "does not fit" };
-            lines.add_row([harmless(&space.what), space.needs.to_string(), has, fits.to_owned()]);
-        }
-        lines.align_right(&[1, 2]);
-        text.push_str(&format!("\n{}", lines.shown()));
+            [harmless(&space.what), space.needs.to_string(), has, fits.to_owned()]
+        });
+        let table = TextTable::new(["space on", "needs", "has", ""], &[1, 2]).rows(rows);
+        text.push_str(&format!("\n{}", table.shown()));
     }
-    if !forecast.unmet.is_empty() {
-        text.push_str("\nMissing on this machine:\n");
-    }
+    text.extend((!forecast.unmet.is_empty()).then_some("\nMissing on this machine:\n"));
     let unmet = forecast.unmet.iter().map(|unmet| {
         let case = number.get(unmet.case.as_str()).map_or_else(|| unmet.case.clone(), |n| format!("#{n}"));
         ((&unmet.what, &unmet.hint), case)
     });
     for ((what, hint), cases) in by_key(unmet) {
         text.push_str(&wrapped("  ", &format!("{what}, for {}", cases.join(" "))));
-        if !hint.is_empty() {
-            text.push_str(&wrapped("    hint: ", hint));
-        }
+        text.extend((!hint.is_empty()).then(|| wrapped("    hint: ", hint)));
     }
-    for warning in &forecast.warnings {
-        text.push_str(&wrapped("\nwarning: ", warning));
-    }
+    text.extend(forecast.warnings.iter().map(|warning| wrapped("\nwarning: ", warning)));
     text
 }
 
@@ -562,7 +541,7 @@ mod tests {
 
     #[test]
     fn the_document_holds_all_of_it() {
-        let (read, forecast) = (Read { plan: plan(), checked: checked(), builds: Vec::new() }, forecast());
+        let (read, forecast) = (CheckedPlan { plan: plan(), checked: checked(), builds: Vec::new() }, forecast());
         let document = serde_json::to_value(PlanDocument::new(&read, &forecast)).unwrap();
         assert_eq!(document["trials"], 4);
         assert_eq!(document["order"][0]["trial"], 1);

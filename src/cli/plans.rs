@@ -28,7 +28,7 @@ what to read, and what is published."
 )]
 pub struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<PlansCommand>,
     /// Print this plan
     #[arg(conflicts_with = "json")]
     name: Option<String>,
@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum PlansCommand {
     /// Print the page of a plan and the plan
     Show {
         /// Name of the plan
@@ -51,7 +51,7 @@ enum What {
 /// # Errors
 /// If there is no plan of that name, or standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
-    if let Some(What::Show { name }) = &args.what {
+    if let Some(PlansCommand::Show { name }) = &args.what {
         let found = shipped::find(name).ok_or_else(|| unknown(name))?;
         // Indented, as a Markdown code block.
         let lines =
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<u8> {
             out::bytes(found.text.as_bytes())?;
         }
         None => {
-            let lines = shipped::all().map(Line::of).collect::<Result<Vec<Line>>>()?;
+            let lines = shipped::all().map(PlanLine::of).collect::<Result<Vec<PlanLine>>>()?;
             out::json_or(args.json, &lines, || shown(&lines))?;
         }
     }
@@ -104,51 +104,53 @@ fn unknown(name: &str) -> Error {
 }
 
 fn meant(name: &str) -> String {
-    let known = || shipped::all().map(|plan| plan.name);
-    did_you_mean(name, known()).unwrap_or_else(|| format!("there are {}", known().collect::<Vec<_>>().join(", ")))
+    let known: Vec<&str> = shipped::all().map(|plan| plan.name).collect();
+    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("there are {}", known.join(", ")))
 }
 
 /// A plan in the list.
 #[derive(Serialize)]
-struct Line {
+struct PlanLine {
     name: &'static str,
     question: String,
-    full: Extent,
-    quick: Extent,
+    full: PlanExtent,
+    quick: PlanExtent,
 }
 
 /// Extent of a plan. The time is that of the trials, without writing images.
 #[derive(Serialize)]
-struct Extent {
+struct PlanExtent {
     cases: usize,
     trials: usize,
     expected_us: u64,
 }
 
-impl Line {
-    fn of(shipped: Shipped) -> Result<Line> {
-        let memory = Bytes(machine::facts(&crate::host::Host::this()).memory_bytes);
-        let extent = |plan: &Plan| {
-            let expected_us = expected_without_images(plan, memory)?;
-            Ok::<Extent, Error>(Extent { cases: plan.cases.len(), trials: plan.order.len(), expected_us })
-        };
-        let mut plan = parsed(&shipped)?;
-        let full = extent(&plan)?;
-        make_quick(&mut plan)?;
-        Ok(Line { name: shipped.name, question: shipped.question(), full, quick: extent(&plan)? })
+impl PlanExtent {
+    fn of(plan: &Plan, memory: Bytes) -> Result<PlanExtent> {
+        let expected_us = expected_without_images(plan, memory)?;
+        Ok(PlanExtent { cases: plan.cases.len(), trials: plan.order.len(), expected_us })
     }
 }
 
-fn shown(lines: &[Line]) -> String {
-    let extent = |extent: &Extent, what: &str| {
-        let n = if what == "case" { extent.cases } else { extent.trials };
-        format!("{}, {}", count(n, what), Micros(extent.expected_us))
-    };
-    let one = |line: &Line| {
-        let (full, quick) = (extent(&line.full, "case"), extent(&line.quick, "trial"));
-        format!("{}\n{}  {full}; with --quick: {quick}\n", line.name, paragraph("  ", &line.question))
-    };
-    lines.iter().map(one).collect::<Vec<_>>().join("\n")
+impl PlanLine {
+    fn of(shipped: Shipped) -> Result<PlanLine> {
+        let memory = Bytes(machine::facts(&crate::host::Host::this()).memory_bytes);
+        let mut plan = parsed(&shipped)?;
+        let full = PlanExtent::of(&plan, memory)?;
+        make_quick(&mut plan)?;
+        let quick = PlanExtent::of(&plan, memory)?;
+        Ok(PlanLine { name: shipped.name, question: shipped.question(), full, quick })
+    }
+}
+
+fn shown(lines: &[PlanLine]) -> String {
+    let shown = lines.iter().map(|PlanLine { name, question, full, quick }| {
+        let question = paragraph("  ", question);
+        let (cases, trials) = (count(full.cases, "case"), count(quick.trials, "trial"));
+        let (full, quick) = (Micros(full.expected_us), Micros(quick.expected_us));
+        format!("{name}\n{question}  {cases}, {full}; with --quick: {trials}, {quick}\n")
+    });
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_shipped_plan_is_sound_and_its_quick_run_small() {
-        let lines: Vec<Line> = shipped::all().map(|plan| Line::of(plan).unwrap()).collect();
+        let lines: Vec<PlanLine> = shipped::all().map(|plan| PlanLine::of(plan).unwrap()).collect();
         assert!(lines.len() > 1);
         for line in &lines {
             assert!(line.quick.trials <= 40, "{}: {} trials", line.name, line.quick.trials);

@@ -30,11 +30,11 @@ A build takes about 2 minutes on 2 cores and 30 MB in PGSTRATA_CACHE, or /var/ca
 It is made once for the same source, options, patches and compiler. Nothing of it runs as root.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: PostgresCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum PostgresCommand {
     /// Build every PostgreSQL that a plan asks for
     Build {
         /// Plan file, or the name of a shipped plan
@@ -64,7 +64,7 @@ const LEFT: &[u8] = b"\rthe next build removes what is left of this one\n";
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
     match &args.what {
-        What::Build { plan } => {
+        PostgresCommand::Build { plan } => {
             let mut plan = super::plan::read(plan, false, &[], None)?.plan;
             if plan.cases.iter().all(|case| case.postgres.as_ref().is_none_or(|postgres| postgres.build.is_none())) {
                 let error = Error::user("the plan has no `build` in [postgres]: it runs installed servers");
@@ -73,8 +73,8 @@ pub fn run(args: &Args) -> Result<u8> {
             built::make(&Host::this(), &mut plan.cases, &Interrupt::listen_saying(STOPPING, LEFT)?)?;
             list(false)
         }
-        What::List { json } => list(*json),
-        What::Rm { key, .. } => {
+        PostgresCommand::List { json } => list(*json),
+        PostgresCommand::Rm { key, .. } => {
             let shelf = Shelf::of_user()?;
             let bytes = match key {
                 Some(key) => shelf.remove(key)?,
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<u8> {
 
 /// A build in the list.
 #[derive(Serialize)]
-struct Line {
+struct KeptBuild {
     key: String,
     bin: PathBuf,
     bytes: u64,
@@ -98,9 +98,10 @@ struct Line {
 
 fn list(json: bool) -> Result<u8> {
     let shelf = Shelf::of_user()?;
-    let line =
-        |(key, kept, bytes): (String, Kept, u64)| Line { bin: shelf.path().join(&key).join("bin"), key, bytes, kept };
-    let lines: Vec<Line> = shelf.all()?.into_iter().map(line).collect();
+    let lines = shelf.all()?.into_iter();
+    let lines =
+        lines.map(|(key, kept, bytes)| KeptBuild { bin: shelf.path().join(&key).join("bin"), key, bytes, kept });
+    let lines: Vec<KeptBuild> = lines.collect();
     if json {
         out::json(&lines)?;
     } else if lines.is_empty() {
@@ -111,8 +112,8 @@ fn list(json: bool) -> Result<u8> {
     Ok(0)
 }
 
-fn shown(line: &Line) -> String {
-    let Line { key, bin, bytes, kept } = line;
+fn shown(line: &KeptBuild) -> String {
+    let KeptBuild { key, bin, bytes, kept } = line;
     let rows = [
         ("  asked for   ", kept.spec.described()),
         ("  made from   ", kept.made_from.clone()),

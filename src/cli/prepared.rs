@@ -26,8 +26,8 @@ fn images(forecast: &Forecast) -> String {
 }
 
 fn drives(lines: &[DriveLine]) -> String {
-    let shown = |line: &DriveLine| format!("preconditioning, once per run, included above: {}", drive(line));
-    lines.iter().map(|line| wrapped("  ", &shown(line))).collect()
+    let shown = lines.iter().map(|line| format!("preconditioning, once per run, included above: {}", drive(line)));
+    shown.map(|shown| wrapped("  ", &shown)).collect()
 }
 
 /// One line on a drive: what is written to it, and how long that takes.
@@ -40,9 +40,8 @@ pub fn drive(line: &DriveLine) -> String {
         _ => "2 x its size in sequence (time not included: its size is unknown)".to_owned(),
     };
     let rounds = format!("{least_rounds} to {most_rounds} rounds of {}", Micros(*round_us));
-    let whole = || format!("; {} to {} in all at that speed", Micros(line.least_us()), Micros(line.most_us()));
-    let whole = line.fill_us.map_or_else(String::new, |_| whole());
-    format!("{drive}: {fill}, then {rounds}{whole}")
+    let whole = format!("; {} to {} in all at that speed", Micros(line.least_us()), Micros(line.most_us()));
+    format!("{drive}: {fill}, then {rounds}{}", if line.fill_us.is_some() { &whole } else { "" })
 }
 
 #[cfg(test)]

@@ -198,16 +198,12 @@ pub fn run(args: &Args) -> Result<u8> {
         seed: args.seed.unwrap_or_else(wall_us),
     };
     // The one that a plan's `auto` uses too.
-    let newest_installed = || install::find(&host, "auto").ok().map(|install| install.major);
-    let server = args.server.or_else(newest_installed).unwrap_or(NEWEST_SERVER);
-    let progress = ProbeProgress::new(args.seconds);
-    let measured = probe::measure(&host, &request, &interrupt, &progress);
-    progress.bar.finish_and_clear();
-    let record = measured?;
-    let findings = analyse::probe::find(&record, server);
+    let server = args.server.or_else(|| install::find(&host, "auto").ok().map(|install| install.major));
+    let record = probe_folder(&request, &interrupt)?;
+    let findings = analyse::probe::find(&record, server.unwrap_or(NEWEST_SERVER));
     let requirements = requirements::judge(&record, &findings, &args.require);
-    let any = |outcome| requirements.iter().any(|one| one.outcome == outcome);
-    let (missed, undecided) = (any(Compliance::Fail), any(Compliance::Undecided));
+    let [missed, undecided] =
+        [Compliance::Fail, Compliance::Undecided].map(|outcome| requirements.iter().any(|one| one.outcome == outcome));
     if format != "txt" {
         record.notes.iter().chain(&record.left_behind).for_each(|note| out::remark(&out::harmless(note)));
         requirements.iter().for_each(|one| out::remark(report::probe::requirement(one).trim_end()));
@@ -229,14 +225,25 @@ pub fn run(args: &Args) -> Result<u8> {
     })
 }
 
+/// Measures with progress on standard error.
+///
+/// # Errors
+/// If the folder cannot be probed; on Ctrl-C.
+pub(super) fn probe_folder(request: &Request, interrupt: &Interrupt) -> Result<ProbeRecord> {
+    let progress = ProbeProgress::new(request.budget);
+    let measured = probe::measure(&Host::this(), request, interrupt, &progress);
+    progress.bar.finish_and_clear();
+    measured
+}
+
 /// A progress bar on standard error, if that is a terminal.
-pub(super) struct ProbeProgress {
-    pub(super) bar: ProgressBar,
+struct ProbeProgress {
+    bar: ProgressBar,
     begun: crate::host::time::Instant,
 }
 
 impl ProbeProgress {
-    pub(super) fn new(budget: Duration) -> ProbeProgress {
+    fn new(budget: Duration) -> ProbeProgress {
         let bar = match std::io::stderr().is_terminal() {
             true => ProgressBar::new(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
             false => ProgressBar::hidden(),

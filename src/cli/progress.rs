@@ -1,6 +1,6 @@
 //! Progress output of a run: a line with the time left, JSON events, or plain lines.
 
-use super::estimate::{Estimate, rounded};
+use super::estimate::{TimeLeft, rounded};
 use super::out;
 use crate::host::time::{time_of_day, wall_us};
 use crate::record::case::TrialKey;
@@ -23,7 +23,7 @@ const LEAST_NAME: usize = 8;
 const REDRAWN: Duration = Duration::from_secs(1);
 
 /// Displays events as they arrive.
-pub struct Progress {
+pub struct ProgressLine {
     json: bool,
     bar: Option<ProgressBar>,
     now: Arc<Mutex<Now>>,
@@ -32,34 +32,33 @@ pub struct Progress {
 /// Content of the line.
 #[derive(Default)]
 struct Now {
-    estimate: Estimate,
+    estimate: TimeLeft,
     /// Rate and latency of the last second, and the current activity.
     figures: String,
     doing: String,
 }
 
-impl Progress {
+impl ProgressLine {
     /// `json`: one event per line on standard output. Otherwise a line that is replaced on a terminal, plain lines
     /// elsewhere.
-    pub fn new(json: bool, terminal: bool) -> Progress {
+    pub fn new(json: bool, terminal: bool) -> ProgressLine {
         let now: Arc<Mutex<Now>> = Arc::default();
         let bar = (!json && terminal).then(|| {
             let bar = ProgressBar::new(0);
             let shown = Arc::clone(&now);
-            let line = move |_: &ProgressState, out: &mut dyn Write| {
-                let columns = out::stderr_columns().unwrap_or(USUAL_COLUMNS);
-                let line = lock(&shown).line(columns, wall_us());
-                // Writing to a string cannot fail.
-                out.write_str(&line).unwrap_or_default();
-            };
             // The template is a constant; if it were wrong, the default style would be used.
             if let Ok(style) = ProgressStyle::with_template("{line}") {
-                bar.set_style(style.with_key("line", line));
+                bar.set_style(style.with_key("line", move |_: &ProgressState, out: &mut dyn Write| {
+                    let columns = out::stderr_columns().unwrap_or(USUAL_COLUMNS);
+                    let line = lock(&shown).line(columns, wall_us());
+                    // Writing to a string cannot fail.
+                    out.write_str(&line).unwrap_or_default();
+                }));
             }
             bar.enable_steady_tick(REDRAWN);
             bar
         });
-        Progress { json, bar, now }
+        ProgressLine { json, bar, now }
     }
 
     pub fn show(&self, event: &Stamped) {
@@ -106,12 +105,10 @@ impl Now {
             Event::VerdictStarted { case } => self.doing = format!("recording commits on {case}"),
             Event::VerdictReached { .. } => self.doing = String::new(),
             Event::ImagesWritten { done_bytes, of_bytes, .. } => {
-                let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
-                self.doing = format!("writing images, {share} % of {}", Bytes(*of_bytes));
+                self.doing = format!("writing images, {}", share(*done_bytes, *of_bytes));
             }
             Event::DriveFilled { drive, done_bytes, of_bytes, .. } => {
-                let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
-                self.doing = format!("filling {drive}, {share} % of {}", Bytes(*of_bytes));
+                self.doing = format!("filling {drive}, {}", share(*done_bytes, *of_bytes));
             }
             Event::DriveRound { drive, number, most_rounds, round, .. } => {
                 let rate = grouped(round.rate().round() as u64);
@@ -173,6 +170,12 @@ impl Now {
     }
 }
 
+/// "71 % of 4 GiB".
+fn share(done_bytes: u64, of_bytes: u64) -> String {
+    let percent = done_bytes.saturating_mul(100).checked_div(of_bytes).unwrap_or(100);
+    format!("{percent} % of {}", Bytes(of_bytes))
+}
+
 /// ", about 12 min"; empty without an estimate.
 fn about(expected_us: u64) -> String {
     if expected_us == 0 { String::new() } else { format!(", about {}", rounded(expected_us)) }
@@ -186,9 +189,7 @@ fn repeats(most: u32) -> String {
 /// "after block 4: 3 pairs decided, 2 cases stopped (...), at most 12 trials left".
 fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> String {
     let mut text = format!("after block {block}: {} decided", count(decided, "pair"));
-    for case in stopped {
-        text.push_str(&format!("\n  {:<52} stopped: {}", case.case, case.reason));
-    }
+    text.extend(stopped.iter().map(|case| format!("\n  {:<52} stopped: {}", case.case, case.reason)));
     let left =
         if left == 0 { "nothing is left to do".to_owned() } else { format!("at most {} left", count(left, "trial")) };
     format!("{text}\n  {left}")

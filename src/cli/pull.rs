@@ -81,12 +81,12 @@ pub fn run(args: &Args) -> Result<u8> {
         _ => return Err(Error::user("name a folder and --witness, or --resume")),
     };
     let at = harmless(&pulls.at.display().to_string());
-    let ready = |number| {
+    let committed = pulls.commit(&host, &places, &interrupt, &|number| {
         out::remark(&format!(
             "pull {number}: clients commit. Cut the power at any time; after it is back:\n  pgstrata pull --resume {at}"
         ));
-    };
-    match pulls.commit(&host, &places, &interrupt, &ready) {
+    });
+    match committed {
         Err(e) if e.kind() == Kind::Interrupted => Err(e),
         Err(e) => Err(e.hint(format!("if the drive lost its power: pgstrata pull --resume {at} --drive-only"))),
         Ok(()) => Ok(0),

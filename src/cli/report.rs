@@ -92,7 +92,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 /// Format implied by a file name.
 fn format_of(path: &Path) -> Result<&'static str> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
-    report::ALL.iter().map(|renderer| renderer.extension()).find(|name| *name == extension).ok_or_else(|| {
+    report::ALL.iter().map(|renderer| renderer.extension).find(|name| *name == extension).ok_or_else(|| {
         Error::user(format!("the file name {} does not show which format to write", path.display()))
             .hint("use .html, .json, .csv, .md, .openmetrics or .txt, or add --format")
     })
@@ -101,9 +101,9 @@ fn format_of(path: &Path) -> Result<&'static str> {
 fn render(findings: &Findings, format: &str) -> Result<String> {
     let renderer = report::ALL
         .iter()
-        .find(|renderer| renderer.extension() == format)
+        .find(|renderer| renderer.extension == format)
         .ok_or_else(|| Error::bug(format!("no renderer for {format}")))?;
-    renderer.text(findings)
+    (renderer.text)(findings)
 }
 
 /// Writes a report to a file, atomically.

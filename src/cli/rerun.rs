@@ -6,7 +6,7 @@ use crate::analyse::compare::side::Side;
 use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
 use crate::analyse::load;
 use crate::cli::follow::Follower;
-use crate::cli::run::{self, Task, Watched};
+use crate::cli::run::{self, RunTask, Watched};
 use crate::cli::{blocks, guest_run, out};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
@@ -17,6 +17,7 @@ use crate::run::forecast;
 use crate::run::opening::{self, Continuing};
 use crate::run::session::Places;
 use crate::store::folder::RunFolder;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Two sides of the same name, with the ids of the cases to measure again.
@@ -28,7 +29,7 @@ struct Pair<'a> {
 
 /// Cases that are not measured again.
 #[derive(Default)]
-struct LeftOut {
+struct NotRerun {
     /// Identical in both runs: ids in the baseline and in the run.
     equal: Vec<(String, String)>,
     /// Present in only one of the two.
@@ -40,8 +41,8 @@ struct LeftOut {
 /// # Errors
 /// If there is nothing to interleave, or it cannot be interleaved; as for a run.
 pub(super) fn check(
-    run: &Read,
-    baseline: &Read,
+    run: &RunToCheck,
+    baseline: &RunToCheck,
     limits: &[Limit],
     places: &Places,
     yes: bool,
@@ -62,9 +63,8 @@ pub(super) fn check(
     let (source, wall_us) = (RunSource::load(&folder)?, load::wall_us(&RunFolder::open(&folder)?)?);
     let blocks = source.run.blocks;
     let shown = folder.display().to_string();
-    let again = |side: &str, ids: &[String]| ids.iter().map(|id| joined::id(side, id)).collect::<Vec<String>>();
-    let olds: Vec<_> = pairs.iter().map(|pair| (pair.baseline, again(joined::BASELINE, &pair.ids.0))).collect();
-    let news: Vec<_> = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
+    let olds: Vec<_> = pairs.iter().map(|pair| (pair.baseline, ids_in(joined::BASELINE, &pair.ids.0))).collect();
+    let news: Vec<_> = pairs.iter().map(|pair| (pair.run, ids_in(joined::RUN, &pair.ids.1))).collect();
     let ((old, old_trials), (new, new_trials)) = (part(&source, &olds), part(&source, &news));
     let found = limits::check(
         Checked::of(&run.label, &source.run, wall_us, new_trials, &new),
@@ -80,9 +80,7 @@ pub(super) fn check(
     );
     let equal = left_out.equal.into_iter().map(|(old, _)| old).collect();
     for (why, ids) in [("they are identical in both runs", equal), ("only one of the runs has them", left_out.alone)] {
-        if !ids.is_empty() {
-            found.notes.push(format!("Not measured again, because {why}: {}", ids.join("; ")));
-        }
+        found.notes.extend((!ids.is_empty()).then(|| format!("Not measured again, because {why}: {}", ids.join("; "))));
     }
     for missing in load::findings(&folder)?.not_run {
         found.notes.push(format!("{} was not run: {}", missing.case, missing.reason));
@@ -90,17 +88,25 @@ pub(super) fn check(
     Ok(Ok(found))
 }
 
-fn half(read: &Read) -> Half<'_> {
+/// Ids of one half's cases in the joint run.
+fn ids_in(half: &str, ids: &[String]) -> Vec<String> {
+    ids.iter().map(|id| joined::id(half, id)).collect()
+}
+
+fn half(read: &RunToCheck) -> Half<'_> {
     Half { label: &read.label, record: &read.source.run, plan: &read.plan }
 }
 
-fn cases<'r>(read: &'r Read, ids: &[String]) -> Vec<&'r CaseSpec> {
+fn cases<'r>(read: &'r RunToCheck, ids: &[String]) -> Vec<&'r CaseSpec> {
     read.source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect()
 }
 
 /// Sides of the same name with their cases as pairs, cases without a partner, and identical cases.
-fn paired<'a>(run: &'a Read, baseline: &'a Read) -> (Vec<Pair<'a>>, Vec<(&'a CaseSpec, &'a CaseSpec)>, LeftOut) {
-    let (mut pairs, mut all, mut left_out) = (Vec::new(), Vec::new(), LeftOut::default());
+fn paired<'a>(
+    run: &'a RunToCheck,
+    baseline: &'a RunToCheck,
+) -> (Vec<Pair<'a>>, Vec<(&'a CaseSpec, &'a CaseSpec)>, NotRerun) {
+    let (mut pairs, mut all, mut left_out) = (Vec::new(), Vec::new(), NotRerun::default());
     let are = |side: &Side, reference: &Side| limits::are_partners(&run.sides, side, &baseline.sides, reference);
     for (reference, ids) in baseline.sides.iter().zip(&baseline.ids) {
         let Some((side, other)) = run.sides.iter().zip(&run.ids).find(|(side, _)| are(side, reference)) else {
@@ -120,17 +126,18 @@ fn paired<'a>(run: &'a Read, baseline: &'a Read) -> (Vec<Pair<'a>>, Vec<(&'a Cas
 }
 
 /// Comparison of the stored runs, without the cases that are identical in both.
-fn before(run: &Read, baseline: &Read, left_out: &LeftOut, limits: &[Limit]) -> LimitFindings {
-    let rest = |read: &Read, equal: &[String]| {
-        let of = |(side, ids): (&Side, &Vec<String>)| {
-            let ids: Vec<String> = ids.iter().filter(|id| !equal.contains(id)).cloned().collect();
-            side_of(side, &read.source, &ids)
-        };
-        read.sides.iter().zip(&read.ids).map(of).collect::<Vec<Side>>()
-    };
+fn before(run: &RunToCheck, baseline: &RunToCheck, left_out: &NotRerun, limits: &[Limit]) -> LimitFindings {
     let (equal_old, equal_new): (Vec<String>, Vec<String>) = left_out.equal.iter().cloned().unzip();
-    let (new, old) = (rest(run, &equal_new), rest(baseline, &equal_old));
+    let (new, old) = (sides_without(run, &equal_new), sides_without(baseline, &equal_old));
     limits::check(Checked { sides: &new, ..run.checked() }, Checked { sides: &old, ..baseline.checked() }, limits)
+}
+
+fn sides_without(read: &RunToCheck, cases: &[String]) -> Vec<Side> {
+    let sides = read.sides.iter().zip(&read.ids).map(|(side, ids)| {
+        let ids: Vec<String> = ids.iter().filter(|id| !cases.contains(id)).cloned().collect();
+        side_of(side, &read.source, &ids)
+    });
+    sides.collect()
 }
 
 /// These cases under the name of another side.
@@ -141,20 +148,19 @@ fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
 
 /// The sides of one half of the joint run, and its trials planned and measured.
 fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32, u32)) {
-    let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
-    let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
-    let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let sides = sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect();
-    (sides, (count(planned), count(measured)))
+    let cases: BTreeSet<&String> = sides.iter().flat_map(|(_, ids)| ids).collect();
+    let planned = source.run.order.iter().filter(|key| cases.contains(&key.case)).count();
+    let measured = source.trials.iter().filter(|trial| cases.contains(&trial.case.id)).count();
+    let [planned, measured] = [planned, measured].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    (sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect(), (planned, measured))
 }
 
 /// Runs the plan, or the rest of an earlier call; returns the run folder, or the exit code of a run that stopped.
 fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match blocks::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
-        Some(folder) => Task::Resume(Box::new(opening::stored(folder.path(), None)?)),
-        None => Task::Joined(Box::new(plan)),
+        Some(folder) => RunTask::Resume(Box::new(opening::stored(folder.path(), None)?)),
+        None => RunTask::Start(Box::new(plan), None),
     };
     let follower = Follower::new(false);
     // Only the check is printed.
@@ -178,7 +184,7 @@ fn is_complete(folder: &RunFolder) -> Result<bool> {
 }
 
 /// A run with the requested sides.
-pub(crate) struct Read {
+pub(crate) struct RunToCheck {
     pub label: String,
     pub source: RunSource,
     pub sides: Vec<Side>,
@@ -189,7 +195,7 @@ pub(crate) struct Read {
     pub ids: Vec<Vec<String>>,
 }
 
-impl Read {
+impl RunToCheck {
     pub fn checked(&self) -> Checked<'_> {
         let run = &self.source.findings.run;
         let trials = (run.trials_planned, run.trials_measured);

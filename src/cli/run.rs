@@ -4,7 +4,7 @@ use super::blocks::{self, BlocksArg};
 use super::follow::Follower;
 use super::places::PlaceArgs;
 use super::plan::guests;
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::{built, guest_run, out, prepared};
 use crate::analyse::findings::Findings;
 use crate::cut;
@@ -13,7 +13,6 @@ use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
-use crate::plan::forecast::DriveLine;
 use crate::provision::disk::{self, DiskContents};
 use crate::provision::guest_disk;
 use crate::record::build::UNBUILT;
@@ -144,7 +143,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     let guest = args.inside.as_ref().map(|suite| suite.name().to_owned());
     let places = Places { guest, ..args.places.places()? };
-    let task = Task::of(args, &places)?;
+    let task = RunTask::of(args, &places)?;
     let ending =
         measured(host, task, continuing(args)?, &places, Watched { json: args.json, yes: args.yes, follower })?;
     conclude(&ending, args.json)
@@ -161,7 +160,7 @@ pub(super) struct Watched<'a> {
 /// Runs it with consent and progress, up to the end of the session.
 pub(super) fn measured(
     host: &Host,
-    task: Task,
+    mut task: RunTask,
     more: Continuing,
     places: &Places,
     watched: Watched<'_>,
@@ -169,16 +168,16 @@ pub(super) fn measured(
     check::places(host, task.cases(), &places.state)?;
     task.consent(host, watched.yes)?;
     let interrupt = Interrupt::listen()?;
-    let task = task.with_builds(host, &interrupt)?;
-    let progress = Progress::new(watched.json, std::io::stderr().is_terminal());
+    task.build(host, &interrupt)?;
+    let progress = ProgressLine::new(watched.json, std::io::stderr().is_terminal());
     let watcher = |folder: &Path, event: &Stamped| {
         progress.show(event);
         watched.follower.note(folder, event);
     };
     let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
     let ending = match &task {
-        Task::Resume(stored) => opening::resume(host, stored, more, places, &interrupt, &watcher, &judge),
-        Task::Start(plan, _) | Task::Joined(plan) => start(host, plan, places, &interrupt, &watcher, &judge),
+        RunTask::Resume(stored) => opening::resume(host, stored, more, places, &interrupt, &watcher, &judge),
+        RunTask::Start(plan, _) => start(host, plan, places, &interrupt, &watcher, &judge),
     };
     progress.finish();
     ending
@@ -204,19 +203,20 @@ fn guest_suites(args: &Args) -> Result<(Vec<Suite>, Vec<GuestDisk>)> {
 
 fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
     let suites = guests::suites(cases)?;
-    let named = || suites.iter().map(Suite::name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+    let named: BTreeSet<&str> = suites.iter().map(Suite::name).collect();
+    let named = named.into_iter().collect::<Vec<_>>().join(", ");
     match (&args.guest, &args.resume) {
         (Some(_), Some(folder)) if suites.is_empty() => {
             return Err(Error::user(format!("the run in {} was begun on this machine, not in a guest", shown(folder)))
                 .hint("leave out --guest to resume it here; for a guest start the plan again, with --guest"));
         }
         (Some(Some(suite)), Some(folder)) if suites != [suite.clone()] => {
-            return Err(Error::user(format!("the run in {} was begun in {}, not in {suite}", shown(folder), named()))
+            return Err(Error::user(format!("the run in {} was begun in {named}, not in {suite}", shown(folder)))
                 .hint("leave out the suite: --guest alone resumes it where it was begun"));
         }
         (None, _) | (Some(_), Some(_)) => {}
         (Some(_), None) if !suites.is_empty() => {
-            return Err(Error::user(format!("the plan names its guests itself: {}", named()))
+            return Err(Error::user(format!("the plan names its guests itself: {named}"))
                 .hint("leave out --guest, or remove `guest` from the plan"));
         }
         (Some(_), None) if args.blocks.is_some() => {}
@@ -266,31 +266,29 @@ fn in_guests(
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
     let task = match (&args.plan, &folder) {
-        (_, Some(folder)) => guest_run::Task::Resume { folder, blocks: args.blocks.and_then(BlocksArg::total) },
+        (_, Some(folder)) => guest_run::GuestTask::Resume { folder, blocks: args.blocks.and_then(BlocksArg::total) },
         (Some(plan), None) => {
             let (name, text) = guest_run::text_of(plan)?;
-            guest_run::Task::Start { name, text, quick: args.quick }
+            guest_run::GuestTask::Start { name, text, quick: args.quick }
         }
         (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
     };
-    let request = guest_run::Request { task, suites, disks, json: args.json, results: &places.results };
+    let request = guest_run::GuestRunRequest { task, suites, disks, json: args.json, results: &places.results };
     let (code, folder) = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
-    let counts = || {
-        let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
-        Ok(format!("{} measured, {not_run} not run", count(done, "trial")))
-    };
-    print_result(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
+    let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
+    let counts = format!("{} measured, {not_run} not run", count(done, "trial"));
+    print_result(&folder, args.json, &counts, code == Kind::Interrupted.exit_code())?;
     Ok(code)
 }
 
 /// Prints the results of a run and how it ended, and writes its report.
-fn print_result(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
+fn print_result(folder: &Path, json: bool, counts: &str, interrupted: bool) -> Result<()> {
     let findings = crate::analyse::load::findings(folder)?;
     // The table first: writing the page may fail on a full disk.
     if !json {
         super::report::print_first_screen(&findings, folder)?;
-        out::line(&format!("\n{}\nrun folder  {}", counts()?, folder.display()))?;
+        out::line(&format!("\n{counts}\nrun folder  {}", folder.display()))?;
     }
     let report = written(folder, &findings)?;
     if json {
@@ -323,22 +321,20 @@ fn start(
 }
 
 /// Work to do.
-pub(super) enum Task {
-    /// A plan from its beginning, and its file.
-    Start(Box<Plan>, PathBuf),
-    /// A plan made of cases of earlier runs, without a file.
-    Joined(Box<Plan>),
+pub(super) enum RunTask {
+    /// A plan from its beginning, and its file; one made of cases of earlier runs has none.
+    Start(Box<Plan>, Option<PathBuf>),
     /// The rest of a run.
     Resume(Box<RunFolder>),
 }
 
-impl Task {
-    fn of(args: &Args, places: &Places) -> Result<Task> {
+impl RunTask {
+    fn of(args: &Args, places: &Places) -> Result<RunTask> {
         match (&args.plan, &args.resume) {
             (plan, Some(folder)) => {
                 let stored = opening::stored(folder, plan.as_deref())?;
                 resumable(&stored, args.blocks)?;
-                Ok(Task::Resume(Box::new(stored)))
+                Ok(RunTask::Resume(Box::new(stored)))
             }
             (Some(path), None) => {
                 let share = share(args.blocks)?;
@@ -348,11 +344,11 @@ impl Task {
                     read.plan.keep_share(share)?;
                     if let Some(begun) = blocks::begun(&places.results, &read.plan, share)? {
                         let stored = opening::stored(begun.path(), None)?;
-                        return Ok(Task::Resume(Box::new(stored)));
+                        return Ok(RunTask::Resume(Box::new(stored)));
                     }
                 }
                 super::plan::remark_servers(&read.checked);
-                Ok(Task::Start(Box::new(read.plan), path.clone()))
+                Ok(RunTask::Start(Box::new(read.plan), Some(path.clone())))
             }
             (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
         }
@@ -362,39 +358,33 @@ impl Task {
     /// measured again and disturbed ones repeated, and which these are is only known later.
     fn consent(&self, host: &Host, yes: bool) -> Result<()> {
         let done = match self {
-            Task::Resume(stored) => drives::earlier(&stored.events()?),
-            Task::Start(..) | Task::Joined(_) => Vec::new(),
+            RunTask::Resume(stored) => drives::earlier(&stored.events()?),
+            RunTask::Start(..) => Vec::new(),
         };
         consent(host, self.cases(), &done, yes)
     }
 
-    /// The same, after building every PostgreSQL of it.
-    fn with_builds(self, host: &Host, interrupt: &Interrupt) -> Result<Task> {
+    /// Builds every PostgreSQL of it.
+    fn build(&mut self, host: &Host, interrupt: &Interrupt) -> Result<()> {
         match self {
-            Task::Resume(stored) => {
-                built::make_again(host, &stored.record().cases, interrupt)?;
-                Ok(Task::Resume(stored))
-            }
-            Task::Joined(plan) => {
-                built::make_again(host, &plan.cases, interrupt)?;
-                Ok(Task::Joined(plan))
-            }
-            Task::Start(mut plan, file) => {
-                let unbuilt = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.bin == UNBUILT);
-                if plan.cases.iter().any(unbuilt) {
+            RunTask::Resume(stored) => built::make_again(host, &stored.record().cases, interrupt),
+            RunTask::Start(plan, None) => built::make_again(host, &plan.cases, interrupt),
+            RunTask::Start(plan, Some(file)) => {
+                let mut servers = plan.cases.iter().filter_map(|case| case.postgres.as_ref());
+                if servers.any(|postgres| postgres.bin == UNBUILT) {
                     built::make(host, &mut plan.cases, interrupt)?;
                     // Only now can a server check its settings.
-                    super::plan::accepted(&plan, &file, None)?;
+                    super::plan::accepted(plan, file, None)?;
                 }
-                Ok(Task::Start(plan, file))
+                Ok(())
             }
         }
     }
 
     fn cases(&self) -> &[CaseSpec] {
         match self {
-            Task::Start(plan, _) | Task::Joined(plan) => &plan.cases,
-            Task::Resume(stored) => &stored.record().cases,
+            RunTask::Start(plan, _) => &plan.cases,
+            RunTask::Resume(stored) => &stored.record().cases,
         }
     }
 }
@@ -465,7 +455,7 @@ fn consent(host: &Host, cases: &[CaseSpec], done: &[DriveRecord], yes: bool) -> 
 /// Disks to be preconditioned, each with the amount and time.
 fn preconditioned(host: &Host, cases: &[CaseSpec], done: &[DriveRecord]) -> Result<Vec<String>> {
     let lines = drives::lines(host, cases.iter().map(|case| &case.stack))?;
-    let shown = |line: &DriveLine| match done.iter().any(|known| known.key == line.drive) {
+    let shown = lines.iter().filter(|line| !line.is_image).map(|line| match done.iter().any(|known| known.key == line.drive) {
         true => format!(
             "already preconditioned by this run, repeated if it was used or trimmed since: {}",
             prepared::drive(line)
@@ -475,15 +465,13 @@ fn preconditioned(host: &Host, cases: &[CaseSpec], done: &[DriveRecord]) -> Resu
              reboots, where the kernel takes no limit after 0 (Linux 6.18)",
             prepared::drive(line)
         ),
-    };
-    Ok(lines.iter().filter(|line| !line.is_image).map(|line| out::harmless(&shown(line))).collect())
+    });
+    Ok(shown.map(|line| out::harmless(&line)).collect())
 }
 
 fn described(disk: &DiskContents) -> String {
-    let unknown = || "unknown".to_owned();
-    let model = disk.model.clone().unwrap_or_else(unknown);
-    let serial = disk.serial.clone().unwrap_or_else(unknown);
-    let size = disk.size.map_or_else(unknown, |size| size.to_string());
+    let size = disk.size.map(|size| size.to_string());
+    let [model, serial, size] = [&disk.model, &disk.serial, &size].map(|fact| fact.as_deref().unwrap_or("unknown"));
     let holds = if disk.signatures.is_empty() { "nothing known".to_owned() } else { disk.signatures.join("; ") };
     let line = format!("will be overwritten: {}  model {model}  serial {serial}  {size}  holds: {holds}", disk.path);
     out::harmless(&line)
@@ -505,7 +493,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         // The host boots the next guest, and writes the report at the end.
         return Ok(0);
     }
-    print_result(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
+    print_result(&ending.folder, json, &summed_up(ending), ending.interrupted)?;
     if ending.interrupted {
         return Ok(Kind::Interrupted.exit_code());
     }

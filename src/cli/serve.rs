@@ -6,7 +6,7 @@ mod runs;
 use super::estimate::rounded;
 use super::out;
 use super::progress::named;
-use super::status::{State, Status, status};
+use super::status::{RunState, RunStatus, status};
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::fleet::GroupBy;
 use crate::analyse::{compare, load};
@@ -55,9 +55,11 @@ pub struct Args {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a port"));
     match text.strip_prefix(':') {
-        Some(rest) => Ok(SocketAddr::new(LOOPBACK, port(rest)?)),
+        Some(port) => match port.parse() {
+            Ok(port) => Ok(SocketAddr::new(LOOPBACK, port)),
+            Err(_) => Err(format!("`{port}` is not a port")),
+        },
         None => text
             .parse()
             .or_else(|_| text.trim_matches(['[', ']']).parse().map(|ip: IpAddr| SocketAddr::new(ip, PORT)))
@@ -77,14 +79,15 @@ pub fn run(args: &Args) -> Result<u8> {
         out::remark(&format!("warning: whoever reaches {address} can read every run; there is no password"));
     }
     out::line(&format!("serving http://{address}/"))?;
-    let site = Site { runs: Runs::of(results), folder: args.results.display().to_string(), computing: Mutex::new(()) };
+    let site =
+        RunsSite { runs: Runs::of(results), folder: args.results.display().to_string(), computing: Mutex::new(()) };
     let answer: Arc<Answer> = Arc::new(move |request: &Request| site.answer(request));
     server.run(&answer);
     Ok(0)
 }
 
 /// The site to serve.
-struct Site {
+struct RunsSite {
     runs: Runs,
     folder: String,
     /// Held while a report is computed: it uses all CPUs, and a run may be active.
@@ -95,7 +98,7 @@ struct Site {
 const HOME: &str = "/";
 const HTML: &str = "text/html; charset=utf-8";
 
-impl Site {
+impl RunsSite {
     fn answer(&self, request: &Request) -> Response {
         let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         let found = match path.as_slice() {
@@ -109,10 +112,6 @@ impl Site {
             ["runs", name, "status.json"] => self.status(name),
             ["runs", name, file] => self.report(name, file),
             _ => Ok(None),
-        };
-        let refused = |status, title: &str, text: &str, hint: Option<&str>| match message(title, text, hint) {
-            Ok(page) => Response { status, ..Response::new(HTML, page) },
-            Err(bug) => Response::plain(500, bug.to_string()),
         };
         match found {
             Ok(Some(response)) => response,
@@ -147,13 +146,13 @@ impl Site {
             Some(rest) => rest.strip_prefix('.').unwrap_or_default(),
             None => return Ok(None),
         };
-        let Some(renderer) = ALL.iter().find(|renderer| renderer.extension() == extension) else { return Ok(None) };
+        let Some(renderer) = ALL.iter().find(|renderer| renderer.extension == extension) else { return Ok(None) };
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
         let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
         let findings = load::findings(folder.path())?;
         let body = match extension {
-            "html" => report::page::served(&findings, HOME)?,
-            _ => renderer.text(&findings)?,
+            "html" => report::page::page(&findings, None, Some(HOME))?,
+            _ => (renderer.text)(&findings)?,
         };
         Ok(Some(match extension {
             "html" => Response::page(body),
@@ -188,8 +187,10 @@ impl Site {
     }
 }
 
-fn live_view(name: &str, status: &Status) -> LiveView {
-    let nothing = || "–".to_owned();
+/// Shown where a run has no such thing.
+const NOTHING: &str = "–";
+
+fn live_view(name: &str, status: &RunStatus) -> LiveView {
     let now = status.current.as_ref().map(|current| format!("{}, {}", named(&current.trial), current.step));
     let last = status.last.as_ref().map(|last| {
         let rate = last.rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
@@ -200,31 +201,42 @@ fn live_view(name: &str, status: &Status) -> LiveView {
         address: encoded(name),
         plan: status.name.clone(),
         state: state_word(status.state).to_owned(),
-        is_live: status.state == State::Running,
+        is_live: status.state == RunState::Running,
         measured: status.measured,
         trials: status.trials,
         not_run: status.not_run + status.damaged,
-        now: now.unwrap_or_else(nothing),
-        left: status.left_us.map_or_else(nothing, rounded),
-        last: last.unwrap_or_else(nothing),
+        now: now.unwrap_or_else(|| NOTHING.to_owned()),
+        left: status.left_us.map_or_else(|| NOTHING.to_owned(), rounded),
+        last: last.unwrap_or_else(|| NOTHING.to_owned()),
         warnings: status.warnings.clone(),
     }
 }
 
-fn state_word(state: State) -> &'static str {
+fn state_word(state: RunState) -> &'static str {
     match state {
-        State::Running => "running",
-        State::Complete => "complete",
-        State::Incomplete => "incomplete",
-        State::Interrupted => "interrupted",
-        State::Killed => "killed",
+        RunState::Running => "running",
+        RunState::Complete => "complete",
+        RunState::Incomplete => "incomplete",
+        RunState::Interrupted => "interrupted",
+        RunState::Killed => "killed",
     }
 }
 
 /// A name encoded as a path segment or a query value.
 fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    let encoded = text.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+/// A page with a message.
+fn refused(status: u16, title: &str, text: &str, hint: Option<&str>) -> Response {
+    match message(title, text, hint) {
+        Ok(page) => Response { status, ..Response::new(HTML, page) },
+        Err(bug) => Response::plain(500, bug.to_string()),
+    }
 }
 
 #[cfg(test)]

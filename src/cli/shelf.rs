@@ -50,7 +50,7 @@ enum Action {
 
 /// Output of `show --json`.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct PublicationDocument<'a> {
     findings: &'a ShelfFindings,
     publication: &'a Publication,
 }
@@ -75,6 +75,6 @@ fn list(json: bool) -> Result<()> {
 fn show(name: &str, json: bool) -> Result<()> {
     let publication = shelf::open(name)?;
     let findings = analyse::shelf::find(&publication);
-    let whole = Shown { findings: &findings, publication: &publication };
+    let whole = PublicationDocument { findings: &findings, publication: &publication };
     out::json_or(json, &whole, || report::shelf::show(&findings))
 }

@@ -22,8 +22,7 @@ pub struct Grouping {
 }
 
 fn fact(word: &str) -> Result<GroupBy, String> {
-    let known = || GroupBy::ALL.map(GroupBy::word).join(", ");
-    GroupBy::of(word).ok_or_else(|| format!("hosts are grouped by {}", known()))
+    GroupBy::of(word).ok_or_else(|| format!("hosts are grouped by {}", GroupBy::ALL.map(GroupBy::word).join(", ")))
 }
 
 impl Grouping {

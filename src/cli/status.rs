@@ -1,6 +1,6 @@
 //! `pgstrata status`: progress of a run, from the files of its folder alone.
 
-use super::estimate::{Estimate, rounded};
+use super::estimate::{TimeLeft, rounded};
 use super::out;
 use super::progress::named;
 use crate::analyse::run::spread::blocks_held;
@@ -37,7 +37,7 @@ pub struct Args {
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(super) enum RunState {
     Running,
     Complete,
     /// Ended, but some trials have no figures.
@@ -49,10 +49,10 @@ pub(super) enum State {
 
 /// Output of `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Status {
+pub(super) struct RunStatus {
     pub(super) run: String,
     pub(super) name: String,
-    pub(super) state: State,
+    pub(super) state: RunState,
     /// Start of the first session, RFC 3339.
     pub(super) started: String,
     /// Its blocks of the plan, if they are spread over machines.
@@ -61,9 +61,11 @@ pub(super) struct Status {
     /// True if it was merged from several runs.
     #[serde(skip)]
     pub(super) is_merged: bool,
-    /// Hosts, kernels and servers of its trials, each once.
+    /// Hosts of its trials, and their kernels and servers, each once.
     #[serde(skip)]
-    pub(super) places: Places,
+    pub(super) hosts: BTreeSet<String>,
+    #[serde(skip)]
+    pub(super) software: BTreeSet<String>,
     pub(super) trials: usize,
     pub(super) measured: usize,
     /// Remaining trials: tried without figures, and damaged.
@@ -78,14 +80,6 @@ pub(super) struct Status {
     pub(super) last: Option<LastTrial>,
     /// Warnings of the last session.
     pub(super) warnings: Vec<String>,
-}
-
-/// Hosts, kernels and servers of the trials.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    pub(super) hosts: BTreeSet<String>,
-    pub(super) kernels: BTreeSet<String>,
-    pub(super) servers: BTreeSet<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,28 +110,28 @@ pub fn run(args: &Args) -> Result<u8> {
     } else {
         out::bytes(shown(&status, &args.folder, now_us).as_bytes())?;
     }
-    Ok(if matches!(status.state, State::Running | State::Complete) { 0 } else { EXIT_INCOMPLETE })
+    Ok(if matches!(status.state, RunState::Running | RunState::Complete) { 0 } else { EXIT_INCOMPLETE })
 }
 
 /// Status of a run at a moment.
 ///
 /// # Errors
 /// If its events cannot be read.
-pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
+pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<RunStatus> {
     // Before the events: a run that ends meanwhile then counts as running, not as killed.
     let live = folder.is_live();
     let record = folder.record();
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
-    let (mut stored, mut places) = (Vec::new(), Places::default());
+    let (mut stored, mut hosts, mut software) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let events = folder.events()?;
     let due = record.due(events.iter().map(|event| &event.what));
     for key in &due {
         match folder.trial(key) {
             Ok(Some(trial)) => {
                 stored.push(key);
-                places.hosts.insert(trial.host.hostname.clone());
-                places.kernels.insert(trial.host.kernel.clone());
-                places.servers.extend(trial.server.as_ref().map(|server| server.version.clone()));
+                hosts.insert(trial.host.hostname.clone());
+                software.insert(trial.host.kernel.clone());
+                software.extend(trial.server.as_ref().map(|server| server.version.clone()));
                 *(if trial.is_result() { &mut measured } else { &mut not_run }) += 1;
             }
             Ok(None) => {}
@@ -146,21 +140,21 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     }
     // In an active run, a trial may be stored an instant before its end is recorded.
     let lost = RunFolder::lost_events(&events, stored.into_iter()).filter(|_| !live);
-    let mut estimate = Estimate::default();
+    let mut estimate = TimeLeft::default();
     events.iter().for_each(|event| estimate.note(event));
     let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
     {
-        _ if live => State::Running,
-        Some(Event::RunDone { .. }) if measured == due.len() => State::Complete,
-        Some(Event::RunDone { .. }) => State::Incomplete,
-        Some(Event::Interrupted) => State::Interrupted,
+        _ if live => RunState::Running,
+        Some(Event::RunDone { .. }) if measured == due.len() => RunState::Complete,
+        Some(Event::RunDone { .. }) => RunState::Incomplete,
+        Some(Event::Interrupted) => RunState::Interrupted,
         // No other guest was booted.
-        Some(Event::HandedOver { .. }) => State::Killed,
+        Some(Event::HandedOver { .. }) => RunState::Killed,
         // Fail-fast records no end.
-        _ if estimate.current.is_none() && estimate.ended > 0 => State::Incomplete,
+        _ if estimate.current.is_none() && estimate.ended > 0 => RunState::Incomplete,
         // An emptied file has no end either.
-        None if measured == due.len() => State::Complete,
-        _ => State::Killed,
+        None if measured == due.len() => RunState::Complete,
+        _ => RunState::Killed,
     };
     let left_us = estimate.left_us(now_us).filter(|_| live);
     let last = events.iter().rev().find_map(|event| match &event.what {
@@ -174,14 +168,15 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         since_us: until_us.saturating_sub(current.step_began_us),
         expected_us: current.step_expected_us,
     });
-    Ok(Status {
+    Ok(RunStatus {
         run: record.id.clone(),
         name: record.name.clone(),
         state,
         started: record.started.clone(),
         blocks: blocks_held(record),
         is_merged: !record.merged.is_empty(),
-        places,
+        hosts,
+        software,
         trials: due.len(),
         measured,
         not_run,
@@ -199,9 +194,7 @@ fn folded(sentence: &str) -> String {
     let mut lines = vec![String::from(" ")];
     for word in sentence.split(' ') {
         let last = lines.last().map_or(0, |line| line.chars().count());
-        if last + 1 + word.chars().count() > COLUMNS {
-            lines.push(String::from("   "));
-        }
+        lines.extend((last + 1 + word.chars().count() > COLUMNS).then(|| String::from("   ")));
         if let Some(line) = lines.last_mut() {
             line.push(' ');
             line.push_str(word);
@@ -211,53 +204,50 @@ fn folded(sentence: &str) -> String {
 }
 
 fn warnings(events: &[Stamped]) -> Vec<String> {
-    let began = |event: &Stamped| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { .. });
-    let from = events.iter().rposition(began).unwrap_or(0);
-    let message = |event: &Stamped| match &event.what {
+    let began = events.iter().rposition(|it| matches!(it.what, Event::RunStarted { .. } | Event::RunResumed { .. }));
+    let warnings = events[began.unwrap_or(0)..].iter().filter_map(|event| match &event.what {
         Event::Warning { message } => Some(message.clone()),
         _ => None,
-    };
-    events[from..].iter().filter_map(message).collect()
+    });
+    warnings.collect()
 }
 
-fn shown(status: &Status, folder: &Path, now_us: u64) -> String {
+fn whole_seconds(us: u64) -> Micros {
+    Micros(us / 1_000_000 * 1_000_000)
+}
+
+fn shown(status: &RunStatus, folder: &Path, now_us: u64) -> String {
     let resume = format!("pgstrata run --resume {}", folder.display());
     let state = match status.state {
-        State::Running => status.left_us.map_or_else(
+        RunState::Running => status.left_us.map_or_else(
             || "running".to_owned(),
             |left| format!("running, {} left ({})", rounded(left), time_of_day(now_us.saturating_add(left), now_us)),
         ),
-        State::Complete => "complete".to_owned(),
-        State::Incomplete if status.is_merged => {
+        RunState::Complete => "complete".to_owned(),
+        RunState::Incomplete if status.is_merged => {
             "merged; some trials have no figures: resume the runs they come from, then merge again".to_owned()
         }
-        State::Incomplete => format!("ended; try the trials without figures again: {resume}"),
-        State::Interrupted => format!("interrupted; resume it: {resume}"),
-        State::Killed => format!("killed; clean up: pgstrata clean; then resume: {resume}"),
+        RunState::Incomplete => format!("ended; try the trials without figures again: {resume}"),
+        RunState::Interrupted => format!("interrupted; resume it: {resume}"),
+        RunState::Killed => format!("killed; clean up: pgstrata clean; then resume: {resume}"),
     };
     let all = count(status.trials, "trial");
     let mut text = format!("{}: {state}\n  {} of {all} measured", status.name, status.measured);
     for (number, what) in [(status.not_run, "not run"), (status.damaged, "damaged")] {
-        if number > 0 {
-            text.push_str(&format!(", {number} {what}"));
-        }
+        text.extend((number > 0).then(|| format!(", {number} {what}")));
     }
-    if let Some(blocks) = &status.blocks {
-        text.push_str(&format!("\n  blocks: {blocks}"));
-    }
+    text.extend(status.blocks.as_ref().map(|blocks| format!("\n  blocks: {blocks}")));
     text.push('\n');
     if let Some(CurrentTrial { trial, step, since_us, expected_us }) = &status.current {
-        let seconds = |us: u64| Micros(us / 1_000_000 * 1_000_000);
-        let of = expected_us.filter(|of| of >= since_us).map_or_else(String::new, |of| format!(" of {}", seconds(of)));
-        let word = if status.state == State::Running { "now" } else { "cut short" };
-        text.push_str(&format!("  {word}: {}, {step}, {}{of}\n", named(trial), seconds(*since_us)));
+        let of = expected_us.filter(|of| of >= since_us);
+        let of = of.map_or_else(String::new, |of| format!(" of {}", whole_seconds(of)));
+        let word = if status.state == RunState::Running { "now" } else { "cut short" };
+        text.push_str(&format!("  {word}: {}, {step}, {}{of}\n", named(trial), whole_seconds(*since_us)));
     }
     if let Some(LastTrial { trial, rate }) = &status.last {
         let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
         text.push_str(&format!("  last: {}, {rate}\n", named(trial)));
     }
-    for warning in &status.warnings {
-        text.push_str(&folded(&format!("warning: {warning}")));
-    }
+    text.extend(status.warnings.iter().map(|warning| folded(&format!("warning: {warning}"))));
     out::harmless_lines(&text)
 }

@@ -308,9 +308,8 @@ fn look(
         // Waiting shares would be submitted twice.
         queued => queued?,
     };
-    let is_open = |share: &&ShareState| matches!(share.state, State::Absent | State::Incomplete);
-    let open = shares.iter().filter(is_open).map(|share| share.share);
-    let missing = open.filter(|share| !queued.contains(share)).collect::<Vec<u32>>();
+    let open = shares.iter().filter(|share| matches!(share.state, State::Absent | State::Incomplete));
+    let missing: Vec<u32> = open.map(|share| share.share).filter(|share| !queued.contains(share)).collect();
     let has_run = submission.attempt > 0 || engine.waits();
     let failures = if answers && has_run && !missing.is_empty() {
         let notes = engine.notes().and_then(|name| fs::read_to_string(folder.join(name)).ok());
@@ -322,17 +321,8 @@ fn look(
     } else {
         Vec::new()
     };
-    Ok(SubmitStatus {
-        folder,
-        submission,
-        shares,
-        queued,
-        missing,
-        failures,
-        command: None,
-        submitted: false,
-        said: None,
-    })
+    let (command, submitted, said) = (None, false, None);
+    Ok(SubmitStatus { folder, submission, shares, queued, missing, failures, command, submitted, said })
 }
 
 /// The engine's file for the missing shares, and the record of this attempt.
@@ -353,13 +343,9 @@ fn print(status: &SubmitStatus, with_shares: bool) -> Result<()> {
     for share in status.shares.iter().filter(|_| with_shares) {
         text.push_str(&format!("  {} of {of}  {}\n", share.share, line(share, status)));
     }
-    if let Some(said) = &status.said {
-        text.push_str(&format!("{said}\n"));
-    }
+    text.extend(status.said.as_ref().map(|said| format!("{said}\n")));
     let complete = status.shares.iter().all(|share| share.state == State::Complete);
-    if let Some(command) = status.command.as_ref().filter(|_| !status.submitted) {
-        text.push_str(&format!("submit    {command}\n"));
-    }
+    text.extend(status.command.as_ref().filter(|_| !status.submitted).map(|command| format!("submit    {command}\n")));
     if complete {
         text.push_str(&format!("merge     pgstrata merge {folder}/{RESULTS}/*\n"));
     } else {
@@ -378,15 +364,9 @@ fn line(share: &ShareState, status: &SubmitStatus) -> String {
         State::Absent => "no run folder",
     };
     let mut text = state.to_owned();
-    if let Some(trials) = share.trials {
-        text.push_str(&format!(", {} of {}", share.done, count(trials, "trial")));
-    }
-    if !share.hosts.is_empty() {
-        text.push_str(&format!(", {}", share.hosts.join(", ")));
-    }
+    text.extend(share.trials.map(|trials| format!(", {} of {}", share.done, count(trials, "trial"))));
+    text.extend((!share.hosts.is_empty()).then(|| format!(", {}", share.hosts.join(", "))));
     let failure = status.failures.iter().find(|(failed, _)| *failed == share.share).map(|(_, why)| why);
-    for why in [failure, share.reason.as_ref()].into_iter().flatten() {
-        text.push_str(&format!("; {why}"));
-    }
+    text.extend([failure, share.reason.as_ref()].into_iter().flatten().map(|why| format!("; {why}")));
     text
 }

@@ -30,7 +30,11 @@ pub struct Args {
 /// If the address is unavailable.
 pub fn run(args: &Args) -> Result<u8> {
     let folder = std::path::absolute(&args.keep).or_user(|| "find the folder to keep files in".to_owned())?;
-    let ready = |address| out::remark(&format!("listening on {address}, files in {}", folder.display()));
-    serve(&args.listen, &Interrupt::listen()?, &ready, &|line| answer(&folder, line))?;
+    serve(
+        &args.listen,
+        &Interrupt::listen()?,
+        &|address| out::remark(&format!("listening on {address}, files in {}", folder.display())),
+        &|line| answer(&folder, line),
+    )?;
     Ok(0)
 }

@@ -1,6 +1,5 @@
 //! Figures over an amount of ageing: one sentence per figure, and every point.
 
-use super::rankings::bounded_cell;
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::Ageing;
 use crate::units::significant;
@@ -21,16 +20,14 @@ pub(super) fn courses(all: &[Ageing]) -> Table {
 
 /// Every point of every figure.
 pub(super) fn points(all: &[Ageing]) -> Table {
-    let with_ends =
-        |title: &str| TableColumn::number(title, "").csv(&[title, &format!("{title} low"), &format!("{title} high")]);
     let columns = vec![
         TableColumn::text("Cases"),
         TableColumn::text("Figure"),
         TableColumn::text("Amount"),
         TableColumn::number("At", ""),
-        with_ends("Aged"),
-        with_ends("Fresh"),
-        with_ends("Aged / fresh"),
+        TableColumn::bounded("Aged"),
+        TableColumn::bounded("Fresh"),
+        TableColumn::bounded("Aged / fresh"),
         TableColumn::text("Told apart"),
     ];
     let points = all.iter().flat_map(|one| one.points.iter().map(move |point| (one, point)));
@@ -40,9 +37,9 @@ pub(super) fn points(all: &[Ageing]) -> Table {
             Cell::text(figure(one)),
             Cell::text(&one.amount),
             Cell::number(Some(point.x), significant),
-            bounded_cell(point.aged.as_ref()),
-            bounded_cell(point.fresh.as_ref()),
-            bounded_cell(point.ratio.as_ref()),
+            Cell::bounded(point.aged.as_ref()),
+            Cell::bounded(point.fresh.as_ref()),
+            Cell::bounded(point.ratio.as_ref()),
             Cell::text(match point.told_apart {
                 Some(true) => "yes",
                 Some(false) => "no",

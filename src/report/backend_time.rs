@@ -2,7 +2,7 @@
 
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, fields, fits_title, optional, percent};
+use super::words::{estimate_text, fields, fits_title, optional, percent, percent_ends};
 use crate::analyse::findings::{BackendTime, CaseFinding};
 use crate::units::Bytes;
 
@@ -73,9 +73,7 @@ impl Labelled<'_> {
 /// "39 %" and "36–42 %".
 pub(super) fn storage_words(found: &BackendTime) -> Option<(String, String)> {
     let storage = found.storage?;
-    let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
-    let ends = storage.low.zip(storage.high).map(|(low, high)| format!("{}–{}", bare(low), percent(high)));
-    Some((percent(storage.value), ends.unwrap_or_else(|| "no interval".to_owned())))
+    Some((percent(storage.value), percent_ends(&storage).unwrap_or_else(|| "no interval".to_owned())))
 }
 
 fn storage_cell(found: &BackendTime) -> Cell {
@@ -96,8 +94,7 @@ fn in_memory_cell(found: &BackendTime) -> Cell {
 
 fn data_cell(case: &CaseFinding) -> Cell {
     let (fits, bytes) = (case.fits.map(fits_title), case.database_bytes);
-    Cell::text(bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string()))
-        .aside(fits.unwrap_or_default())
-        .style("tight")
-        .csv(vec![fits.unwrap_or_default().to_owned(), optional(bytes)])
+    let text = bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string());
+    let fields = vec![fits.unwrap_or_default().to_owned(), optional(bytes)];
+    Cell::text(text).aside(fits.unwrap_or_default()).style("tight").csv(fields)
 }

@@ -1,7 +1,6 @@
 //! The highest rate within a latency limit: both figures of each case, and every step.
 
-use super::labelled::Labelled;
-use super::rankings::bounded_cell;
+use super::labelled::{Labelled, trial_columns};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, percent};
 use crate::analyse::findings::{CapacityFinding, CapacityStep, CaseFinding};
@@ -34,7 +33,7 @@ impl Labelled<'_> {
                 self.name(&case.id),
                 Cell::number(Some(capacity.limit_us), |us| Micros(us).to_string()),
                 Cell::number(capacity.holds, significant),
-                bounded_cell(capacity.about.as_ref()),
+                Cell::bounded(capacity.about.as_ref()),
                 Cell::number(Some(capacity.peak), significant),
                 Cell::number(Some(capacity.searches), |trials| trials.to_string()),
             ]
@@ -44,9 +43,7 @@ impl Labelled<'_> {
 
     /// Every step of every trial.
     pub fn capacity_steps(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Trial", ""),
+        let columns = trial_columns(vec![
             TableColumn::number("Step", ""),
             TableColumn::number("Rate", "1/s"),
             TableColumn::number("Due", ""),
@@ -57,7 +54,7 @@ impl Labelled<'_> {
             TableColumn::number("No commit", "s"),
             TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]),
             TableColumn::text("Result").csv(&["result"]),
-        ];
+        ]);
         let rows = self
             .searches()
             .flat_map(|(case, capacity)| capacity.steps.iter().map(|step| self.capacity_step(case, step)));

@@ -3,29 +3,27 @@
 //! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
 use super::labelled::Labelled;
-use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, fields, latency, optional, percent};
+use super::words::{estimate_text, fields, latency, optional, percent, percent_ends};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost, Steadiness};
-use crate::units::{Bytes, grouped};
+use crate::units::grouped;
 
 impl Labelled<'_> {
     /// Cost of one operation at each layer.
     pub fn strata(&self) -> Table {
-        let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")]);
         let mut columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Device").csv(&["device", "node"]),
-            per("Writes"),
+            per_commit("Writes"),
             TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]),
             TableColumn::number("Written", "").csv(&["Written (B per commit)"]),
-            per("Flushes"),
-            per("Reads"),
+            per_commit("Flushes"),
+            per_commit("Reads"),
             TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
             TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]),
-            per("WAL records"),
-            per("Full-page images"),
-            per("WAL syncs"),
+            per_commit("WAL records"),
+            per_commit("Full-page images"),
+            per_commit("WAL syncs"),
             TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
             TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]),
         ];
@@ -80,14 +78,13 @@ impl Labelled<'_> {
 
     /// Steadiness of the rate, by seconds.
     pub fn steadiness(&self) -> Table {
-        let s = |title: &str, csv: &str| TableColumn::number(title, "s").csv(&[csv]);
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
-            s("Seconds", "seconds (s)"),
+            TableColumn::number("Seconds", "s").csv(&["seconds (s)"]),
             TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]),
-            s("Without a commit", "without a commit (s)"),
-            s("Below 10 %", "under a tenth of the median (s)"),
-            s("Below 50 %", "under half of the median (s)"),
+            TableColumn::number("Without a commit", "s").csv(&["without a commit (s)"]),
+            TableColumn::number("Below 10 %", "s").csv(&["under a tenth of the median (s)"]),
+            TableColumn::number("Below 50 %", "s").csv(&["under half of the median (s)"]),
             TableColumn::number("Longest idle", "").csv(&["longest time without a commit (s)"]),
             TableColumn::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
         ];
@@ -104,11 +101,11 @@ impl Labelled<'_> {
                 .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))]);
             table.push(vec![
                 self.name(&case.id),
-                count(found.seconds, ""),
+                Cell::count(found.seconds, ""),
                 Cell::figure(Some(found.coefficient_of_variation)),
-                count(found.seconds_at_zero, "alarm"),
-                count(found.seconds_under_tenth, "alarm"),
-                count(found.seconds_under_half, ""),
+                Cell::count(found.seconds_at_zero, "alarm"),
+                Cell::count(found.seconds_under_tenth, "alarm"),
+                Cell::count(found.seconds_under_half, ""),
                 idle(found),
                 stall,
             ]);
@@ -122,32 +119,33 @@ impl Labelled<'_> {
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Section").csv(&["section"]),
             TableColumn::text("Row").csv(&["row"]),
-            estimate_column("Rate", "rate", "1/s"),
+            TableColumn::estimate("Rate", "rate", "1/s"),
             TableColumn::number("p50", "ms").csv(&["p50 (ns)"]),
             TableColumn::number("p99", "ms").csv(&["p99 (ns)"]),
             TableColumn::number("slowest", "ms").csv(&["slowest (ns)"]),
             TableColumn::text("Device work per operation").csv(&["device work"]),
         ];
-        let mut table = Table::new("synced", "Synced writes, by sync method", columns).note(
+        let table = Table::new("synced", "Synced writes, by sync method", columns).note(
             "As measured by pgstrata probe. Rates over trials; latencies and device work of the first trial. One write, \
              two writes, open_sync sizes, descriptor and not synced are the rows of pg_test_fsync.",
         );
-        let ms = |ns: Option<u64>| Cell::figure(ns.map(|ns| ns as f64 / 1e6)).csv(vec![optional(ns)]);
-        for case in &self.findings.cases {
-            for row in case.synced.iter().flat_map(|synced| &synced.rows) {
-                table.push(vec![
-                    self.name(&case.id),
-                    Cell::text(section_title(row.family)),
-                    Cell::text(row.label.clone()),
-                    estimate_cell(row.rate.as_ref(), row.unavailable.as_deref()),
-                    ms(row.latency.map(|latency| latency.p50_ns)),
-                    ms(row.latency.and_then(|latency| latency.p99_ns)),
-                    ms(row.latency.map(|latency| latency.max_ns)),
-                    Cell::text(row.device_work.clone().unwrap_or_default()),
-                ]);
-            }
-        }
-        table
+        let rows = self
+            .findings
+            .cases
+            .iter()
+            .flat_map(|case| case.synced.iter().flat_map(|synced| &synced.rows).map(move |row| (case, row)));
+        table.rows(rows.map(|(case, row)| {
+            vec![
+                self.name(&case.id),
+                Cell::text(section_title(row.family)),
+                Cell::text(row.label.clone()),
+                Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref()),
+                ns_cell(row.latency.map(|latency| latency.p50_ns)),
+                ns_cell(row.latency.and_then(|latency| latency.p99_ns)),
+                ns_cell(row.latency.map(|latency| latency.max_ns)),
+                Cell::text(row.device_work.clone().unwrap_or_default()),
+            ]
+        }))
     }
 
     /// Mean latency of each statement.
@@ -159,21 +157,28 @@ impl Labelled<'_> {
             TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]),
             TableColumn::number("Failures", ""),
         ];
-        let mut table = Table::new("statements", "Latency of each statement", columns)
+        let table = Table::new("statements", "Latency of each statement", columns)
             .note("Means as the tool reports them, over trials.");
-        for case in &self.findings.cases {
-            for found in &case.statements {
-                table.push(vec![
-                    self.name(&case.id),
-                    Cell::text(found.script.clone()),
-                    Cell::text(found.statement.clone()).style("code"),
-                    Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
-                    Cell::number(found.failures, grouped),
-                ]);
-            }
-        }
-        table
+        let rows = self.findings.cases.iter().flat_map(|case| case.statements.iter().map(move |found| (case, found)));
+        table.rows(rows.map(|(case, found)| {
+            vec![
+                self.name(&case.id),
+                Cell::text(found.script.clone()),
+                Cell::text(found.statement.clone()).style("code"),
+                Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
+                Cell::number(found.failures, grouped),
+            ]
+        }))
     }
+}
+
+/// A column of amounts for each commit.
+fn per_commit(title: &str) -> TableColumn {
+    TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")])
+}
+
+fn ns_cell(ns: Option<u64>) -> Cell {
+    Cell::figure(ns.map(|ns| ns as f64 / 1e6)).csv(vec![optional(ns)])
 }
 
 /// Heading of a group of the probe's table.
@@ -191,20 +196,14 @@ pub(super) fn section_title(family: Family) -> &'static str {
 
 fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
     vec![
-        Cell::text(device.device.clone())
-            .aside(device.node.clone())
-            .csv(vec![device.device.clone(), device.node.clone()]),
+        Cell::device(&device.device, &device.node),
         Cell::figure(device.writes),
-        bytes(device.bytes_per_write),
-        bytes(device.write_bytes),
+        Cell::bytes(device.bytes_per_write),
+        Cell::bytes(device.write_bytes),
         Cell::figure(device.flushes),
         Cell::figure(device.reads),
         Cell::number(device.busy, percent),
     ]
-}
-
-fn bytes(value: Option<f64>) -> Cell {
-    Cell::number(value, |bytes| Bytes(bytes.round() as u64).to_string())
 }
 
 fn image_cost(case: &CaseFinding) -> Option<&ImageCost> {
@@ -229,13 +228,9 @@ fn flush_share_column() -> TableColumn {
 
 fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
     let Some(found) = found else { return Cell::none(6).style("absent") };
-    let ends = found.share.low.zip(found.share.high);
     let others = vec![found.syncs.value.to_string(), found.method.clone(), found.sync_case.clone()];
     Cell::text(percent(found.share.value))
-        .aside(
-            ends.map(|(low, high)| format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high)))
-                .unwrap_or_default(),
-        )
+        .aside(percent_ends(&found.share).unwrap_or_default())
         .remark(Some(format!("of {} {}/s", estimate_text(&found.syncs).0, found.method)))
         .csv([fields(Some(&found.share)), others].concat())
 }
@@ -251,11 +246,6 @@ fn idle(found: &Steadiness) -> Cell {
         (None, _) => (format!("{seconds} to {} s", seconds + 2), String::new(), true),
     };
     Cell::text(text).csv(vec![csv]).style(if is_long { "alarm" } else { "" })
-}
-
-/// A count, styled unless it is zero.
-fn count(value: u64, style: &'static str) -> Cell {
-    Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
 }
 
 #[cfg(test)]

@@ -30,23 +30,27 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
 }
 
 /// Counters that differ: "per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1×
-/// (1.05–1.16)."; `None` if none does.
-pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
-    let label_of = |compared: &CounterComparison| {
-        compared.rows.iter().find(|row| row.case == compared.reference).map(|row| row.label.clone())
-    };
-    let against = ranking.counters.first().and_then(label_of)?;
-    let differing = ranking.counters.iter().filter_map(|compared| {
+/// (1.05–1.16)."; `None` if none does but `said`.
+pub(super) fn differing_counters(ranking: &Ranking, said: Option<CostCounter>) -> Option<String> {
+    let against = reference_label(ranking.counters.first()?)?;
+    let compared = ranking.counters.iter().filter(|compared| Some(compared.counter) != said);
+    let differing = compared.filter_map(|compared| {
         let rows = compared.rows.iter().filter(|row| row.outcome.is_some_and(PairOutcome::differs));
-        let figure = |row: &CounterRow| figure_text(compared.counter, row.figure.value);
-        let text = |row: &CounterRow| format!("{} {}", row.label, ratio_text(row).unwrap_or_else(|| figure(row)));
-        let rows: Vec<String> = rows.map(text).collect();
-        let other = label_of(compared).filter(|other| *other != against);
+        let rows = rows.map(|row| {
+            let ratio = ratio_text(row).unwrap_or_else(|| figure_text(compared.counter, row.figure.value));
+            format!("{} {ratio}", row.label)
+        });
+        let rows: Vec<String> = rows.collect();
+        let other = reference_label(compared).filter(|other| *other != against);
         let other = other.map_or_else(String::new, |other| format!(" against {other}"));
         (!rows.is_empty()).then(|| format!("{}{other}: {}", title(compared.counter), rows.join(", ")))
     });
     let differing: Vec<String> = differing.collect();
     (!differing.is_empty()).then(|| format!("per operation against {against}: {}.", differing.join("; ")))
+}
+
+fn reference_label(compared: &CounterComparison) -> Option<&str> {
+    compared.rows.iter().find(|row| row.case == compared.reference).map(|row| row.label.as_str())
 }
 
 fn row_of<'a>(compared: &'a [CounterComparison], counter: CostCounter, case: &str) -> Option<&'a CounterRow> {

@@ -1,27 +1,12 @@
 //! A row per case and measure, in full precision, for spreadsheets and data frames.
 
-use super::Renderer;
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, optional};
+use super::words::{self, class_key, optional};
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
     names,
 };
-use crate::error::Result;
 use std::collections::BTreeSet;
-
-/// `--format csv`.
-pub(super) struct Csv;
-
-impl Renderer for Csv {
-    fn extension(&self) -> &'static str {
-        "csv"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        Ok(measures_table(findings).to_csv())
-    }
-}
 
 /// Headings after the axes.
 const FIELDS: &str = "measure unit ranking ranked_by rank_in_class rate_per_s rate_per_s_low rate_per_s_high trials \
@@ -34,7 +19,8 @@ const FIELDS: &str = "measure unit ranking ranked_by rank_in_class rate_per_s ra
     latency_limit_us log_sample in_time_share in_time_share_low in_time_share_high done failed skipped late \
     unavailable capacity_limit_us capacity_holds_per_s capacity_peak_per_s";
 
-fn measures_table(findings: &Findings) -> Table {
+/// `--format csv`.
+pub(super) fn measures(findings: &Findings) -> Table {
     let axes: BTreeSet<&String> = findings.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let mut columns = vec![TableColumn::text("case")];
     columns.extend(names::axis_columns(&axes).iter().map(|name| TableColumn::text(name)));
@@ -63,8 +49,8 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     ];
     fields.extend(estimate(measure.rate.as_ref()));
     fields.extend(estimate(row.map(|row| &row.rate)));
-    let trials = || row.iter().flat_map(|row| &row.trials).map(|trial| trial.rate);
-    fields.extend([optional(trials().reduce(f64::min)), optional(trials().reduce(f64::max))]);
+    let trials: Vec<f64> = row.iter().flat_map(|row| &row.trials).map(|trial| trial.rate).collect();
+    fields.extend([f64::min, f64::max].map(|end| optional(trials.iter().copied().reduce(end))));
     fields.extend(compared(comparison));
     fields.push(class_key(case.durability.class).to_owned());
     fields.push(case.durability.reason.clone());
@@ -75,7 +61,7 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields.push(optional(case.latency_limit_us));
     fields.push(optional(case.log_sample));
     let in_time = measure.in_time.filter(|_| case.latency_limit_us.is_some());
-    fields.extend(estimate(in_time.as_ref()).into_iter().take(3));
+    fields.extend(words::fields(in_time.as_ref()));
     fields.extend([measure.done, measure.failed, measure.skipped, measure.late].map(|count| count.to_string()));
     fields.push(measure.unavailable.clone().unwrap_or_default());
     let capacity = case.capacity.as_ref();
@@ -108,13 +94,8 @@ fn by_word(by: RankedBy) -> &'static str {
     }
 }
 
-fn estimate(estimate: Option<&Estimate>) -> [String; 4] {
-    [
-        optional(estimate.map(|e| e.value)),
-        optional(estimate.and_then(|e| e.low)),
-        optional(estimate.and_then(|e| e.high)),
-        optional(estimate.map(|e| e.trials)),
-    ]
+fn estimate(estimate: Option<&Estimate>) -> Vec<String> {
+    [words::fields(estimate), vec![optional(estimate.map(|estimate| estimate.trials))]].concat()
 }
 
 fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
@@ -133,7 +114,7 @@ fn latencies(latency: Option<&Latency>) -> Vec<String> {
     let mut fields = vec![optional(latency.map(|l| l.mean_us))];
     for name in ["p50", "p95", "p99", "p99.9"] {
         let found = latency.and_then(|latency| latency.percentile(name));
-        fields.extend(estimate(found.and_then(|found| found.over_trials.as_ref())).into_iter().take(3));
+        fields.extend(words::fields(found.and_then(|found| found.over_trials.as_ref())));
         fields.push(optional(found.and_then(|found| found.merged_us)));
     }
     fields.push(optional(latency.and_then(|l| l.max_us)));

@@ -4,20 +4,18 @@ use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title};
 use crate::analyse::findings::groups::by_key;
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Strata};
-use crate::units::Bytes;
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Strata, SyncedRow};
 
 /// A row per case; empty if a ranking shows more, or no device was counted.
 pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
-    let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per operation)")]);
     let columns = vec![
         TableColumn::text("Case").csv(&["class", "case"]),
-        per("Writes"),
+        per_operation("Writes"),
         TableColumn::number("Bytes", "").csv(&["Bytes (B per operation)"]),
-        per("Flushes"),
+        per_operation("Flushes"),
         TableColumn::number("WAL", "").csv(&["WAL (B per operation)"]),
-        per("WAL syncs"),
-        per("Full-page images"),
+        per_operation("WAL syncs"),
+        per_operation("Full-page images"),
     ];
     let caption = "One operation at the devices of each stack";
     let note = "Per operation (a commit, where the workload writes). Writes, bytes and flushes are those of the devices that the \
@@ -27,8 +25,8 @@ pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
         return table;
     }
     for class in DurabilityClass::ALL {
-        let of_class = |case: &&CaseFinding| case.durability.class == class;
-        let found: Vec<&CaseFinding> = labelled.findings.cases.iter().filter(of_class).collect();
+        let found = labelled.findings.cases.iter().filter(|case| case.durability.class == class);
+        let found: Vec<&CaseFinding> = found.collect();
         let synced: Vec<String> = found.iter().filter_map(|case| synced_words(case, labelled)).collect();
         if synced.is_empty() && found.iter().all(|case| case.strata.is_none()) {
             continue;
@@ -51,10 +49,20 @@ pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
 /// Device work of one synced write, for a case that measures synced writes: by its main method.
 fn synced_words(case: &CaseFinding, labelled: &Labelled<'_>) -> Option<String> {
     let method = &case.measures.first()?.name;
-    let rows = || case.synced.iter().flat_map(|synced| &synced.rows);
-    let row = rows().find(|row| row.family == Family::OneWrite && row.label == *method)?;
+    let row = one_write(case, method)?;
     let label = labelled.label(&case.id);
     Some(format!("{label}: one write of 8 KiB by {method} = {}", row.device_work.as_ref()?))
+}
+
+/// The probe's row of one write by this method, of a case that measures synced writes.
+pub(super) fn one_write<'c>(case: &'c CaseFinding, method: &str) -> Option<&'c SyncedRow> {
+    let mut rows = case.synced.iter().flat_map(|synced| &synced.rows);
+    rows.find(|row| row.family == Family::OneWrite && row.label == method)
+}
+
+/// A column of amounts for each operation.
+fn per_operation(title: &str) -> TableColumn {
+    TableColumn::number(title, "").csv(&[&format!("{title} (per operation)")])
 }
 
 /// Reasons for the class of the cases, each once with its cases.
@@ -64,15 +72,13 @@ fn reasons(found: &[&CaseFinding], labelled: &Labelled<'_>) -> Vec<String> {
 }
 
 fn row(name: Cell, strata: &Strata) -> Vec<Cell> {
-    let size = |bytes: Option<f64>| Cell::number(bytes, |bytes| Bytes(bytes.round() as u64).to_string());
     let device = strata.at_stack_devices.as_ref();
-    let bytes = device.and_then(|device| device.write_bytes);
     vec![
         name,
         Cell::figure(device.and_then(|device| device.writes)),
-        size(bytes),
+        Cell::bytes(device.and_then(|device| device.write_bytes)),
         Cell::figure(device.and_then(|device| device.flushes)),
-        size(strata.wal_bytes),
+        Cell::bytes(strata.wal_bytes),
         Cell::figure(strata.wal_syncs),
         Cell::figure(strata.full_page_images),
     ]

@@ -7,11 +7,6 @@ use super::words::percent;
 impl Labelled<'_> {
     /// A row per device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
-        let number = |title: &str, unit: &str| {
-            let name = title.to_lowercase();
-            let csv = if unit.is_empty() { name } else { format!("{name} ({unit})") };
-            TableColumn::number(title, unit).csv(&[&csv])
-        };
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Device").csv(&["device", "node"]),
@@ -28,28 +23,34 @@ impl Labelled<'_> {
         ];
         let note = "From /proc/diskstats over the measured time; devices from the filesystem down. The kernel counts whole \
                     milliseconds, so a mean below one is of many requests. It has no percentiles of single requests.";
-        let mut table = Table::new("devices", "Devices while it was measured", columns).note(note);
-        for case in &self.findings.cases {
-            for device in case.strata.iter().flat_map(|strata| &strata.devices) {
-                let io = &device.io;
-                table.push(vec![
-                    self.name(&case.id),
-                    Cell::text(device.device.clone())
-                        .aside(device.node.clone())
-                        .csv(vec![device.device.clone(), device.node.clone()]),
-                    Cell::figure(io.writes_per_s),
-                    Cell::figure(io.write_mb_per_s),
-                    Cell::figure(io.write_ms_mean),
-                    Cell::figure(io.flushes_per_s),
-                    Cell::figure(io.flush_ms_mean),
-                    Cell::figure(io.reads_per_s),
-                    Cell::figure(io.read_mb_per_s),
-                    Cell::figure(io.read_ms_mean),
-                    Cell::figure(io.queue_depth_mean),
-                    Cell::number(device.busy, percent),
-                ]);
-            }
-        }
-        table
+        let table = Table::new("devices", "Devices while it was measured", columns).note(note);
+        let rows =
+            self.findings.cases.iter().flat_map(|case| {
+                case.strata.iter().flat_map(|strata| &strata.devices).map(move |device| (case, device))
+            });
+        table.rows(rows.map(|(case, device)| {
+            let io = &device.io;
+            vec![
+                self.name(&case.id),
+                Cell::device(&device.device, &device.node),
+                Cell::figure(io.writes_per_s),
+                Cell::figure(io.write_mb_per_s),
+                Cell::figure(io.write_ms_mean),
+                Cell::figure(io.flushes_per_s),
+                Cell::figure(io.flush_ms_mean),
+                Cell::figure(io.reads_per_s),
+                Cell::figure(io.read_mb_per_s),
+                Cell::figure(io.read_ms_mean),
+                Cell::figure(io.queue_depth_mean),
+                Cell::number(device.busy, percent),
+            ]
+        }))
     }
+}
+
+/// A column whose title begins in lower case in the CSV.
+fn number(title: &str, unit: &str) -> TableColumn {
+    let name = title.to_lowercase();
+    let csv = if unit.is_empty() { name } else { format!("{name} ({unit})") };
+    TableColumn::number(title, unit).csv(&[&csv])
 }

@@ -52,7 +52,6 @@ pub(super) fn rounds(all: &[DriveFinding]) -> Table {
 }
 
 fn row(drive: &str, number: u64, round: &DriveRoundFinding) -> Vec<Cell> {
-    let percent = |share: Option<f64>| Cell::number(share.map(|share| share * 100.0), |share| format!("{share:.1}"));
     vec![
         Cell::text(drive),
         Cell::number(Some(number), grouped),
@@ -61,4 +60,8 @@ fn row(drive: &str, number: u64, round: &DriveRoundFinding) -> Vec<Cell> {
         percent(round.range),
         percent(round.excursion),
     ]
+}
+
+fn percent(share: Option<f64>) -> Cell {
+    Cell::number(share.map(|share| share * 100.0), |share| format!("{share:.1}"))
 }

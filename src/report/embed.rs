@@ -5,11 +5,10 @@
 
 use super::labelled::Labelled;
 use super::table::ROWS_MAX;
-use super::words::{comparison_text, estimate_text, visible_json};
+use super::template::visible_json;
+use super::words::{comparison_text, estimate_text};
 use crate::analyse::analysis::MOST_CHARTED;
-use crate::analyse::findings::{
-    CaseFinding, Findings, RankRow, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime,
-};
+use crate::analyse::findings::{Findings, RankRow, Ranking, Series, TrialFinding, WaitsOverTime};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -31,10 +30,10 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
     let rankings = first_rows(&findings.rankings);
     let rows = rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
     let shown: BTreeSet<&String> = rows.map(|row| &row.case).chain(charted.iter().map(|trial| &trial.case)).collect();
-    let is_shown = |case: &&CaseFinding| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id);
+    let cases = findings.cases.iter().filter(|case| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id));
     let bare = Findings {
         trials: charted.iter().copied().map(without_series).collect(),
-        cases: findings.cases.iter().filter(is_shown).cloned().collect(),
+        cases: cases.cloned().collect(),
         rankings,
         ..(*findings).clone()
     };
@@ -42,9 +41,8 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
     let buckets = buckets_allowed(&charted);
     if let Some(Value::Array(trials)) = value.get_mut("trials") {
         for (slot, trial) in trials.iter_mut().zip(charted) {
-            let optional = |series: &Option<Series>| series.as_ref().map_or(Value::Null, |s| compact(s, buckets));
-            slot["throughput"] = optional(&trial.throughput);
-            slot["latency_ms_max"] = optional(&trial.latency_ms_max);
+            slot["throughput"] = trial.throughput.as_ref().map(|series| compact(series, buckets)).into();
+            slot["latency_ms_max"] = trial.latency_ms_max.as_ref().map(|series| compact(series, buckets)).into();
             slot["waits"] = trial.waits.as_ref().map_or(Value::Null, compact_waits);
             slot["telemetry"] = trial.telemetry.iter().map(|series| compact(series, buckets)).collect();
         }
@@ -60,11 +58,11 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
 
 /// A text for each row of each ranking, as in their tables, by case.
 fn texts(findings: &Findings, text: fn(&RankRow) -> Option<String>) -> Value {
-    let of = |ranking: &Ranking| -> Map<String, Value> {
+    let texts = findings.rankings.iter().map(|ranking| -> Map<String, Value> {
         let rows = ranking.classes.iter().flat_map(|class| &class.rows);
         rows.filter_map(|row| Some((row.case.clone(), text(row)?.into()))).collect()
-    };
-    findings.rankings.iter().map(of).collect()
+    });
+    texts.collect()
 }
 
 /// True if the charts need the trial: in a large run, only some trials have kept their series.
@@ -91,15 +89,11 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
 
 /// Maximum buckets per series such that all series fit.
 fn buckets_allowed(trials: &[&TrialFinding]) -> usize {
-    let lengths: Vec<usize> = trials
-        .iter()
-        .flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry))
-        .map(|series| series.min.len())
-        .collect();
-    // A merged series has a least and a most per bucket.
-    let total = |allowed: usize| lengths.iter().map(|&length| 2 * length.min(allowed)).sum::<usize>();
+    let series = trials.iter().flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry));
+    let lengths: Vec<usize> = series.map(|series| series.min.len()).collect();
     let mut allowed = lengths.iter().copied().max().unwrap_or(0);
-    while allowed > BUCKETS_MIN && total(allowed) > NUMBERS_MAX {
+    // A merged series has a least and a most per bucket.
+    while allowed > BUCKETS_MIN && lengths.iter().map(|&length| 2 * length.min(allowed)).sum::<usize>() > NUMBERS_MAX {
         allowed = allowed * 9 / 10;
     }
     allowed.max(BUCKETS_MIN)
@@ -110,7 +104,6 @@ fn compact(series: &Series, allowed: usize) -> Value {
     let merged =
         if series.min.len() > allowed { Some(merge(series, series.min.len().div_ceil(allowed))) } else { None };
     let series = merged.as_ref().unwrap_or(series);
-    let rounded = |values: &[Option<f32>]| values.iter().map(|v| short(*v)).collect::<Value>();
     json!({
         "title": series.title,
         "unit": series.unit,
@@ -123,27 +116,28 @@ fn compact(series: &Series, allowed: usize) -> Value {
 
 /// Waits as JSON, rounded to what a chart can show.
 fn compact_waits(waits: &WaitsOverTime) -> Value {
-    let all = |values: &[Option<f32>]| values.iter().map(|v| short(*v)).collect::<Value>();
-    let one = |wait: &WaitOverTime| json!({"class": wait.class, "event": wait.event, "backends": all(&wait.backends)});
-    json!({
-        "bucket_s": waits.bucket_s,
-        "waits": waits.waits.iter().map(one).collect::<Value>(),
-        "others": all(&waits.others),
-    })
+    let events = waits.waits.iter();
+    let events = events.map(|it| json!({"class": it.class, "event": it.event, "backends": rounded(&it.backends)}));
+    json!({"bucket_s": waits.bucket_s, "waits": events.collect::<Value>(), "others": rounded(&waits.others)})
+}
+
+fn rounded(values: &[Option<f32>]) -> Value {
+    values.iter().map(|value| short(*value)).collect()
 }
 
 /// Merges each `factor` buckets into one. A bucket without any reading remains a gap.
 fn merge(series: &Series, factor: usize) -> Series {
     let most = if series.max.is_empty() { &series.min } else { &series.max };
-    let fold = |values: &[Option<f32>], pick: fn(f32, f32) -> f32| -> Vec<Option<f32>> {
-        values.chunks(factor).map(|chunk| chunk.iter().flatten().copied().reduce(pick)).collect()
-    };
     Series {
         bucket_s: series.bucket_s.saturating_mul(u32::try_from(factor).unwrap_or(u32::MAX)),
-        min: fold(&series.min, f32::min),
-        max: fold(most, f32::max),
+        min: fold(&series.min, factor, f32::min),
+        max: fold(most, factor, f32::max),
         ..series.clone()
     }
+}
+
+fn fold(values: &[Option<f32>], factor: usize, pick: fn(f32, f32) -> f32) -> Vec<Option<f32>> {
+    values.chunks(factor).map(|chunk| chunk.iter().flatten().copied().reduce(pick)).collect()
 }
 
 /// Four significant digits; whole numbers without a fraction.

@@ -45,19 +45,23 @@ pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts
 /// The machine, with its trials' kernel knobs; several machines are grouped by name.
 pub(super) fn machines_table(machines: &[MachineFinding], trials: &[TrialFinding]) -> Table {
     let several = machines.len() > 1;
-    let mut table = pairs("machine", if several { "Machines" } else { "Machine" });
+    let mut table = Table::new("machine", if several { "Machines" } else { "Machine" }, fact_columns());
     if several {
         table = table.lead(&["machine"]);
     }
-    for MachineFinding { host, trials: keys } in machines {
+    for machine in machines {
+        let host = &machine.host;
         if several {
-            let note = count(keys.len(), "trial");
+            let note = count(machine.trials.len(), "trial");
             table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
         }
-        let is_here = |trial: &&TrialFinding| keys.iter().any(|key| key.case == trial.case && key.trial == trial.trial);
-        add_machine(&mut table, host, trials.iter().filter(is_here));
+        add_machine(&mut table, host, trials.iter().filter(|trial| ran_on(machine, trial)));
     }
     table
+}
+
+pub(super) fn ran_on(machine: &MachineFinding, trial: &TrialFinding) -> bool {
+    machine.trials.iter().any(|key| key.case == trial.case && key.trial == trial.trial)
 }
 
 fn add_machine<'a>(table: &mut Table, host: &HostFacts, trials: impl Iterator<Item = &'a TrialFinding>) {
@@ -73,18 +77,14 @@ fn add_machine<'a>(table: &mut Table, host: &HostFacts, trials: impl Iterator<It
         ("clock source", host.clocksource.clone()),
         ("CPU frequency governor", host.governor.clone()),
     ];
-    for (name, value) in facts {
-        let value =
-            value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
-        table.push(vec![Cell::text(name).style("name"), value]);
-    }
+    facts.iter().for_each(|(name, value)| table.push(fact(name, value.as_deref())));
     let mut knobs: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
     for (name, value) in trials.flat_map(|trial| &trial.knobs) {
         knobs.entry(name).or_default().insert(value);
     }
     for (name, values) in knobs {
         let values = values.iter().map(|value| knob_text(name, value)).collect::<Vec<_>>().join("; ");
-        table.push(vec![Cell::text(name).style("name"), Cell::text(values).style("reason")]);
+        table.push(fact(name, Some(&values)));
     }
 }
 
@@ -100,7 +100,7 @@ fn knob_text(name: &str, value: &str) -> String {
 /// Procedure of the run.
 pub(super) fn method_table(findings: &Findings) -> Table {
     let run = &findings.run;
-    let table = pairs("method", "How it was measured");
+    let table = Table::new("method", "How it was measured", fact_columns());
     let baseline = run.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect::<Vec<_>>().join(", ");
     let comparisons = findings.rankings.iter().flat_map(|r| &r.classes).flat_map(|c| &c.rows);
     let mut methods: Vec<&str> = comparisons.filter_map(|r| r.comparison.as_ref()).map(|c| c.method.as_str()).collect();
@@ -117,7 +117,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("measured by", format!("pgstrata {}", run.measured_by)),
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
     ];
-    table.rows(facts.map(|(name, value)| vec![Cell::text(name).style("name"), Cell::text(value).style("reason")]))
+    table.rows(facts.iter().map(|(name, value)| fact(name, Some(value))))
 }
 
 fn blocks(run: &RunSummary) -> String {
@@ -126,12 +126,9 @@ fn blocks(run: &RunSummary) -> String {
 
 /// Stacks of the data and of pg_wal.
 pub(super) fn stacks_table(labelled: &Labelled<'_>) -> Table {
-    let found = labelled
-        .findings
-        .trials
-        .iter()
-        .flat_map(|trial| trial.stack.iter().map(move |stack| (stack.name.clone(), stack_facts(stack), trial)));
-    fill(grouped_facts("stacks", "Stacks, as read back", "stack"), &sights(found), labelled)
+    let trials = labelled.findings.trials.iter();
+    let found = trials.flat_map(|trial| trial.stack.iter().map(move |it| (it.name.clone(), stack_facts(it), trial)));
+    shared_facts(Table::new("stacks", "Stacks, as read back", seen_columns()).lead(&["stack"]), found, labelled)
 }
 
 /// The servers: settings that affect commits first, then every setting that differs from the built-in default.
@@ -140,25 +137,24 @@ pub(super) fn servers_table(labelled: &Labelled<'_>) -> Table {
         let server = trial.server.as_ref()?;
         Some((format!("PostgreSQL {}", server.version), server_facts(server), trial))
     });
-    fill(grouped_facts("servers", "PostgreSQL, as it ran", "server"), &sights(found), labelled)
-}
-
-fn pairs(id: &str, caption: &str) -> Table {
-    Table::new(id, caption, fact_columns())
+    shared_facts(Table::new("servers", "PostgreSQL, as it ran", seen_columns()).lead(&["server"]), found, labelled)
 }
 
 fn fact_columns() -> Vec<TableColumn> {
     vec![TableColumn::text("Fact").csv(&["fact"]), TableColumn::text("Value").csv(&["value"])]
 }
 
-fn grouped_facts(id: &str, caption: &str, lead: &str) -> Table {
+fn seen_columns() -> Vec<TableColumn> {
     let mut columns = fact_columns();
     columns.push(TableColumn::text("Seen in").csv(&["seen in"]));
-    Table::new(id, caption, columns).lead(&[lead])
+    columns
 }
 
-/// Names of what was seen in trials, each with its trials and the facts in them.
-type Sights<'a> = Vec<(String, Vec<(&'a TrialFinding, NamedFacts)>)>;
+fn fact(name: &str, value: Option<&str>) -> Vec<Cell> {
+    let value =
+        value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
+    vec![Cell::text(name).style("name"), value]
+}
 
 /// The values of each fact, with the trials that have them.
 fn shared<'s, 'a>(seen: &'s [(&'a TrialFinding, NamedFacts)]) -> Vec<(&'s str, Vec<SharedFact<'s, 'a>>)> {
@@ -167,16 +163,17 @@ fn shared<'s, 'a>(seen: &'s [(&'a TrialFinding, NamedFacts)]) -> Vec<(&'s str, V
     by_name.into_iter().map(|(name, values)| (name, by_key(values))).collect()
 }
 
-fn sights<'a>(found: impl Iterator<Item = (String, NamedFacts, &'a TrialFinding)>) -> Sights<'a> {
-    by_key(found.map(|(name, facts, trial)| (name, (trial, facts))))
-}
-
-fn fill(mut table: Table, sights: &Sights<'_>, labelled: &Labelled<'_>) -> Table {
-    for (name, seen) in sights {
+/// A group for each of what was seen, by its name, with its facts in all trials.
+fn shared_facts<'a>(
+    mut table: Table,
+    found: impl Iterator<Item = (String, NamedFacts, &'a TrialFinding)>,
+    labelled: &Labelled<'_>,
+) -> Table {
+    for (name, seen) in by_key(found.map(|(name, facts, trial)| (name, (trial, facts)))) {
         let all = seen.len();
         let note = format!("seen in {}", count(all, "trial"));
-        table.open_group(Some(name.clone()), Some(note), "", vec![name.clone()]);
-        for (name, values) in shared(seen) {
+        table.open_group(Some(name.clone()), Some(note), "", vec![name]);
+        for (name, values) in shared(&seen) {
             if values.len() > VALUES_SHOWN {
                 let first = values.iter().take(VALUES_SHOWN).map(|(value, _)| *value).collect::<Vec<_>>().join("; ");
                 let text = format!("differs between trials: {first}; …");
@@ -201,11 +198,8 @@ fn found_in(trials: &[&TrialFinding], all: usize, labelled: &Labelled<'_>) -> St
     if trials.len() > TRIALS_NAMED {
         return format!("{} of {all} trials", trials.len());
     }
-    trials
-        .iter()
-        .map(|trial| format!("{}: trial {}", labelled.label(&trial.case), trial.trial))
-        .collect::<Vec<_>>()
-        .join("; ")
+    let named = trials.iter().map(|trial| format!("{}: trial {}", labelled.label(&trial.case), trial.trial));
+    named.collect::<Vec<_>>().join("; ")
 }
 
 fn stack_facts(stack: &StackFacts) -> NamedFacts {
@@ -217,9 +211,7 @@ fn stack_facts(stack: &StackFacts) -> NamedFacts {
     );
     for node in &stack.nodes {
         let on: Vec<String> = node.inputs.iter().map(input_text).collect();
-        if !on.is_empty() {
-            facts.push((format!("{}: on top of", node.name), on.join(", ")));
-        }
+        facts.extend((!on.is_empty()).then(|| (format!("{}: on top of", node.name), on.join(", "))));
         for base in &node.bases {
             if let Some(mount) = &base.mount {
                 facts.push((format!("{}: filesystem", node.name), mount.fstype.clone()));
@@ -231,11 +223,8 @@ fn stack_facts(stack: &StackFacts) -> NamedFacts {
         facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
         facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.to_string())));
     }
-    let before = stack.trials_before;
-    facts.push((
-        "earlier trials on it".to_owned(),
-        if before == 0 { "0 (fresh)".to_owned() } else { before.to_string() },
-    ));
+    let before = if stack.trials_before == 0 { "0 (fresh)".to_owned() } else { stack.trials_before.to_string() };
+    facts.push(("earlier trials on it".to_owned(), before));
     facts
 }
 
@@ -256,8 +245,6 @@ fn device_text(device: &DeviceFacts) -> String {
         WriteCache::WriteBack => "write cache: write back (flushes needed)",
         WriteCache::WriteThrough => "write cache: write through (the kernel sends no flushes)",
     });
-    let yes =
-        |known: Option<bool>, on: &str, off: &str| known.map(|is| if is { on.to_owned() } else { off.to_owned() });
     let parts = [
         Some(name.to_owned()),
         device.model.clone(),
@@ -265,15 +252,19 @@ fn device_text(device: &DeviceFacts) -> String {
         device.wwn.as_ref().map(|wwn| format!("WWN {wwn}")),
         device.size_bytes.map(|bytes| Bytes(bytes).to_string()),
         Some(cache.unwrap_or("write cache: not known").to_owned()),
-        yes(device.fua, "FUA", "no FUA"),
+        device.fua.map(|fua| if fua { "FUA" } else { "no FUA" }.to_owned()),
         device.logical_block_bytes.map(|bytes| format!("logical block {bytes} B")),
         device.physical_block_bytes.map(|bytes| format!("physical block {bytes} B")),
         device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
         device.nr_requests.map(|requests| format!("queue of {requests}")),
         device.read_ahead_kb.map(|kb| format!("read-ahead {kb} KiB")),
-        device.discard_max_bytes.map(|bytes| if bytes == 0 { "no discard".to_owned() } else { "discard".to_owned() }),
-        yes(device.direct_io, "direct I/O on its file", "no direct I/O on its file"),
-        yes(device.counts_flushes, "flushes counted", "flushes not counted by this kernel"),
+        device.discard_max_bytes.map(|bytes| if bytes == 0 { "no discard" } else { "discard" }.to_owned()),
+        device
+            .direct_io
+            .map(|direct| if direct { "direct I/O on its file" } else { "no direct I/O on its file" }.to_owned()),
+        device
+            .counts_flushes
+            .map(|counts| if counts { "flushes counted" } else { "flushes not counted by this kernel" }.to_owned()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -1,23 +1,13 @@
 //! The findings as one JSON document on one line, for programs.
 
-use super::Renderer;
 use super::words::is_hidden;
 use crate::analyse::findings::Findings;
 use crate::error::{Error, Result};
 
 /// `--format json`.
-pub(super) struct Json;
-
-impl Renderer for Json {
-    fn extension(&self) -> &'static str {
-        "json"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        let text =
-            serde_json::to_string(findings).map_err(|e| Error::bug(format!("findings do not serialise: {e}")))?;
-        Ok(harmless(&text) + "\n")
-    }
+pub(super) fn document(findings: &Findings) -> Result<String> {
+    let text = serde_json::to_string(findings).map_err(|e| Error::bug(format!("findings do not serialise: {e}")))?;
+    Ok(harmless(&text) + "\n")
 }
 
 /// Escapes characters that could control a terminal: control characters that JSON allows, and characters that hide or
@@ -25,12 +15,10 @@ impl Renderer for Json {
 pub(crate) fn harmless(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            // An escape has four digits, so larger characters take two.
-            c if is_hidden(c) => {
-                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
-            }
-            c => escaped.push(c),
+        // An escape has four digits, so larger characters take two.
+        match is_hidden(c) {
+            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}"))),
+            false => escaped.push(c),
         }
     }
     escaped

@@ -1,7 +1,7 @@
 //! Findings with the names of their cases: what the sections of a report are made from.
 
-use super::table::Cell;
-use crate::analyse::findings::{Findings, names};
+use super::table::{Cell, TableColumn};
+use crate::analyse::findings::{Findings, TrialFinding, names};
 use std::collections::BTreeMap;
 
 pub(super) struct Labelled<'a> {
@@ -24,4 +24,14 @@ impl<'a> Labelled<'a> {
     pub fn name(&self, id: &str) -> Cell {
         Cell::case(self.label(id), id)
     }
+
+    /// The first cells of a trial's row.
+    pub fn trial_key(&self, trial: &TrialFinding) -> [Cell; 2] {
+        [self.name(&trial.case), Cell::number(Some(trial.trial), |number| number.to_string())]
+    }
+}
+
+/// Columns of a table that has a trial in each row.
+pub(super) fn trial_columns(more: Vec<TableColumn>) -> Vec<TableColumn> {
+    [vec![TableColumn::text("Case").csv(&["case"]), TableColumn::number("Trial", "")], more].concat()
 }

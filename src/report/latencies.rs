@@ -1,17 +1,17 @@
 //! Latencies of each case, as tables: percentiles over trials with intervals, and each trial's own.
 
 use super::labelled::Labelled;
-use super::rankings::{estimate_cell, estimate_column};
+use super::layout::ABSENT;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
-use crate::analyse::findings::{CaseFinding, Estimate, MeasureFinding, Percentile, PercentileRatio};
-use crate::units::{Micros, grouped, significant};
+use crate::analyse::findings::{CaseFinding, Estimate, Latency, MeasureFinding, Percentile, PercentileRatio};
+use crate::units::{Micros, significant};
 
 /// Note on latencies of closed loops.
 pub(super) const CLOSED_LOOP: &str = "Closed loop: each client sends its next operation when the last one is done, so \
                                       these are service times, without the operations that would have arrived during a \
                                       stall (coordinated omission). For latency at a fixed rate, set the workload's \
-                                      option `rate`.";
+                                      option rate.";
 
 /// Percentiles in tables, in order.
 const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
@@ -26,7 +26,7 @@ impl Labelled<'_> {
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Measure").csv(&["measure"]),
             TableColumn::text("Load").csv(&["fixed rate (1/s)", "latency limit (us)", "share logged (0 to 1)"]),
-            estimate_column("Rate of all trials", "rate", "1/s"),
+            TableColumn::estimate("Rate of all trials", "rate", "1/s"),
             TableColumn::number("mean", "ms"),
         ];
         columns.extend(PERCENTILES.map(|name| {
@@ -40,7 +40,7 @@ impl Labelled<'_> {
             TableColumn::number("Failed", ""),
             TableColumn::number("Skipped", ""),
             TableColumn::number("Late", ""),
-            estimate_column("In time", "in time", "share"),
+            TableColumn::estimate("In time", "in time", "share"),
         ]);
         let mut table = Table::new("latencies", "Latency, by case", columns).note(format!(
             "Percentiles per trial, averaged over trials (geometric mean, 95 % t interval). {}",
@@ -49,7 +49,7 @@ impl Labelled<'_> {
         for case in &self.findings.cases {
             for measure in &case.measures {
                 let mut row = vec![self.name(&case.id), Cell::text(measure.name.clone()), load_cell(case)];
-                row.push(estimate_cell(measure.rate.as_ref(), measure.unavailable.as_deref()));
+                row.push(Cell::estimate(measure.rate.as_ref(), measure.unavailable.as_deref()));
                 row.extend(latency_cells(case, measure));
                 table.push(row);
             }
@@ -63,7 +63,7 @@ impl Labelled<'_> {
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Measure").csv(&["measure"]),
             TableColumn::text("Percentile").csv(&["percentile"]),
-            estimate_column("Over trials", "over trials", "ms"),
+            TableColumn::estimate("Over trials", "over trials", "ms"),
             TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS),
             TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]),
             TableColumn::number("Merged", "ms"),
@@ -75,8 +75,8 @@ impl Labelled<'_> {
         for case in &self.findings.cases {
             for measure in &case.measures {
                 for one in measure.latency.iter().flat_map(|latency| &latency.percentiles) {
-                    let trial = |(number, us): &(u32, u64)| format!("{number}: {}", millis(*us));
-                    let trials: Vec<String> = one.trials.iter().map(trial).collect();
+                    let trials: Vec<String> =
+                        one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us))).collect();
                     let exact: Vec<String> =
                         one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis())).collect();
                     let over = one.over_trials.map(|over| in_ms(&over));
@@ -84,7 +84,7 @@ impl Labelled<'_> {
                         self.name(&case.id),
                         Cell::text(measure.name.clone()),
                         Cell::text(one.name.clone()),
-                        estimate_cell(over.as_ref(), one.unavailable.as_deref()),
+                        Cell::estimate(over.as_ref(), one.unavailable.as_deref()),
                         against_cell(one.comparison.as_ref()),
                         Cell::text(trials.join(", ")).csv(vec![exact.join(", ")]),
                         us_cell(one.merged_us),
@@ -104,10 +104,8 @@ impl Labelled<'_> {
     }
 
     pub fn any_closed_loop(&self) -> bool {
-        self.findings
-            .cases
-            .iter()
-            .any(|case| case.fixed_rate.is_none() && case.measures.iter().any(|m| m.latency.is_some()))
+        let mut closed = self.findings.cases.iter().filter(|case| case.fixed_rate.is_none());
+        closed.any(|case| case.measures.iter().any(|measure| measure.latency.is_some()))
     }
 }
 
@@ -138,14 +136,8 @@ fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     let p99 = found.and_then(|latency| latency.percentile("p99"));
     cells.push(against_cell(p99.and_then(|p99| p99.comparison.as_ref())));
     cells.push(us_cell(found.and_then(|latency| latency.max_us)));
-    let count =
-        |value: u64, style: &'static str| Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" });
-    cells.extend([
-        count(measure.done, ""),
-        count(measure.failed, "alarm"),
-        count(measure.skipped, "alarm"),
-        count(measure.late, "alarm"),
-    ]);
+    cells.push(Cell::count(measure.done, ""));
+    cells.extend([measure.failed, measure.skipped, measure.late].map(|count| Cell::count(count, "alarm")));
     cells.push(in_time_cell(case, measure));
     cells
 }
@@ -156,7 +148,7 @@ fn in_time_cell(case: &CaseFinding, measure: &MeasureFinding) -> Cell {
     let Some(found) = found else { return Cell::none(4).style("absent") };
     let ends = found.low.zip(found.high).map(|(low, high)| format!("{}–{}", percent(low), percent(high.min(1.0))));
     let shown = Cell::text(percent(found.value)).aside(ends.unwrap_or_default());
-    shown.csv(estimate_cell(Some(&found), None).csv)
+    shown.csv(Cell::estimate(Some(&found), None).csv)
 }
 
 fn percentile_cell(found: Option<&Percentile>) -> Cell {
@@ -164,7 +156,7 @@ fn percentile_cell(found: Option<&Percentile>) -> Cell {
     let merged = optional(found.merged_us.map(|us| Micros(us).millis()));
     let over = found.over_trials.map(|over| in_ms(&over));
     // Value, ends, trials; the reason for a missing one is in the table of trials.
-    let mut fields = estimate_cell(over.as_ref(), None).csv;
+    let mut fields = Cell::estimate(over.as_ref(), None).csv;
     fields.insert(3, merged);
     let shown = over.map(|over| percentile_text(&over));
     shown
@@ -180,6 +172,19 @@ fn against_cell(found: Option<&PercentileRatio>) -> Cell {
         return Cell::text(found.outcome.words()).aside(format!("{ratio}× ({interval})")).style("quiet").csv(fields);
     }
     Cell::text(format!("{ratio}×")).aside(interval).csv(fields)
+}
+
+/// Percentiles of a case's main measure in short tables.
+pub(super) const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
+
+/// These of a case, each with its interval on one line.
+pub(super) fn shown_percentiles(latency: &Latency) -> [String; 3] {
+    SHOWN.map(|name| {
+        let over = latency.percentile(name).and_then(|found| found.over_trials);
+        let Some(over) = over else { return ABSENT.to_owned() };
+        let (value, interval) = percentile_text(&in_ms(&over));
+        if over.low.is_some() { format!("{value} ({interval})") } else { value }
+    })
 }
 
 /// The lowest percentile that a case lacks, and the reason.
@@ -200,7 +205,7 @@ pub(super) fn against_words(found: &PercentileRatio) -> String {
 }
 
 /// A percentile in milliseconds and its interval; latencies have a resolution of one microsecond.
-pub(super) fn percentile_text(ms: &Estimate) -> (String, String) {
+fn percentile_text(ms: &Estimate) -> (String, String) {
     if ms.value < 0.001 {
         return (millis(0), String::new());
     }

@@ -3,7 +3,7 @@
 //! Column widths depend on the content: no word and no number is broken. If that is impossible, or below 80 columns,
 //! each row becomes a card of `name: value` lines. Absent on purpose: querying the terminal, which `cli` does.
 
-use crate::report::text::{NO_BREAK, columns, joined, paragraph, width};
+use crate::report::text::{NO_BREAK, columns, joined, paragraph, printable, width};
 use std::collections::BTreeSet;
 
 /// Width below which rows become cards.
@@ -23,42 +23,45 @@ pub(super) fn takes_tables() -> bool {
     columns() >= FEWEST_FOR_A_TABLE
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TextTable {
     header: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<LayoutRow>,
     right: BTreeSet<usize>,
 }
 
 #[derive(Debug, Clone)]
-enum Row {
+enum LayoutRow {
     Cells(Vec<String>),
     /// Folded lines between the rows: heading or notes of a group.
     Between(String),
 }
 
 impl TextTable {
-    /// Sets the names of the columns.
-    pub fn set_header<T: ToString>(&mut self, names: impl IntoIterator<Item = T>) {
-        self.header = names.into_iter().map(|name| name.to_string()).collect();
+    /// A table with these names of columns, without rows; the columns in `right` hold numbers.
+    pub fn new<T: ToString>(names: impl IntoIterator<Item = T>, right: &[usize]) -> TextTable {
+        let header = names.into_iter().map(|name| name.to_string()).collect();
+        TextTable { header, rows: Vec::new(), right: right.iter().copied().collect() }
     }
 
+    /// Adds a row; characters that control a terminal are shown as their code.
     pub fn add_row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
-        self.rows.push(Row::Cells(cells.into_iter().map(|cell| joined(&cell.to_string())).collect()));
+        self.rows.push(LayoutRow::Cells(cells.into_iter().map(|cell| joined(&printable(&cell.to_string()))).collect()));
+    }
+
+    /// The same for each of these.
+    pub fn rows<T: ToString, R: IntoIterator<Item = T>>(mut self, rows: impl IntoIterator<Item = R>) -> TextTable {
+        rows.into_iter().for_each(|cells| self.add_row(cells));
+        self
     }
 
     /// Adds lines between the rows, unchanged.
     pub fn add_between(&mut self, lines: String) {
-        self.rows.push(Row::Between(lines));
+        self.rows.push(LayoutRow::Between(lines));
     }
 
-    /// Marks columns as numbers.
-    pub fn align_right(&mut self, columns: &[usize]) {
-        self.right.extend(columns);
-    }
-
-    pub fn row_count(&self) -> usize {
-        self.rows.len()
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// Renders the table, indented by two columns, or its cards; without trailing blanks and without columns that are
@@ -68,25 +71,20 @@ impl TextTable {
     }
 
     fn without_absent(mut self) -> TextTable {
-        let known: BTreeSet<usize> = self
-            .cells()
-            .flat_map(|cells| cells.iter().enumerate().filter(|(_, cell)| *cell != ABSENT).map(|(column, _)| column))
-            .collect();
+        let cells = self.cells().flat_map(|cells| cells.iter().enumerate());
+        let known: BTreeSet<usize> = cells.filter(|(_, cell)| *cell != ABSENT).map(|(column, _)| column).collect();
         if known.is_empty() {
             return self;
         }
-        let keep = |cells: &mut Vec<String>| {
+        let rows = self.rows.iter_mut().filter_map(|row| match row {
+            LayoutRow::Cells(cells) => Some(cells),
+            LayoutRow::Between(_) => None,
+        });
+        for cells in std::iter::once(&mut self.header).chain(rows) {
             let kept = std::mem::take(cells).into_iter().enumerate().filter(|(column, _)| known.contains(column));
             *cells = kept.map(|(_, cell)| cell).collect();
-        };
-        keep(&mut self.header);
-        for row in &mut self.rows {
-            if let Row::Cells(cells) = row {
-                keep(cells);
-            }
         }
-        let place = |column: &usize| known.iter().position(|known| known == column);
-        self.right = self.right.iter().filter_map(place).collect();
+        self.right = (0..).zip(&known).filter(|(_, column)| self.right.contains(column)).map(|(at, _)| at).collect();
         self
     }
 
@@ -100,8 +98,8 @@ impl TextTable {
         }
         for row in &self.rows {
             match row {
-                Row::Cells(cells) => text.push_str(&self.lines(cells, &widths)),
-                Row::Between(lines) => text.push_str(lines),
+                LayoutRow::Cells(cells) => text.push_str(&self.lines(cells, &widths)),
+                LayoutRow::Between(lines) => text.push_str(lines),
             }
         }
         text
@@ -109,30 +107,34 @@ impl TextTable {
 
     fn cells(&self) -> impl Iterator<Item = &[String]> {
         self.rows.iter().filter_map(|row| match row {
-            Row::Cells(cells) => Some(cells.as_slice()),
-            Row::Between(_) => None,
+            LayoutRow::Cells(cells) => Some(cells.as_slice()),
+            LayoutRow::Between(_) => None,
         })
     }
 
     /// Column widths that break no word and give the fewest lines; `None` if that is impossible.
     fn widths(&self) -> Option<Vec<usize>> {
-        let rows = || std::iter::once(self.header.as_slice()).chain(self.cells());
-        let number = rows().map(<[String]>::len).max().filter(|number| *number > 0 && takes_tables())?;
-        let longest = |column: usize, of: fn(&str) -> usize| {
-            rows().filter_map(|row| row.get(column)).map(|cell| of(cell)).max().unwrap_or(0).max(1)
-        };
-        let word = |text: &str| text.split([' ', '\n']).map(width).max().unwrap_or(0);
-        let line = |text: &str| text.lines().map(width).max().unwrap_or(0);
-        let mut widths: Vec<usize> = (0..number).map(|column| longest(column, word)).collect();
-        let most: Vec<usize> = (0..number).map(|column| longest(column, line)).collect();
-        let room = columns().checked_sub(INDENT + GAP * (number - 1) + widths.iter().sum::<usize>())?;
+        let rows = std::iter::once(self.header.as_slice()).chain(self.cells());
+        // Longest word, and longest line, of each column.
+        let (mut widths, mut most) = (Vec::new(), Vec::new());
+        for (column, cell) in rows.flat_map(|row| row.iter().enumerate()) {
+            if column == widths.len() {
+                widths.push(1);
+                most.push(1);
+            }
+            widths[column] = cell.split([' ', '\n']).map(width).fold(widths[column], usize::max);
+            most[column] = cell.lines().map(width).fold(most[column], usize::max);
+        }
+        let gaps = GAP * widths.len().checked_sub(1).filter(|_| takes_tables())?;
+        let room = columns().checked_sub(INDENT + gaps + widths.iter().sum::<usize>())?;
         for _ in 0..room {
             // Numbers first, then the column with the most lines: a sentence is not a number.
-            let lines = |column: &usize| most[*column].div_ceil(widths[*column]);
-            let is_number = |column: &usize| self.right.contains(column) && most[*column] <= NUMBER;
-            let rank = |column: &usize| (is_number(column), lines(column), std::cmp::Reverse(*column));
-            let narrow = (0..number).filter(|column| widths[*column] < most[*column]);
-            let Some(column) = narrow.max_by_key(rank) else { break };
+            let narrow = (0..widths.len()).filter(|column| widths[*column] < most[*column]);
+            let widest = narrow.max_by_key(|&column| {
+                let is_number = self.right.contains(&column) && most[column] <= NUMBER;
+                (is_number, most[column].div_ceil(widths[column]), std::cmp::Reverse(column))
+            });
+            let Some(column) = widest else { break };
             widths[column] += 1;
         }
         Some(widths)
@@ -150,10 +152,7 @@ impl TextTable {
                 let blanks = " ".repeat(room.saturating_sub(width(part)));
                 let gap = if column == 0 { "" } else { "  " };
                 line.push_str(gap);
-                match self.right.contains(&column) {
-                    true => line.extend([&blanks, part]),
-                    false => line.extend([part, &blanks]),
-                }
+                if self.right.contains(&column) { line.extend([&blanks, part]) } else { line.extend([part, &blanks]) }
             }
             text.push_str(line.replace(NO_BREAK, " ").trim_end());
             text.push('\n');
@@ -166,8 +165,8 @@ impl TextTable {
         let mut text = String::new();
         for row in &self.rows {
             let cells = match row {
-                Row::Cells(cells) => cells,
-                Row::Between(lines) => {
+                LayoutRow::Cells(cells) => cells,
+                LayoutRow::Between(lines) => {
                     text.push_str(lines);
                     continue;
                 }
@@ -208,8 +207,7 @@ mod tests {
     use crate::report::text::at_width;
 
     fn table() -> TextTable {
-        let mut table = TextTable::default();
-        table.set_header(["case", "rate", "why"]);
+        let mut table = TextTable::new(["case", "rate", "why"], &[1]);
         table.add_row([
             "ext4, wal_sync_method=fdatasync",
             "12 345 (11 111–13 131) tps",
@@ -217,7 +215,6 @@ mod tests {
         ]);
         table.add_between("  group\n".to_owned());
         table.add_row(["xfs", "9", &"word ".repeat(20)]);
-        table.align_right(&[1]);
         table
     }
 
@@ -234,22 +231,17 @@ mod tests {
 
     #[test]
     fn a_column_that_no_row_has_is_left_out() {
-        let mut table = TextTable::default();
-        table.set_header(["case", "p99", "tps"]);
-        table.add_row(["ext4", ABSENT, "12"]);
-        table.add_row(["xfs", ABSENT, ABSENT]);
-        table.align_right(&[1, 2]);
+        let rows = [["ext4", ABSENT, "12"], ["xfs", ABSENT, ABSENT]];
+        let table = TextTable::new(["case", "p99", "tps"], &[1, 2]).rows(rows);
         assert_eq!(table.shown(), "  case  tps\n  ─────────\n  ext4   12\n  xfs     –\n");
     }
 
     #[test]
     fn a_sentence_among_numbers_leaves_room_for_the_others() {
-        let mut table = TextTable::default();
-        table.set_header(["case", "tps", "against baseline", "durability"]);
+        let mut table = TextTable::new(["case", "tps", "against baseline", "durability"], &[1, 2]);
         let reason = "0.447 flushes per commit (1.01 per WAL sync) seen at the loop device, and flushes reach vda; vda is \
                       a virtual disk: the storage below is not visible";
         table.add_row(["xfs", "575 (491–672)", "undecided: 1.16× (no interval from 1 trial)", reason]);
-        table.align_right(&[1, 2]);
         for (columns, most) in [(80, 7), (100, 5), (120, 4)] {
             let text = at_width(columns, || table.shown());
             assert!(text.lines().count() <= 2 + most && text.contains("575 (491–672)"), "{columns}: {text}");

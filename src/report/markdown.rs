@@ -4,30 +4,17 @@ use super::device_work::device_work;
 use super::effects::effects_table;
 use super::environment::each_machine;
 use super::labelled::Labelled;
-use super::latencies::{CLOSED_LOOP, load_words, percentile_text};
+use super::latencies::{CLOSED_LOOP, SHOWN, load_words, shown_percentiles};
 use super::rankings::ranking_tables;
 use super::table::{Cell, Table, TableColumn};
-use super::words::{caution_cases, in_ms, moment, ranges, server_versions};
-use super::{Renderer, ageing, drives, full, merged, power_cuts};
-use crate::analyse::findings::{Findings, Percentile};
-use crate::error::Result;
+use super::words::{caution_cases, moment, ranges, server_versions};
+use super::{ageing, drives, full, merged, power_cuts};
+use crate::analyse::findings::Findings;
 use crate::report::text::printable;
 use crate::units::Bytes;
 
 /// `--format md`.
-pub(super) struct Markdown;
-
-impl Renderer for Markdown {
-    fn extension(&self) -> &'static str {
-        "md"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        Ok(page(findings))
-    }
-}
-
-fn page(findings: &Findings) -> String {
+pub(super) fn page(findings: &Findings) -> String {
     let labelled = Labelled::new(findings);
     let mut parts = vec![format!("## {}", plain(&findings.run.name)), format!("**{}**", plain(&findings.headline))];
     let effects = effects_table(&findings.effects);
@@ -75,12 +62,8 @@ fn ranking(found: &Table) -> String {
         text.push_str(&format!("\n\n**{}**: {}\n\n", plain(heading), plain(meaning)));
         text.push_str(&row(found.columns.iter().map(title)));
         text.push_str(&row(found.columns.iter().map(aligned)));
-        for cells in &group.rows {
-            text.push_str(&row(cells.cells.iter().map(cell)));
-        }
-        for sentence in &group.below {
-            text.push_str(&format!("\n{}", plain(sentence)));
-        }
+        text.extend(group.rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
+        text.extend(group.below.iter().map(|sentence| format!("\n{}", plain(sentence))));
     }
     text.trim_end().to_owned()
 }
@@ -106,25 +89,18 @@ fn aligned(column: &TableColumn) -> String {
 
 /// Percentiles of each case's main measure; empty if no latencies were measured.
 fn latencies(labelled: &Labelled<'_>) -> Option<String> {
-    const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
     let mut text = row(["Case", "Load"].into_iter().chain(SHOWN).map(str::to_owned));
     text.push_str(&row(["---", "---", "--:", "--:", "--:"].into_iter().map(str::to_owned)));
     let mut any = false;
     for case in &labelled.findings.cases {
         let Some(latency) = case.measures.first().and_then(|measure| measure.latency.as_ref()) else { continue };
         any = true;
-        let shown = SHOWN.map(|name| latency.percentile(name).map_or_else(|| "–".to_owned(), percentile));
+        let shown = shown_percentiles(latency).map(|percentile| plain(&percentile));
         let name = plain(labelled.label(&case.id));
         text.push_str(&row([name, plain(&load_words(case))].into_iter().chain(shown)));
     }
     let closed = if labelled.any_closed_loop() { format!("\n{}\n", plain(CLOSED_LOOP)) } else { String::new() };
     any.then(|| format!("### Latency, ms (95 % interval over trials)\n\n{text}{closed}").trim_end().to_owned())
-}
-
-fn percentile(found: &Percentile) -> String {
-    let Some(over) = found.over_trials else { return "–".to_owned() };
-    let (value, interval) = percentile_text(&in_ms(&over));
-    if over.low.is_some() { plain(&format!("{value} ({interval})")) } else { plain(&value) }
 }
 
 fn list(heading: &str, lines: impl Iterator<Item = String>) -> Option<String> {
@@ -182,14 +158,13 @@ fn plain(text: &str) -> String {
     for (at, &c) in text.iter().enumerate() {
         let next = text.get(at + 1).copied();
         let before = at.checked_sub(1).and_then(|before| text.get(before)).copied();
-        let in_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         match c {
             '<' => shown.push_str("&lt;"),
             '>' => shown.push_str("&gt;"),
             '&' => shown.push_str("&amp;"),
             // A mention would notify that person.
             '@' => shown.push_str("@\u{2060}"),
-            '_' if in_word(before) && in_word(next) => shown.push('_'),
+            '_' if [before, next].iter().all(|c| c.is_some_and(char::is_alphanumeric)) => shown.push('_'),
             '#' if !next.is_some_and(|next| next.is_ascii_digit()) && before.is_some() => shown.push('#'),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '#' => shown.extend(['\\', c]),
             c => shown.push(c),

@@ -17,7 +17,6 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
     ];
     let mut table = Table::new("merged", "Merged runs", columns).lead(&["merged"]);
     let Some(merge) = merge else { return table };
-    let nothing = || Cell::text("");
     table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), "", vec!["yes".to_owned()]);
     for run in &merge.merged {
         table.push(vec![
@@ -26,7 +25,7 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
             Cell::text(run.hosts.join(", ")),
             Cell::text(ranges(&run.blocks)),
             Cell::number(Some(run.trials), |trials| trials.to_string()),
-            nothing(),
+            Cell::text(""),
         ]);
     }
     if !merge.missing.is_empty() {
@@ -38,7 +37,8 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
     for LeftOut { folder, blocks, reason } in &merge.left_out {
         let blocks = if blocks.is_empty() { Cell::text("all").style("quiet") } else { Cell::text(ranges(blocks)) };
         let reason = Cell::text(reason).style("reason");
-        table.push(vec![Cell::text(folder).style("name"), nothing(), nothing(), blocks, nothing(), reason]);
+        let [run, hosts, trials] = [(); 3].map(|()| Cell::text(""));
+        table.push(vec![Cell::text(folder).style("name"), run, hosts, blocks, trials, reason]);
     }
     table
 }
@@ -55,9 +55,8 @@ fn blocks(numbers: &[u32]) -> String {
 /// The same as lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`,
 /// and the blocks that no run has.
 pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
-    let merged = merge
-        .merged
-        .iter()
+    let merged = merge.merged.iter();
+    let merged = merged
         .map(|run| format!("Merged: {} ({}), {}, {}", run.folder, run.id, run.hosts.join(", "), blocks(&run.blocks)));
     let left_out = merge.left_out.iter().map(|one| format!("Left out: {}", merge::line(one)));
     let missing = (!merge.missing.is_empty()).then(|| missing(merge));

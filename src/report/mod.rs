@@ -40,6 +40,7 @@ pub(crate) mod shelf;
 mod snapshots;
 mod stages;
 mod table;
+mod template;
 pub mod terminal;
 pub mod text;
 mod trials;
@@ -47,27 +48,21 @@ mod windows;
 mod words;
 
 use crate::analyse::findings::Findings;
-use crate::error::{Context, Result};
-use std::io::Write;
+use crate::error::Result;
 
-pub const ALL: &[&dyn Renderer] =
-    &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv, &markdown::Markdown, &openmetrics::OpenMetrics];
+pub const ALL: &[Renderer] = &[
+    Renderer { extension: "html", text: |findings| page::page(findings, None, None) },
+    Renderer { extension: "txt", text: |findings| Ok(terminal::page(findings)) },
+    Renderer { extension: "json", text: json::document },
+    Renderer { extension: "csv", text: |findings| Ok(csv::measures(findings).to_csv()) },
+    Renderer { extension: "md", text: |findings| Ok(markdown::page(findings)) },
+    Renderer { extension: "openmetrics", text: |findings| Ok(openmetrics::samples(findings)) },
+];
 
 /// A format of reports.
-pub trait Renderer: Sync {
-    /// File extension and name for `--format`: `html`, `json`, `txt`, `csv`, `md`, `openmetrics`.
-    fn extension(&self) -> &'static str;
-    /// The report in this form.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    fn text(&self, findings: &Findings) -> Result<String>;
-
-    /// Writes the report.
-    ///
-    /// # Errors
-    /// When it cannot be made or written.
-    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        out.write_all(self.text(findings)?.as_bytes()).or_host(|| "write the report".to_owned())
-    }
+pub struct Renderer {
+    /// File extension, and name for `--format`.
+    pub extension: &'static str,
+    /// The report in this form, or why it cannot be made.
+    pub text: fn(&Findings) -> Result<String>,
 }

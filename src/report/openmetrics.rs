@@ -4,61 +4,39 @@
 //! create-blocks-from openmetrics`): findings have the run's start, seconds their own time. Units are base units
 //! (seconds, bytes, shares). Names of series come from one list below; user-defined names are in labels.
 
-use super::Renderer;
-use super::environment::each_machine;
+use super::environment::{each_machine, ran_on};
 use super::words::{class_key, is_hidden, server_versions};
 use crate::analyse::findings::{
-    CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, TrialKey, Verdict,
+    CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, Verdict,
 };
-use crate::error::Result;
 
-/// `--format openmetrics`.
-pub(super) struct OpenMetrics;
-
-impl Renderer for OpenMetrics {
-    fn extension(&self) -> &'static str {
-        "openmetrics"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        Ok(text(findings))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Info,
-    Gauge,
-    Counter,
-}
-
-/// A metric family: name, kind, unit (the end of the name) and description.
-type Family = (&'static str, Kind, &'static str, &'static str);
+/// A metric family: name, type, unit (the end of the name) and description.
+type Family = (&'static str, &'static str, &'static str, &'static str);
 
 /// All families, in output order; those of telemetry by the unit of the findings.
 const FAMILIES: [Family; 22] = [
-    ("pgstrata_run", Kind::Info, "", "The run."),
-    ("pgstrata_run_trials_planned", Kind::Gauge, "", "Trials that the run planned."),
-    ("pgstrata_run_trials_measured", Kind::Gauge, "", "Trials that were measured."),
-    ("pgstrata_case", Kind::Info, "", "A case with its durability class."),
-    ("pgstrata_case_axis", Kind::Info, "", "Where a case lies in the matrix of the plan."),
-    (RATE, Kind::Gauge, "", "Operations per second, the geometric mean over trials."),
-    (RATE_LOW, Kind::Gauge, "", "Lower end of the 95 % interval of the rate."),
-    (RATE_HIGH, Kind::Gauge, "", "Upper end of the 95 % interval of the rate."),
-    (LATENCY_MEAN, Kind::Gauge, "seconds", "Mean latency."),
-    (LATENCY, Kind::Gauge, "seconds", "Percentile of the latency, over trials."),
-    (LATENCY_LOW, Kind::Gauge, "seconds", "Lower end of the 95 % interval of a percentile."),
-    (LATENCY_HIGH, Kind::Gauge, "seconds", "Upper end of the 95 % interval of a percentile."),
-    (LATENCY_MAX, Kind::Gauge, "seconds", "Slowest operation of all trials."),
-    ("pgstrata_case_operations", Kind::Counter, "", "Operations over all trials, by outcome."),
-    ("pgstrata_case_database_size_bytes", Kind::Gauge, "bytes", "Size of the database, at the largest trial."),
-    (THROUGHPUT, Kind::Gauge, "", "Operations per second of a trial, second by second."),
-    (SLOWEST, Kind::Gauge, "seconds", "Slowest operation of each second of a trial."),
-    ("pgstrata_trial_telemetry_bytes_per_second", Kind::Gauge, "", "Telemetry of a trial, by series."),
-    ("pgstrata_trial_telemetry_size_bytes", Kind::Gauge, "bytes", "Telemetry of a trial, by series."),
-    ("pgstrata_trial_telemetry_seconds", Kind::Gauge, "seconds", "Telemetry of a trial, by series."),
-    ("pgstrata_trial_telemetry_ratio", Kind::Gauge, "ratio", "Telemetry of a trial, by series; 1 is all."),
-    ("pgstrata_trial_telemetry", Kind::Gauge, "", "Telemetry of a trial, by series, in the unit of its label."),
+    ("pgstrata_run", "info", "", "The run."),
+    ("pgstrata_run_trials_planned", "gauge", "", "Trials that the run planned."),
+    ("pgstrata_run_trials_measured", "gauge", "", "Trials that were measured."),
+    ("pgstrata_case", "info", "", "A case with its durability class."),
+    ("pgstrata_case_axis", "info", "", "Where a case lies in the matrix of the plan."),
+    (RATE, "gauge", "", "Operations per second, the geometric mean over trials."),
+    (RATE_LOW, "gauge", "", "Lower end of the 95 % interval of the rate."),
+    (RATE_HIGH, "gauge", "", "Upper end of the 95 % interval of the rate."),
+    (LATENCY_MEAN, "gauge", "seconds", "Mean latency."),
+    (LATENCY, "gauge", "seconds", "Percentile of the latency, over trials."),
+    (LATENCY_LOW, "gauge", "seconds", "Lower end of the 95 % interval of a percentile."),
+    (LATENCY_HIGH, "gauge", "seconds", "Upper end of the 95 % interval of a percentile."),
+    (LATENCY_MAX, "gauge", "seconds", "Slowest operation of all trials."),
+    ("pgstrata_case_operations", "counter", "", "Operations over all trials, by outcome."),
+    ("pgstrata_case_database_size_bytes", "gauge", "bytes", "Size of the database, at the largest trial."),
+    (THROUGHPUT, "gauge", "", "Operations per second of a trial, second by second."),
+    (SLOWEST, "gauge", "seconds", "Slowest operation of each second of a trial."),
+    ("pgstrata_trial_telemetry_bytes_per_second", "gauge", "", "Telemetry of a trial, by series."),
+    ("pgstrata_trial_telemetry_size_bytes", "gauge", "bytes", "Telemetry of a trial, by series."),
+    ("pgstrata_trial_telemetry_seconds", "gauge", "seconds", "Telemetry of a trial, by series."),
+    ("pgstrata_trial_telemetry_ratio", "gauge", "ratio", "Telemetry of a trial, by series; 1 is all."),
+    ("pgstrata_trial_telemetry", "gauge", "", "Telemetry of a trial, by series, in the unit of its label."),
 ];
 const RATE: &str = "pgstrata_case_operations_per_second";
 const RATE_LOW: &str = "pgstrata_case_operations_per_second_low";
@@ -96,11 +74,10 @@ impl Samples {
         if !value.is_finite() {
             return;
         }
-        let kind = FAMILIES.iter().find(|(name, ..)| *name == family).map_or(Kind::Gauge, |found| found.1);
-        let suffix = match kind {
-            Kind::Info => "_info",
-            Kind::Counter => "_total",
-            Kind::Gauge => "",
+        let suffix = match FAMILIES.iter().find(|(name, ..)| *name == family) {
+            Some((_, "info", ..)) => "_info",
+            Some((_, "counter", ..)) => "_total",
+            _ => "",
         };
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let at = at_s.map_or_else(String::new, |at| format!(" {at:.3}"));
@@ -127,15 +104,8 @@ impl Samples {
             if lines.peek().is_none() {
                 continue;
             }
-            let kind = match kind {
-                Kind::Info => "info",
-                Kind::Gauge => "gauge",
-                Kind::Counter => "counter",
-            };
             text.push_str(&format!("# TYPE {name} {kind}\n"));
-            if !unit.is_empty() {
-                text.push_str(&format!("# UNIT {name} {unit}\n"));
-            }
+            text.extend((!unit.is_empty()).then(|| format!("# UNIT {name} {unit}\n")));
             text.push_str(&format!("# HELP {name} {}\n", escaped(help)));
             lines.for_each(|(_, line)| text.push_str(line));
         }
@@ -143,7 +113,8 @@ impl Samples {
     }
 }
 
-fn text(findings: &Findings) -> String {
+/// `--format openmetrics`.
+pub(super) fn samples(findings: &Findings) -> String {
     let run = &findings.run;
     let (id, at) = (run.id.as_str(), seconds(&run.started));
     let mut samples = Samples::default();
@@ -160,8 +131,7 @@ fn text(findings: &Findings) -> String {
     samples.add("pgstrata_run_trials_measured", &vec![("run", id)], f64::from(run.trials_measured), at);
     findings.cases.iter().for_each(|case| of_case(&mut samples, id, case, at));
     for trial in &findings.trials {
-        let is_it = |key: &TrialKey| key.case == trial.case && key.trial == trial.trial;
-        let machine = findings.machines.iter().find(|machine| machine.trials.iter().any(is_it));
+        let machine = findings.machines.iter().find(|machine| ran_on(machine, trial));
         let host = machine.filter(|_| findings.machines.len() > 1).map(|machine| machine.host.hostname.as_str());
         of_trial(&mut samples, id, host, trial);
     }
@@ -232,9 +202,7 @@ fn of_trial(samples: &mut Samples, run: &str, host: Option<&str>, trial: &TrialF
         let (family, factor) = telemetry_family(&series.unit);
         let mut labels = labels.clone();
         labels.extend([("group", series.group.as_str()), ("series", series.title.as_str())]);
-        if family == "pgstrata_trial_telemetry" {
-            labels.push(("unit", &series.unit));
-        }
+        labels.extend((family == "pgstrata_trial_telemetry").then_some(("unit", series.unit.as_str())));
         of_series(samples, family, &labels, series, factor, from);
     }
 }

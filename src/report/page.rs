@@ -16,18 +16,14 @@ use super::latencies::CLOSED_LOOP;
 use super::rankings::{kinds, ranking_tables};
 use super::section_titles::SectionTitles;
 use super::table::Table;
-use super::words::{caution_cases, fits_title, moment, percent, server_versions, visible_json, write_visible};
-use super::{Renderer, ageing, disk, drives, full, merged, power_cuts};
-use crate::analyse::findings::{Ageing, Caution, Findings, Ranking};
-use crate::error::{Error, Result};
+use super::template::{STYLE, sum};
+use super::words::{caution_cases, fits_title, moment, percent, server_versions};
+use super::{ageing, disk, drives, full, merged, power_cuts, template};
+use crate::analyse::findings::{Ageing, Effects, Findings, Ranking};
+use crate::error::Result;
 use crate::units::Bytes;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use minijinja::{Environment, Value, context};
-use sha2::{Digest, Sha256};
+use minijinja::{Value, context};
 use std::collections::BTreeMap;
-
-/// `--format html`.
-pub(super) struct Page;
 
 const TEMPLATE: &str = concat!(
     include_str!("html/table.html"),
@@ -37,7 +33,6 @@ const TEMPLATE: &str = concat!(
     include_str!("html/power_cuts.html"),
     include_str!("html/page.html")
 );
-pub(super) const STYLE: &str = include_str!("html/page.css");
 /// Our own script: files in one scope, in order of dependency.
 const SCRIPT: &str = concat!(
     "(function () {\n\"use strict\";\n",
@@ -65,43 +60,15 @@ const ECHARTS_LICENSES: [&str; 3] = [
     include_str!(concat!(env!("OUT_DIR"), "/LICENSE-d3")),
 ];
 
-impl Renderer for Page {
-    fn extension(&self) -> &'static str {
-        "html"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        with(findings, None, None)
-    }
-}
-
-/// Renders the page. With `refresh_s`, a browser reloads it at that interval while the run continues.
+/// `--format html`. With `refresh_s`, a browser reloads it at that interval while the run continues; `home` is the address
+/// of a server's list of runs.
 ///
 /// # Errors
 /// For a fault in our template.
-pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<String> {
-    with(findings, refresh_s, None)
-}
-
-/// Renders the page with a link to a server's list of runs.
-///
-/// # Errors
-/// For a fault in our template.
-pub(crate) fn served(findings: &Findings, home: &str) -> Result<String> {
-    with(findings, None, Some(home))
-}
-
-fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Result<String> {
+pub(crate) fn page(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Result<String> {
     let labelled = Labelled::new(findings);
-    let mut environment = Environment::new();
-    let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
-    environment.add_filter("json", |value: minijinja::Value| visible_json(&value).unwrap_or_default());
-    environment.set_formatter(write_visible);
-    environment.add_template("page.html", TEMPLATE).map_err(bug)?;
-    let template = environment.get_template("page.html").map_err(bug)?;
     let data = page_data(&labelled)?;
-    template
-        .render(context! {
+    let values = context! {
             policy => policy(),
             refresh_s => refresh_s,
             home => home,
@@ -131,8 +98,9 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
             titles => SectionTitles::of(&labelled),
             tables => tables(&labelled),
-        })
-        .map_err(bug)
+            effects_first => findings.effects.iter().any(Effects::has_several_options),
+    };
+    template::render("a report", TEMPLATE, &values)
 }
 
 /// The page's policy: run our two scripts, use our style sheet; no request whatsoever.
@@ -145,25 +113,21 @@ fn policy() -> String {
     )
 }
 
-/// SHA-256 in base64, as used in content security policies.
-pub(super) fn sum(text: &str) -> String {
-    STANDARD.encode(Sha256::digest(text.as_bytes()))
-}
-
 /// Rankings of one kind: the first is open, the others are folded.
 fn rankings(findings: &Findings) -> Vec<Value> {
     let tables: Vec<Table> = ranking_tables(&findings.rankings).into_iter().map(Table::first).collect();
-    let view = |index: usize| {
-        let has_chart = tables[index].groups.iter().any(|group| !group.rows.is_empty());
-        let Ranking { unit, measure, .. } = &findings.rankings[index];
-        context! { index, unit, measure, has_chart, table => tables[index] }
-    };
-    let views = kinds(&findings.rankings).into_iter().map(|kind| {
-        let others: Vec<Value> = kind[1..].iter().map(|index| view(*index)).collect();
+    let views: Vec<Value> = findings.rankings.iter().zip(tables).enumerate().map(view).collect();
+    let shown = kinds(&findings.rankings).into_iter().map(|kind| {
         let measures: Vec<&str> = kind[1..].iter().map(|index| findings.rankings[*index].measure.as_str()).collect();
-        context! { first => view(kind[0]), other_measures => measures.join(", "), others }
+        let others: Vec<&Value> = kind[1..].iter().map(|index| &views[*index]).collect();
+        context! { first => views[kind[0]], other_measures => measures.join(", "), others }
     });
-    views.collect()
+    shown.collect()
+}
+
+fn view((index, (ranking, table)): (usize, (&Ranking, Table))) -> Value {
+    let Ranking { unit, measure, .. } = ranking;
+    context! { index, unit, measure, has_chart => table.length > 0, table }
 }
 
 /// A workload and measure ranked at more than one number of clients; each gets a chart.
@@ -178,8 +142,7 @@ fn client_charts(findings: &Findings) -> Vec<Value> {
             }
         }
     }
-    let several = |clients: &Vec<&str>| clients.iter().any(|count| *count != clients[0]);
-    let ranked = counts.into_iter().filter(|(_, clients)| several(clients));
+    let ranked = counts.into_iter().filter(|(_, clients)| clients.iter().any(|count| *count != clients[0]));
     ranked.map(|((workload, measure, unit), _)| context! { workload, measure, unit }).collect()
 }
 
@@ -196,8 +159,8 @@ fn ageing_figures(findings: &Findings) -> Vec<&Ageing> {
 
 /// Cautions with the cases that they concern; empty for the whole run.
 fn cautions(labelled: &Labelled<'_>) -> Vec<Value> {
-    let view = |caution: &Caution| context! { text => caution.text, cases => caution_cases(caution, &labelled.labels) };
-    labelled.findings.cautions.iter().map(view).collect()
+    let cautions = labelled.findings.cautions.iter();
+    cautions.map(|one| context! { text => one.text, cases => caution_cases(one, &labelled.labels) }).collect()
 }
 
 /// Cost of one commit in each case.

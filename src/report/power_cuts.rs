@@ -3,7 +3,7 @@
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::optional;
-use crate::analyse::findings::{PowerCut, Verdict};
+use crate::analyse::findings::{DeviceVerdict, PowerCut, Verdict};
 use crate::units::Bytes;
 
 /// Scope of a verdict, below the table.
@@ -16,19 +16,15 @@ const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own comm
 const DEVICES_NOTE: &str = "From the same recording, had the device below the stack been one that behaves so; by arithmetic where no states were tried.";
 
 pub(super) fn verdicts(found: &[PowerCut]) -> Table {
-    let per = |title: &str, unit: &str| {
-        TableColumn::number(title, unit).csv(&[&format!("{} per commit", title.to_lowercase())])
-    };
     let columns = vec![
         TableColumn::text("Stack").csv(&["stack", "cases"]),
         TableColumn::text("Verdict").csv(&["verdict", "why", "failing share at most (95 %)"]),
         TableColumn::number("Commits", ""),
-        per("Writes", "per commit"),
-        per("Flushes", "per commit"),
+        TableColumn::number("Writes", "per commit").csv(&["writes per commit"]),
+        TableColumn::number("Flushes", "per commit").csv(&["flushes per commit"]),
         TableColumn::number("Bytes", "per commit").csv(&["bytes per commit"]),
     ];
     let rows = found.iter().map(|cut| {
-        let bytes = cut.bytes_per_commit.map(|bytes| bytes.round() as u64);
         let aside = aside(cut);
         let share = optional(cut.failing_share_max);
         vec![
@@ -41,7 +37,7 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
             Cell::number((cut.commits > 0).then_some(cut.commits), crate::units::grouped),
             Cell::figure(cut.writes_per_commit),
             Cell::figure(cut.flushes_per_commit),
-            Cell::number(bytes, |bytes| Bytes(bytes).to_string()),
+            Cell::number(cut.bytes_per_commit.map(|bytes| bytes.round() as u64), |bytes| Bytes(bytes).to_string()),
         ]
     });
     Table::new("power-cuts", "What a power cut would cost", columns).note(NOTE).rows(rows)
@@ -72,23 +68,20 @@ fn aside(cut: &PowerCut) -> String {
 
 /// Verdicts for other devices: a row per recording, a column per model.
 pub(super) fn devices(found: &[PowerCut]) -> Table {
-    let recorded = || found.iter().filter(|cut| !cut.devices.is_empty());
     let mut models: Vec<&str> = Vec::new();
-    for on in recorded().flat_map(|cut| &cut.devices) {
+    for on in found.iter().flat_map(|cut| &cut.devices) {
         if !models.contains(&on.device.as_str()) {
             models.push(&on.device);
         }
     }
     let columns = std::iter::once("Stack").chain(models.iter().copied()).map(TableColumn::text).collect();
     let mut table = Table::new("power-cut-devices", "On other devices", columns).note(DEVICES_NOTE);
-    for cut in recorded() {
-        let verdict = |model: &&str| cut.devices.iter().find(|on| on.device == **model).map(|on| &on.verdict);
-        let cell = |found: Option<&Verdict>| match found {
-            Some(Verdict::Holds { .. }) => Cell::text("holds"),
-            Some(verdict) => Cell::text(verdict.short()).style(style(verdict)),
+    for cut in found.iter().filter(|cut| !cut.devices.is_empty()) {
+        let cells = models.iter().map(|model| match cut.devices.iter().find(|on| on.device == *model) {
+            Some(DeviceVerdict { verdict: Verdict::Holds { .. }, .. }) => Cell::text("holds"),
+            Some(on) => Cell::text(on.verdict.short()).style(style(&on.verdict)),
             None => Cell::none(1).style("absent"),
-        };
-        let cells = models.iter().map(|model| cell(verdict(model)));
+        });
         table.push(std::iter::once(Cell::case(&cut.label, &cut.label)).chain(cells).collect());
     }
     table

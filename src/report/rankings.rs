@@ -2,11 +2,9 @@
 //! durability class.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{
-    class_key, class_meaning, class_title, comparison_text, estimate_text, fields, in_ms, optional, range_text, ranges,
-};
+use super::words::{class_key, class_meaning, class_title, comparison_text, in_ms, optional, range_text, ranges};
 use crate::analyse::findings::{
-    BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, RankedBy, Ranking, Verdict,
+    BaselineComparison, ClassRanking, DurabilityClass, RankRow, RankedBy, Ranking, Verdict,
 };
 
 /// One table per ranking, in order.
@@ -19,11 +17,7 @@ pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
 pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
     let mut kinds: Vec<Vec<usize>> = Vec::new();
     for (place, ranking) in rankings.iter().enumerate() {
-        let same = |first: usize| {
-            let first = &rankings[first];
-            first.workload == ranking.workload && first.shared == ranking.shared && first.measure != ranking.measure
-        };
-        match kinds.iter_mut().find(|kind| same(kind[0])) {
+        match kinds.iter_mut().find(|kind| is_same_by_another_measure(&rankings[kind[0]], ranking)) {
             Some(kind) => kind.push(place),
             None => kinds.push(vec![place]),
         }
@@ -31,12 +25,16 @@ pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
     kinds
 }
 
+fn is_same_by_another_measure(one: &Ranking, other: &Ranking) -> bool {
+    one.workload == other.workload && one.shared == other.shared && one.measure != other.measure
+}
+
 /// Rankings of one kind as one table, grouped by class: a row per case, a column per measure.
 pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
     let mut columns = vec![TableColumn::text("case")];
     columns.extend(rankings.iter().map(|ranking| TableColumn {
         title: ranking.measure.clone(),
-        ..estimate_column(&ranking.measure, &ranking.measure, &ranking.unit)
+        ..TableColumn::estimate(&ranking.measure, &ranking.measure, &ranking.unit)
     }));
     let caption = rankings.first().map_or_else(String::new, |first| {
         let title = first.title.replacen(&format!(", {}", first.measure), "", 1);
@@ -63,7 +61,7 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
                 let rows = class.as_ref().map_or(&[][..], |class| &class.rows);
                 let row = rows.iter().find(|row| row.case == case.case);
                 let rank = row.filter(|_| rows.len() > 1).map(|row| format!("rank {}", row.rank));
-                Cell { aside: rank, ..estimate_cell(row.map(|row| &row.rate), None) }
+                Cell { aside: rank, ..Cell::estimate(row.map(|row| &row.rate), None) }
             }));
             table.push(cells);
         }
@@ -123,8 +121,10 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
         for row in &class.rows {
             table.push(rank_row(row, baseline).into());
         }
-        let decided = class.decision.iter();
-        table.below(decided.flat_map(|it| it.remarks.iter().chain([&it.sentence])).cloned());
+        // A single trial of each case decides nothing, which the headline says.
+        let is_decided = class.rows.iter().any(|row| row.trials.len() > 1);
+        let decisions = class.decision.iter();
+        table.below(decisions.flat_map(|it| it.remarks.iter().chain(is_decided.then_some(&it.sentence))).cloned());
     }
     table
 }
@@ -132,12 +132,12 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
 /// Trials left out because a block lacks a case: "left out: ext4, trial 3".
 pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
-    let of_row = |row: &RankRow| {
+    let left = rows.filter_map(|row| {
         let left: Vec<u32> = row.trials.iter().filter(|trial| !trial.used).map(|trial| trial.trial).collect();
         let trials = if left.len() == 1 { "trial" } else { "trials" };
         (!left.is_empty()).then(|| format!("{}, {trials} {}", row.label, ranges(&left)))
-    };
-    let left: Vec<String> = rows.filter_map(of_row).collect();
+    });
+    let left: Vec<String> = left.collect();
     (!left.is_empty())
         .then(|| format!("What is ranked is of the blocks that all cases have; left out: {}.", left.join("; ")))
 }
@@ -150,10 +150,10 @@ pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 7] {
     [
         Cell::number(Some(row.rank), |rank| if is_volatile { format!("({rank})") } else { rank.to_string() }),
         case,
-        Cell { aside: None, ..estimate_cell(Some(&row.rate), None) },
+        Cell { aside: None, ..Cell::estimate(Some(&row.rate), None) },
         trials_cell(row),
         comparison_cell(row.comparison.as_ref(), baseline == Some(row.case.as_str())),
-        Cell { aside: None, ..estimate_cell(row.latency_us_p99.map(|found| in_ms(&found)).as_ref(), None) },
+        Cell { aside: None, ..Cell::estimate(row.latency_us_p99.map(|found| in_ms(&found)).as_ref(), None) },
         durability_cell(row),
     ]
 }
@@ -173,44 +173,23 @@ fn durability_cell(row: &RankRow) -> Cell {
     cell.csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
 }
 
-/// Range of a case's trials.
+/// Range of a case's trials; a dash for a single one, which is its mean.
 fn trials_cell(row: &RankRow) -> Cell {
-    let rates = || row.trials.iter().map(|trial| trial.rate);
-    let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
-    if row.trials.is_empty() {
-        return Cell::none(3).style("absent");
+    let rates: Vec<f64> = row.trials.iter().map(|trial| trial.rate).collect();
+    let (least, most) =
+        (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
+    let fields = vec![least.to_string(), most.to_string(), rates.len().to_string()];
+    match rates.len() {
+        0 => Cell::none(3).style("absent"),
+        1 => Cell::none(3).csv(fields).style("absent"),
+        _ => Cell::text(range_text(least, most, &row.rate)).csv(fields),
     }
-    let fields = vec![least.to_string(), most.to_string(), row.trials.len().to_string()];
-    Cell::text(range_text(least, most, &row.rate)).csv(fields)
 }
 
 /// Id of the case with which the others are compared.
 pub(super) fn baseline_of(ranking: &Ranking) -> Option<&str> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
     rows.filter_map(|row| row.comparison.as_ref()).map(|comparison| comparison.baseline.as_str()).next()
-}
-
-/// A column of figures with intervals.
-pub(super) fn estimate_column(title: &str, name: &str, unit: &str) -> TableColumn {
-    let heading = format!("{title}, 95 % interval");
-    let csv = ["", " low", " high"].map(|end| format!("{name}{end} ({unit})"));
-    TableColumn::number(&heading, unit).csv(&[&csv[0], &csv[1], &csv[2], "trials"])
-}
-
-/// A figure with its interval; `missing` is the reason if there is none.
-pub(super) fn estimate_cell(estimate: Option<&Estimate>, missing: Option<&str>) -> Cell {
-    let Some(found) = estimate else {
-        return Cell::none(4).aside(missing.unwrap_or_default()).style("absent");
-    };
-    let (value, interval) = estimate_text(found);
-    Cell::text(value).aside(interval).csv([fields(estimate), vec![found.trials.to_string()]].concat())
-}
-
-/// A figure with its interval, where it has one.
-pub(super) fn bounded_cell(estimate: Option<&Estimate>) -> Cell {
-    let Some(found) = estimate else { return Cell::none(3) };
-    let (value, interval) = estimate_text(found);
-    Cell { aside: found.low.is_some().then_some(interval), ..Cell::text(value).csv(fields(estimate)) }
 }
 
 fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -> Cell {

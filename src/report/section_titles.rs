@@ -1,9 +1,10 @@
 //! Summaries of the page's folded sections, shown after their titles.
 
+use super::device_work::one_write;
 use super::environment::machine_names;
 use super::labelled::Labelled;
 use super::words::{in_ms, latency, percent};
-use crate::analyse::findings::{CaseFinding, Family};
+use crate::analyse::findings::CaseFinding;
 use crate::units::{Bytes, count, significant};
 use serde::Serialize;
 
@@ -23,39 +24,36 @@ pub(super) struct SectionTitles {
 impl SectionTitles {
     pub(super) fn of(labelled: &Labelled<'_>) -> SectionTitles {
         let findings = labelled.findings;
-        let p99 = |case: &CaseFinding| {
-            Some(case.measures.first()?.latency.as_ref()?.percentile("p99")?.over_trials?).map(|found| in_ms(&found))
-        };
-        let storage = |case: &CaseFinding| case.backend_time.as_ref()?.storage;
-        let stall = |case: &CaseFinding| case.steadiness.as_ref()?.longest_stall_us;
-        let wal = |case: &CaseFinding| case.strata.as_ref()?.wal_bytes;
-        let synced = |case: &CaseFinding| {
-            let rows = || case.synced.iter().flat_map(|synced| &synced.rows);
-            Some(rows().find(|row| row.family == Family::OneWrite && row.label == "fdatasync")?.rate.as_ref()?.value)
-        };
         let windows = findings.trials.iter().filter_map(|trial| trial.window.as_ref());
         let checkpoints: usize = windows.map(|window| window.checkpoints.len()).sum();
-        let checks = || findings.trials.iter().flat_map(|trial| &trial.checks);
-        let agree = checks().filter(|check| check.agrees).count();
+        let checks: Vec<bool> =
+            findings.trials.iter().flat_map(|trial| &trial.checks).map(|check| check.agrees).collect();
+        let agree = checks.iter().filter(|agrees| **agrees).count();
         SectionTitles {
-            latency: labelled
-                .extremes(|case| p99(case).map(|found| found.value), |ms| format!("{} ms", significant(ms)))
-                .map(|found| format!("p99 {found}")),
-            waits: labelled
-                .extremes(|case| storage(case).map(|found| found.value), percent)
-                .map(|found| format!("storage {found}")),
-            steadiness: labelled.most(stall).map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
-            strata: labelled
-                .extremes(wal, |bytes| Bytes(bytes.round() as u64).to_string())
-                .map(|found| format!("WAL {found}")),
+            latency: labelled.extremes("p99", p99_ms, |ms| format!("{} ms", significant(ms))),
+            waits: labelled.extremes("storage", |case| Some(case.backend_time.as_ref()?.storage?.value), percent),
+            steadiness: labelled
+                .most(|case| case.steadiness.as_ref()?.longest_stall_us)
+                .map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
+            strata: labelled.extremes(
+                "WAL",
+                |case| case.strata.as_ref()?.wal_bytes,
+                |bytes| Bytes(bytes.round() as u64).to_string(),
+            ),
             windows: (checkpoints > 0).then(|| count(checkpoints, "checkpoint")),
-            synced: labelled
-                .extremes(synced, |rate| format!("{}/s", significant(rate)))
-                .map(|found| format!("fdatasync {found}")),
+            synced: labelled.extremes(
+                "fdatasync",
+                |case| Some(one_write(case, "fdatasync")?.rate.as_ref()?.value),
+                |rate| format!("{}/s", significant(rate)),
+            ),
             environment: Some(machine_names(&findings.machines)).filter(|names| !names.is_empty()),
-            checks: (checks().count() > 0).then(|| format!("{agree} of {} agree", checks().count())),
+            checks: (!checks.is_empty()).then(|| format!("{agree} of {} agree", checks.len())),
         }
     }
+}
+
+fn p99_ms(case: &CaseFinding) -> Option<f64> {
+    Some(in_ms(&case.measures.first()?.latency.as_ref()?.percentile("p99")?.over_trials?).value)
 }
 
 impl Labelled<'_> {
@@ -64,15 +62,20 @@ impl Labelled<'_> {
         known.reduce(|one, other| if other.1 > one.1 { other } else { one })
     }
 
-    /// "14 ms (ext4) to 21 ms (btrfs)".
-    fn extremes(&self, of: impl Fn(&CaseFinding) -> Option<f64>, words: impl Fn(f64) -> String) -> Option<String> {
+    /// "p99 14 ms (ext4) to 21 ms (btrfs)".
+    fn extremes(
+        &self,
+        what: &str,
+        of: impl Fn(&CaseFinding) -> Option<f64>,
+        words: impl Fn(f64) -> String,
+    ) -> Option<String> {
         let (least_label, least) = self.most(|case| of(case).map(|value| -value))?;
         let (most_label, most) = self.most(of)?;
         let (least, most) = (words(-least), words(most));
         Some(if least_label == most_label {
-            least
+            format!("{what} {least}")
         } else {
-            format!("{least} ({least_label}) to {most} ({most_label})")
+            format!("{what} {least} ({least_label}) to {most} ({most_label})")
         })
     }
 }

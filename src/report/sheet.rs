@@ -1,11 +1,10 @@
 //! Table of a page without a script; its CSV is a data URL.
 
-use super::page::{STYLE, sum};
 use super::table::Table;
-use super::words::{visible_json, write_visible};
-use crate::error::{Error, Result};
+use super::template::{self, STYLE, sum};
+use crate::error::Result;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use minijinja::{Environment, context};
+use minijinja::{Value, context};
 use serde::Serialize;
 
 /// The macro `sheet(s)`, which needs the table's macro before it.
@@ -16,22 +15,10 @@ const MACRO: &str = concat!(include_str!("html/table.html"), include_str!("html/
 ///
 /// # Errors
 /// A bug: a template that does not render.
-pub(super) fn render(
-    what: &str,
-    template: &str,
-    own_style: &str,
-    home: Option<&str>,
-    own: minijinja::Value,
-) -> Result<String> {
-    let bug = |e: minijinja::Error| Error::bug(format!("the template of {what} does not render: {e:#}"));
-    let text = format!("{MACRO}{template}");
-    let mut environment = Environment::new();
-    environment.add_filter("json", |value: minijinja::Value| visible_json(&value).unwrap_or_default());
-    environment.set_formatter(write_visible);
-    environment.add_template("page.html", &text).map_err(bug)?;
+pub(super) fn render(what: &str, template: &str, own_style: &str, home: Option<&str>, own: Value) -> Result<String> {
     let style = format!("{STYLE}{own_style}");
     let policy = format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", sum(&style));
-    environment.get_template("page.html").map_err(bug)?.render(context! { policy, style, home, ..own }).map_err(bug)
+    template::render(what, &format!("{MACRO}{template}"), &context! { policy, style, home, ..own })
 }
 
 #[derive(Serialize)]

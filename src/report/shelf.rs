@@ -2,11 +2,9 @@
 //! what its own figures support. Every text from outside is passed through `printable`.
 
 use crate::analyse::imported::words::rate;
-use crate::analyse::shelf::findings::{
-    CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
-};
-use crate::report::layout::TextTable;
-use crate::report::text::{paragraph, printable, section};
+use crate::analyse::shelf::findings::{CaseFinding, ConclusionFinding, Remark, ShelfFindings, Support, Weight};
+use crate::report::layout::{ABSENT, TextTable};
+use crate::report::text::{paragraph, section};
 use std::collections::BTreeSet;
 
 /// Most facts shown as columns: those that differ between cases.
@@ -16,16 +14,13 @@ const NO_COLUMN: [&str; 3] = ["stack.mount", "stack.devices", "device.source"];
 
 /// Contents of the shelf, a row per publication.
 pub fn list(all: &[ShelfFindings]) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["name", "date", "what varied", "cases", "figures"]);
-    for found in all {
+    let rows = all.iter().map(|found| {
         let figures: usize = found.cases.iter().map(|case| case.figures).sum();
-        let date = found.origin.published.clone().unwrap_or_else(|| "–".to_owned());
+        let date = found.origin.published.clone().unwrap_or_else(|| ABSENT.to_owned());
         let figures = if figures == 0 { "design".to_owned() } else { figures.to_string() };
-        let cells = [found.name.clone(), date, found.varied.clone(), found.cases.len().to_string(), figures];
-        table.add_row(cells.iter().map(|cell| printable(cell)));
-    }
-    table.align_right(&[3, 4]);
+        [found.name.clone(), date, found.varied.clone(), found.cases.len().to_string(), figures]
+    });
+    let table = TextTable::new(["name", "date", "what varied", "cases", "figures"], &[3, 4]).rows(rows);
     let note = paragraph("", "`pgstrata shelf show NAME` checks its conclusions against its own figures.");
     format!("{}\n{note}", table.shown())
 }
@@ -46,55 +41,54 @@ pub fn show(found: &ShelfFindings) -> String {
 fn origin(found: &ShelfFindings) -> String {
     let of = &found.origin;
     let title = of.title.as_ref().map_or_else(String::new, |title| format!(": {title}"));
-    let mut text = paragraph("", &format!("{}{title}", found.name));
-    let mut line = |name: &str, value: Option<&str>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            text.push_str(&paragraph(&format!("  {name:<11} "), value));
-        }
-    };
-    line("author", of.author.as_deref());
     let language = of.language.as_ref().map_or_else(String::new, |language| format!(", in {language}"));
-    line("published", of.published.as_ref().map(|date| format!("{date}{language}")).as_deref());
-    line("measured", of.measured.as_deref());
-    line("machine", of.machine.as_deref());
-    line("storage", of.storage.as_deref());
-    line("system", of.system.as_deref());
-    line("PostgreSQL", of.postgresql.as_deref());
-    line("varied", Some(&found.varied));
-    line("procedure", Some(&found.procedure));
-    text
+    let published = of.published.as_ref().map(|date| format!("{date}{language}"));
+    let lines = [
+        ("author", of.author.as_deref()),
+        ("published", published.as_deref()),
+        ("measured", of.measured.as_deref()),
+        ("machine", of.machine.as_deref()),
+        ("storage", of.storage.as_deref()),
+        ("system", of.system.as_deref()),
+        ("PostgreSQL", of.postgresql.as_deref()),
+        ("varied", Some(&found.varied)),
+        ("procedure", Some(&found.procedure)),
+    ];
+    let known = lines.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let known = known.map(|(name, value)| paragraph(&format!("  {name:<11} "), value));
+    std::iter::once(paragraph("", &format!("{}{title}", found.name))).chain(known).collect()
 }
 
 /// Table of cases: the facts that differ, then the figures.
 fn cases(cases: &[CaseFinding]) -> String {
     let keys: BTreeSet<&String> = cases.iter().flat_map(|case| case.facts.keys()).collect();
-    let differs = |key: &&&String| {
-        let first = cases.first().and_then(|case| case.facts.get(**key));
-        !NO_COLUMN.contains(&key.as_str()) && cases.iter().any(|case| case.facts.get(**key) != first)
-    };
-    let facts: Vec<&String> = keys.iter().filter(differs).copied().take(MOST_FACTS).collect();
+    let differing = keys.into_iter().filter(|key| {
+        let first = cases.first().and_then(|case| case.facts.get(*key));
+        !NO_COLUMN.contains(&key.as_str()) && cases.iter().any(|case| case.facts.get(*key) != first)
+    });
+    let facts: Vec<&String> = differing.take(MOST_FACTS).collect();
     let mut figures: Vec<(&str, &str)> = Vec::new();
     for figure in cases.iter().flat_map(|case| &case.main) {
         if !figures.contains(&(&figure.name, &figure.unit)) {
             figures.push((&figure.name, &figure.unit));
         }
     }
-    let mut table = TextTable::default();
-    let head = |(name, unit): &(&str, &str)| format!("{name}\n{unit}");
-    let header = std::iter::once("case".to_owned()).chain(facts.iter().map(|key| (*key).clone()));
-    table.set_header(header.chain(figures.iter().map(head)).chain(["read".to_owned()]));
-    for case in cases {
-        let fact = |key: &&String| case.facts.get(*key).cloned().unwrap_or_default();
-        let figure = |(name, unit): &(&str, &str)| {
+    let mut header = vec!["case".to_owned()];
+    header.extend(facts.iter().map(|key| (*key).clone()));
+    let numbers: Vec<usize> = (header.len()..=header.len() + figures.len()).collect();
+    header.extend(figures.iter().map(|(name, unit)| format!("{name}\n{unit}")));
+    header.push("read".to_owned());
+    let rows = cases.iter().map(|case| {
+        let mut cells = vec![case.name.clone()];
+        cells.extend(facts.iter().map(|key| case.facts.get(*key).cloned().unwrap_or_default()));
+        cells.extend(figures.iter().map(|(name, unit)| {
             let found = case.main.iter().find(|it| it.name == *name && it.unit == *unit);
             found.map_or_else(String::new, |it| rate(it.value))
-        };
-        let cells = std::iter::once(case.name.clone()).chain(facts.iter().map(fact)).chain(figures.iter().map(figure));
-        let read = if case.figures == 0 { String::new() } else { case.figures.to_string() };
-        table.add_row(cells.chain([read]).map(|cell| printable(&cell)));
-    }
-    let first_number = 1 + facts.len();
-    table.align_right(&(first_number..=first_number + figures.len()).collect::<Vec<_>>());
+        }));
+        cells.push(if case.figures == 0 { String::new() } else { case.figures.to_string() });
+        cells
+    });
+    let table = TextTable::new(header, &numbers).rows(rows);
     let note = match cases.iter().any(|case| case.figures > 0) {
         true => "Rates: one synced 8 kB write by its method, or transactions. Read: number of values.",
         false => "Only the design was published, no figures.",
@@ -104,19 +98,21 @@ fn cases(cases: &[CaseFinding]) -> String {
 
 /// Source and caveats of each case that has any.
 fn case_caveats(cases: &[CaseFinding]) -> String {
-    let of = |case: &CaseFinding| {
+    let caveats = cases.iter().filter_map(|case| {
         let source = case.facts.get("device.source").map(|source| format!("from {source}"));
         let all: Vec<String> = source.into_iter().chain(case.caveats.iter().cloned()).collect();
         (!all.is_empty()).then(|| paragraph("  - ", &format!("{}: {}", case.name, all.join("; "))))
-    };
-    cases.iter().filter_map(of).collect()
+    });
+    caveats.collect()
 }
 
 fn conclusion(found: &ConclusionFinding) -> String {
     let mut text = paragraph("  - ", &format!("Claim: {}.", found.says));
     text.push_str(&paragraph("    ", &format!("{}.", support_text(found.support))));
-    let odd = |it: &Comparison| if it.support == Support::Contradicted { " (opposite direction)" } else { "" };
-    let compared = found.comparisons.iter().map(|it| format!("{}{}", it.sentence, odd(it)));
+    let compared = found.comparisons.iter().map(|it| match it.support {
+        Support::Contradicted => format!("{} (opposite direction)", it.sentence),
+        _ => it.sentence.clone(),
+    });
     let sentences = compared.chain(found.because.iter().cloned());
     sentences.for_each(|sentence| text.push_str(&paragraph("      · ", &sentence)));
     text

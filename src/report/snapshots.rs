@@ -1,9 +1,8 @@
 //! Snapshots under load: the cost of each, beside the control.
 
 use super::labelled::Labelled;
-use super::rankings::estimate_cell;
 use super::table::{Cell, Table, TableColumn};
-use crate::analyse::findings::{Estimate, SnapshotFinding};
+use crate::analyse::findings::SnapshotFinding;
 use crate::units::significant;
 
 /// Explanation of the figures.
@@ -32,24 +31,24 @@ impl Labelled<'_> {
 
 /// Figures of a case: name, value, unit.
 fn figures(found: &SnapshotFinding) -> Vec<(&'static str, Cell, &'static str)> {
-    let plain = |value: f64| {
-        Cell::number(Some(value), significant).csv([&value.to_string(), "", "", ""].map(str::to_owned).into())
-    };
     let made = (found.made > 0).then(|| ("snapshots made", plain(found.made as f64), ""));
-    let estimate = |name: &'static str, figure: &Option<Estimate>, unit: &'static str| {
-        figure.as_ref().map(|figure| (name, estimate_cell(Some(figure), None), unit))
-    };
-    let rows = [
-        made,
-        estimate("dip", &found.dip, "of the rate before"),
-        estimate("back", &found.back_s, "s"),
-        estimate("longest time without a commit", &found.idle_s, "s"),
-        estimate("make", &found.make_s, "s"),
-        estimate("delete", &found.delete_s, "s"),
-        estimate("load while deleting", &found.delete_load, "of the rate before"),
-        estimate("written before", &found.bytes_before, "B per operation"),
-        estimate("written after", &found.bytes_after, "B per operation"),
-        found.gb_per_hour.map(|growth| ("growth", plain(growth), "GB/h")),
+    let growth = found.gb_per_hour.map(|growth| ("growth", plain(growth), "GB/h"));
+    let estimates = [
+        ("dip", &found.dip, "of the rate before"),
+        ("back", &found.back_s, "s"),
+        ("longest time without a commit", &found.idle_s, "s"),
+        ("make", &found.make_s, "s"),
+        ("delete", &found.delete_s, "s"),
+        ("load while deleting", &found.delete_load, "of the rate before"),
+        ("written before", &found.bytes_before, "B per operation"),
+        ("written after", &found.bytes_after, "B per operation"),
     ];
-    rows.into_iter().flatten().collect()
+    let estimates = estimates.into_iter().filter(|(_, figure, _)| figure.is_some());
+    let estimates = estimates.map(|(name, figure, unit)| (name, Cell::estimate(figure.as_ref(), None), unit));
+    made.into_iter().chain(estimates).chain(growth).collect()
+}
+
+/// A number without an interval.
+fn plain(value: f64) -> Cell {
+    Cell::number(Some(value), significant).csv([&value.to_string(), "", "", ""].map(str::to_owned).into())
 }

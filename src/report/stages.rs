@@ -1,10 +1,8 @@
 //! One-time stages of trials: duration and speed.
 
 use super::labelled::Labelled;
-use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::StageKind;
-use crate::units::Bytes;
 
 /// Explanation of the stages.
 const NOTE: &str = "Mean over trials with its 95 % CI. Indented: the parts of the stage above them; they add up to \
@@ -16,9 +14,9 @@ impl Labelled<'_> {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Stage").csv(&["stage", "kind"]),
-            estimate_column("Time", "time", "s"),
+            TableColumn::estimate("Time", "time", "s"),
             TableColumn::number("Amount", "").csv(&["amount (B)"]),
-            estimate_column("Rate", "rate", "MB/s"),
+            TableColumn::estimate("Rate", "rate", "MB/s"),
         ];
         let stages = self.findings.cases.iter().flat_map(|case| case.stages.iter().map(move |stage| (case, stage)));
         let rows = stages.map(|(case, stage)| {
@@ -31,9 +29,9 @@ impl Labelled<'_> {
             vec![
                 self.name(&case.id),
                 name.csv(vec![stage.name.clone(), kind.to_owned()]),
-                estimate_cell(stage.seconds.as_ref(), stage.missing.as_deref()),
-                Cell::number(stage.bytes, |bytes| Bytes(bytes.round() as u64).to_string()),
-                estimate_cell(stage.mb_per_s.as_ref(), None),
+                Cell::estimate(stage.seconds.as_ref(), stage.missing.as_deref()),
+                Cell::bytes(stage.bytes),
+                Cell::estimate(stage.mb_per_s.as_ref(), None),
             ]
         });
         Table::new("stages", "Stage by stage", columns).note(NOTE).rows(rows)

@@ -4,8 +4,9 @@
 //! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows
 //! shown.
 
-use super::words::visible;
-use crate::units::{grouped, significant};
+use super::words::{estimate_text, fields, visible};
+use crate::analyse::findings::Estimate;
+use crate::units::{Bytes, grouped, significant};
 use serde::Serialize;
 
 /// Most decimals of a figure: milliseconds to the microsecond.
@@ -100,6 +101,18 @@ impl TableColumn {
         TableColumn { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
     }
 
+    /// A column of figures with intervals.
+    pub fn estimate(title: &str, name: &str, unit: &str) -> TableColumn {
+        let heading = format!("{title}, 95 % interval");
+        let csv = ["", " low", " high"].map(|end| format!("{name}{end} ({unit})"));
+        TableColumn::number(&heading, unit).csv(&[&csv[0], &csv[1], &csv[2], "trials"])
+    }
+
+    /// A column of numbers that may have ends.
+    pub fn bounded(title: &str) -> TableColumn {
+        TableColumn::number(title, "").csv(&[title, &format!("{title} low"), &format!("{title} high")])
+    }
+
     /// Sets CSV headings that differ from the title.
     pub fn csv(mut self, headings: &[&str]) -> TableColumn {
         self.csv = headings.iter().map(|&heading| heading.to_owned()).collect();
@@ -120,12 +133,27 @@ impl Cell {
         Cell::text(label).csv(vec![id.to_owned()]).style(style)
     }
 
+    /// A device, after it the node of the stack that it is of.
+    pub fn device(name: &str, node: &str) -> Cell {
+        Cell::text(name).aside(node).csv(vec![name.to_owned(), node.to_owned()])
+    }
+
     /// A number, formatted by `shown`; a dash and an empty CSV field if it is missing.
     pub fn number<N: ToString + Copy>(value: Option<N>, shown: impl FnOnce(N) -> String) -> Cell {
         match value {
             Some(value) => Cell { text: shown(value), csv: vec![value.to_string()], ..Cell::default() },
             None => Cell::none(1).style("absent"),
         }
+    }
+
+    /// A count, styled unless it is zero.
+    pub fn count(value: u64, style: &'static str) -> Cell {
+        Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
+    }
+
+    /// Bytes with their unit.
+    pub fn bytes(value: Option<f64>) -> Cell {
+        Cell::number(value, |bytes| Bytes(bytes.round() as u64).to_string())
     }
 
     /// A dash for what is missing, and the empty CSV fields of its columns.
@@ -136,6 +164,22 @@ impl Cell {
     /// A measured number in its column's unit: [`Table::even`] gives all figures of a column the same decimals.
     pub fn figure(value: Option<f64>) -> Cell {
         Cell { value, ..Cell::number(value, significant) }
+    }
+
+    /// A figure with its interval; `missing` is the reason if there is none.
+    pub fn estimate(estimate: Option<&Estimate>, missing: Option<&str>) -> Cell {
+        let Some(found) = estimate else {
+            return Cell::none(4).aside(missing.unwrap_or_default()).style("absent");
+        };
+        let (value, interval) = estimate_text(found);
+        Cell::text(value).aside(interval).csv([fields(estimate), vec![found.trials.to_string()]].concat())
+    }
+
+    /// A figure with its interval, where it has one.
+    pub fn bounded(estimate: Option<&Estimate>) -> Cell {
+        let Some(found) = estimate else { return Cell::none(3) };
+        let (value, interval) = estimate_text(found);
+        Cell { aside: found.low.is_some().then_some(interval), ..Cell::text(value).csv(fields(estimate)) }
     }
 
     /// Adds a smaller remark after the text.
@@ -174,16 +218,8 @@ impl Table {
     /// A table without rows.
     pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
-        Table {
-            id: id.into(),
-            caption: caption.into(),
-            note: None,
-            columns,
-            groups: Vec::new(),
-            length: 0,
-            cut_to: None,
-            csv_head,
-        }
+        let (id, caption, groups) = (id.into(), caption.into(), Vec::new());
+        Table { id, caption, note: None, columns, groups, length: 0, cut_to: None, csv_head }
     }
 
     /// Sets the explanation.
@@ -253,11 +289,9 @@ impl Table {
 
     /// Shows no column that tells nothing: `–`, 0 or closed loop (which has a note) in every row. The CSV has them all.
     pub fn telling(mut self) -> Table {
-        let is_silent = |row: &TableRow, at: usize| {
-            row.cells.get(at).is_none_or(|cell| ["–", "0", "closed loop"].contains(&&*cell.text))
-        };
         for at in (0..self.columns.len()).rev() {
-            if self.length > 0 && self.groups.iter().flat_map(|group| &group.rows).all(|row| is_silent(row, at)) {
+            let mut cells = self.groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.cells.get(at));
+            if self.length > 0 && cells.all(|cell| ["–", "0", "closed loop"].contains(&&*cell.text)) {
                 self.columns.remove(at);
                 self.groups.iter_mut().flat_map(|group| &mut group.rows).for_each(|row| drop(row.cells.remove(at)));
             }
@@ -269,10 +303,10 @@ impl Table {
     /// decimals. A figure that would be shown as 0 is shown as less than the last digit.
     pub fn even(mut self) -> Table {
         for column in 0..self.columns.len() {
-            let cells = || self.groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.cells.get(column));
-            let mut sizes: Vec<f64> =
-                cells().filter_map(|cell| cell.value).map(f64::abs).filter(|v| *v > 0.0).collect();
-            let whole = cells().filter_map(|cell| cell.value).all(|value| value.fract() == 0.0);
+            let rows = self.groups.iter().flat_map(|group| &group.rows);
+            let values: Vec<f64> = rows.filter_map(|row| row.cells.get(column)?.value).collect();
+            let mut sizes: Vec<f64> = values.iter().copied().map(f64::abs).filter(|size| *size > 0.0).collect();
+            let whole = values.iter().all(|value| value.fract() == 0.0);
             sizes.sort_by(f64::total_cmp);
             let Some(middle) = sizes.get(sizes.len() / 2) else { continue };
             let decimals = if whole { 0 } else { (2 - middle.log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize };

@@ -4,9 +4,8 @@
 //! through [`printable`], because a terminal obeys control characters.
 
 use crate::analyse::findings::{
-    CaseFinding, Caution, DurabilityClass, Effects, Findings, FullFinding, MeasureFinding, NotRun, Percentile, Ranking,
+    CaseFinding, Caution, CostCounter, DurabilityClass, Effects, Findings, MeasureFinding, Ranking, Verdict,
 };
-use crate::error::Result;
 use crate::report::backend_time::storage_words;
 use crate::report::cases::flush_share;
 use crate::report::counters::differing_counters;
@@ -14,39 +13,27 @@ use crate::report::device_work::device_work;
 use crate::report::effects::effects_table;
 use crate::report::environment::each_machine;
 use crate::report::labelled::Labelled;
-use crate::report::latencies::{CLOSED_LOOP, against_words, load_words, missing, percentile_text};
+use crate::report::latencies::{CLOSED_LOOP, SHOWN, against_words, load_words, missing, shown_percentiles};
 use crate::report::layout::{ABSENT, TextTable};
 use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_tables, side_by_side};
 use crate::report::table::{Cell, Table};
 use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
-    caution_cases, class_meaning, class_title, estimate_text, in_ms, latency, moment, percent, ranges, server_versions,
+    caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
 };
-use crate::report::{Renderer, ageing, disk, drives, full, power_cuts};
+use crate::report::{ageing, disk, drives, full, power_cuts};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// `--format txt`.
-pub(super) struct Terminal;
-
-impl Renderer for Terminal {
-    fn extension(&self) -> &'static str {
-        "txt"
-    }
-
-    fn text(&self, findings: &Findings) -> Result<String> {
-        Ok(page(findings))
-    }
-}
-
-fn page(findings: &Findings) -> String {
+pub(super) fn page(findings: &Findings) -> String {
     let labelled = Labelled::new(findings);
     let tables = ranking_tables(&findings.rankings);
     let ranked = rankings(findings, |place| ranking(&tables[place]));
     head(&labelled)
         + &effects(&findings.effects)
         + &ranked
-        + &counters(&findings.rankings).collect::<String>()
+        + &counters(&findings.rankings, None).collect::<String>()
         + &asked_for(&labelled)
         + &cases(&labelled)
         + &cautions(&labelled)
@@ -59,10 +46,11 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
     let more = if ranked.is_empty() { cases(&labelled) } else { String::new() };
     let several: Vec<Effects> = findings.effects.iter().filter(|one| one.has_several_options()).cloned().collect();
+    let in_headline = findings.headline.contains("WAL per commit").then_some(CostCounter::WalBytes);
     head(&labelled)
         + &effects(&several)
         + &ranked
-        + &counters(&findings.rankings).next().unwrap_or_default()
+        + &counters(&findings.rankings, in_headline).next().unwrap_or_default()
         + &asked_for(&labelled)
         + &more
         + &worst_cautions(&labelled, folder)
@@ -77,14 +65,15 @@ fn head(labelled: &Labelled<'_>) -> String {
 /// A line for each effect of an option.
 fn effects(effects: &[Effects]) -> String {
     let found = effects_table(effects);
-    let titles = found.columns.iter().map(|column| column.title.to_lowercase()).collect();
-    if found.groups.is_empty() { String::new() } else { format!("\n{}", classes(&found, titles, &[2, 4])) }
+    let titles: Vec<String> = found.columns.iter().map(|column| column.title.to_lowercase()).collect();
+    if found.groups.is_empty() { String::new() } else { format!("\n{}", classes(&found, &titles, &[2, 4])) }
 }
 
-/// Counters per operation that differ between the cases of a ranking, for each ranking that has any.
-fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
-    let titled = |ranking: &Ranking| Some(format!("{}, {}", ranking.title, differing_counters(ranking)?));
-    rankings.iter().filter_map(titled).map(|found| format!("\n{}", paragraph("", &found)))
+/// Counters per operation that differ between the cases of a ranking, for each ranking that has any; without one that is
+/// said elsewhere.
+fn counters(rankings: &[Ranking], said: Option<CostCounter>) -> impl Iterator<Item = String> + '_ {
+    let found = rankings.iter().filter_map(move |ranking| Some((&ranking.title, differing_counters(ranking, said)?)));
+    found.map(|(title, counters)| format!("\n{}", paragraph("", &format!("{title}, {counters}"))))
 }
 
 /// Sections for measurements that only some plans make.
@@ -130,39 +119,28 @@ fn about(findings: &Findings) -> String {
         run.trials_measured,
         run.trials_planned
     );
-    let mut add = |more: String| text.push_str(&more);
-    if run.trials_not_run > 0 {
-        add(format!(", {} not run", run.trials_not_run));
-    }
-    if run.trials_disturbed > 0 {
-        add(format!(", {} disturbed", run.trials_disturbed));
-    }
-    if !findings.full.is_empty() {
-        add(format!(", stack full in {}", findings.full.len()));
-    }
-    if let Some(share) = run.measured_share {
-        add(format!("; {} of the wall time was measurement", percent(share)));
-    }
+    text.extend((run.trials_not_run > 0).then(|| format!(", {} not run", run.trials_not_run)));
+    text.extend((run.trials_disturbed > 0).then(|| format!(", {} disturbed", run.trials_disturbed)));
+    text.extend((!findings.full.is_empty()).then(|| format!(", stack full in {}", findings.full.len())));
+    text.extend(run.measured_share.map(|share| format!("; {} of the wall time was measurement", percent(share))));
     text.push('.');
-    if let Some(disk) = &run.disk {
-        text.push_str(&format!(" {}.", disk::sentence(disk)));
-    }
+    text.extend(run.disk.as_ref().map(|disk| format!(" {}.", disk::sentence(disk))));
     text
 }
 
 /// All rankings; those of one workload by several measures side by side.
 fn rankings(findings: &Findings, one: impl Fn(usize) -> String) -> String {
-    let text = |kind: Vec<usize>| match kind.as_slice() {
+    let kinds = kinds(&findings.rankings).into_iter().map(|kind| match kind.as_slice() {
         [only] => one(*only),
         _ => compact(&side_by_side(&kind.iter().map(|place| &findings.rankings[*place]).collect::<Vec<_>>())),
-    };
-    kinds(&findings.rankings).into_iter().map(|kind| format!("\n{}", text(kind))).collect()
+    });
+    kinds.map(|text| format!("\n{text}")).collect()
 }
 
 /// A ranking with the main figures of each case: its rate, its ratio, its 99th percentile, its storage share.
 fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage", "power cut"]);
+    let titles = ["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage", "power cut"];
+    let mut table = TextTable::new(titles, &[0, 2, 3, 4, 5, 6]);
     let baseline = baseline_of(ranking);
     for class in &ranking.classes {
         let (title, meaning) = (class_title(class.class), class_meaning(class.class));
@@ -171,14 +149,13 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
             let [rank, case, rate, trials, against, p99, _] = rank_row(row, baseline).map(|cell| with_aside(&cell));
             let found = findings.cases.iter().find(|case| case.id == row.case);
             let storage = found.and_then(|case| storage_words(case.backend_time.as_ref()?)).map(|(share, _)| share);
-            let verdict = row.verdict.as_ref().map_or_else(absent, |verdict| printable(&verdict.short()));
+            let verdict = row.verdict.as_ref().map_or_else(absent, Verdict::short);
             table.add_row([rank, case, rate, trials, against, p99, storage.unwrap_or_else(absent), verdict]);
         }
         for remark in class.decision.iter().flat_map(|decision| &decision.remarks) {
             table.add_between(remark_text(remark));
         }
     }
-    table.align_right(&[0, 2, 3, 4, 5, 6]);
     let left = left_out(ranking).map_or_else(String::new, |left| paragraph("  ", &left));
     paragraph("", &ranking.title) + &table.shown() + &left
 }
@@ -200,9 +177,9 @@ fn devices(labelled: &Labelled<'_>) -> String {
 
 /// A table with the titles of its columns, classes one below the other, columns aligned.
 fn compact(found: &Table) -> String {
-    let titles = found.columns.iter().map(|column| printable(&column.title)).collect();
+    let titles: Vec<String> = found.columns.iter().map(|column| printable(&column.title)).collect();
     let measures: Vec<usize> = (1..found.columns.len()).collect();
-    paragraph("", &found.caption) + &classes(found, titles, &measures)
+    paragraph("", &found.caption) + &classes(found, &titles, &measures)
 }
 
 /// One ranking, classes one below the other, columns aligned.
@@ -210,13 +187,12 @@ fn ranking(found: &Table) -> String {
     let unit = found.columns[2].unit.as_deref().unwrap_or_default();
     let titles = ["#", "case", unit, "trials", "against baseline", "p99, ms", "durability"].map(printable);
     let note = found.note.as_ref().map_or_else(String::new, |note| paragraph("  ", note));
-    paragraph("", &found.caption) + &classes(found, titles.into(), &[0, 2, 3, 4, 5]) + &note
+    paragraph("", &found.caption) + &classes(found, &titles, &[0, 2, 3, 4, 5]) + &note
 }
 
 /// A table's groups with their headings.
-fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
-    let mut table = TextTable::default();
-    table.set_header(titles);
+fn classes(found: &Table, titles: &[String], numbers: &[usize]) -> String {
+    let mut table = TextTable::new(titles, numbers);
     for group in &found.groups {
         let heading = group.heading.as_deref().unwrap_or_default();
         table.add_between(paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));
@@ -227,40 +203,29 @@ fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
             table.add_between(remark_text(sentence));
         }
     }
-    table.align_right(numbers);
     table.shown()
 }
 
 /// A table with its note; empty if the table has no rows.
 fn noted(found: &Table, header: &[&str], numbers: &[usize]) -> String {
-    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
-    if rows.is_empty() {
+    if found.length == 0 {
         return String::new();
     }
-    let mut table = TextTable::default();
-    table.set_header(header);
-    for row in rows {
-        table.add_row(row.cells.iter().map(with_aside));
-    }
-    table.align_right(numbers);
+    let rows = found.groups.iter().flat_map(|group| &group.rows);
+    let table = TextTable::new(header, numbers).rows(rows.map(|row| row.cells.iter().map(with_aside)));
     let note = found.note.as_deref().unwrap_or_default();
     format!("\n{}\n{}{}", found.caption, table.shown(), paragraph("  ", note))
 }
 
 /// Rate, steadiness and storage's share, one line per case; latencies follow.
 fn cases(labelled: &Labelled<'_>) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["case", "class", "rate", "stall", "idle s", "storage", "in memory"]);
-    let mut any = false;
-    for case in &labelled.findings.cases {
-        let Some(measure) = case.measures.first() else { continue };
-        any = true;
-        table.add_row(case_cells(case, measure, labelled));
-    }
-    if !any {
+    let titles = ["case", "class", "rate", "stall", "idle s", "storage", "in memory"];
+    let measured = labelled.findings.cases.iter().filter_map(|case| Some((case, case.measures.first()?)));
+    let rows = measured.map(|(case, measure)| case_cells(case, measure, labelled));
+    let table = TextTable::new(titles, &[2, 3, 4, 5, 6]).rows(rows);
+    if table.is_empty() {
         return String::new();
     }
-    table.align_right(&[2, 3, 4, 5, 6]);
     let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
     if labelled.findings.cases.iter().any(|case| case.backend_time.is_some()) {
         note.push_str(
@@ -274,25 +239,22 @@ fn cases(labelled: &Labelled<'_>) -> String {
 
 /// Percentiles of each case's main measure with their intervals.
 fn latencies(labelled: &Labelled<'_>) -> String {
-    const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
     let with_baseline =
         labelled.findings.cases.iter().flat_map(|case| &case.measures).filter_map(|m| m.latency.as_ref());
     let with_baseline = with_baseline.flat_map(|latency| &latency.percentiles).any(|one| one.comparison.is_some());
-    let mut table = TextTable::default();
     let last = if with_baseline { &["p99 against baseline"][..] } else { &[] };
-    table.set_header(["case", "load"].iter().chain(&SHOWN).chain(last));
+    let mut table = TextTable::new(["case", "load"].iter().chain(&SHOWN).chain(last), &[2, 3, 4, 5]);
     for case in &labelled.findings.cases {
         let Some(latency) = case.measures.first().and_then(|measure| measure.latency.as_ref()) else { continue };
-        let mut row = vec![printable(labelled.label(&case.id)), load_words(case)];
-        row.extend(SHOWN.map(|name| latency.percentile(name).map_or_else(absent, percentile)));
+        let mut row = vec![labelled.label(&case.id).to_owned(), load_words(case)];
+        row.extend(shown_percentiles(latency));
         let against = latency.percentile("p99").and_then(|one| one.comparison.as_ref());
         row.extend(with_baseline.then(|| against.map_or_else(absent, against_words)));
         table.add_row(row);
     }
-    if table.row_count() == 0 {
+    if table.is_empty() {
         return String::new();
     }
-    table.align_right(&[2, 3, 4, 5]);
     let mut note = format!("Percentiles per trial, averaged over trials. {}", labelled.logged_note());
     if labelled.any_closed_loop() {
         note = format!("{note} {CLOSED_LOOP}");
@@ -321,20 +283,11 @@ fn missing_percentiles(labelled: &Labelled<'_>) -> Vec<String> {
     lines.collect()
 }
 
-/// The value and its interval on one line.
-fn percentile(found: &Percentile) -> String {
-    let Some(over) = found.over_trials else { return absent() };
-    let (value, interval) = percentile_text(&in_ms(&over));
-    if over.low.is_some() { format!("{value} ({interval})") } else { value }
-}
-
 /// Commit rate of each case as a share of its stack's own sync rate; empty if no run measured both.
 fn flush_shares(labelled: &Labelled<'_>) -> String {
-    let one = |case: &CaseFinding| {
-        let label = labelled.label(&case.id);
-        flush_share(case).map(|found| format!("{label}: {}", percent(found.share.value)))
-    };
-    let shares: Vec<String> = labelled.findings.cases.iter().filter_map(one).collect();
+    let found = labelled.findings.cases.iter().filter_map(|case| Some((case, flush_share(case)?)));
+    let shares: Vec<String> =
+        found.map(|(case, found)| format!("{}: {}", labelled.label(&case.id), percent(found.share.value))).collect();
     if shares.is_empty() {
         return String::new();
     }
@@ -349,12 +302,9 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labelled: &Labelled<
     let class =
         if case.durability.class == DurabilityClass::Volatile { class.to_uppercase() } else { class.to_owned() };
     vec![
-        printable(labelled.label(&case.id)),
+        labelled.label(&case.id).to_owned(),
         class,
-        measure
-            .rate
-            .as_ref()
-            .map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, printable(&measure.unit))),
+        measure.rate.as_ref().map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, measure.unit)),
         steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
@@ -368,22 +318,28 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labelled: &Labelled<
 /// Cautions on the first screen.
 const FIRST_CAUTIONS: usize = 5;
 
-/// The worst cautions, a line each, and the location of the others.
+/// The worst cautions, and the location of the others.
 fn worst_cautions(labelled: &Labelled<'_>, folder: &Path) -> String {
-    let line = |caution: &Caution| {
-        let whole = printable(&format!("  - {}", caution_text(caution, labelled)));
-        if width(&whole) <= columns() {
-            return format!("{whole}\n");
-        }
-        format!("{}…\n", whole.chars().take(columns() - 1).collect::<String>())
-    };
-    let first: String = labelled.findings.cautions.iter().take(FIRST_CAUTIONS).map(line).collect();
-    let left = labelled.findings.cautions.len().saturating_sub(FIRST_CAUTIONS);
+    let cautions = &labelled.findings.cautions;
+    let first = cautions.iter().take(FIRST_CAUTIONS).map(|one| paragraph("  - ", &brief_caution(one, labelled)));
+    let left = cautions.len().saturating_sub(FIRST_CAUTIONS);
     let others = if left > 0 { format!(", {left} more caveats") } else { String::new() };
-    let heading = if first.is_empty() { "" } else { "\nCaveats\n" };
     let all = format!("Latencies, evidence of durability{others}:");
     let command = format!("pgstrata report --full {}", folder.display());
-    format!("{heading}{first}\n{}{}", paragraph("", &all), paragraph("  ", &command))
+    let end = match width(&all) + width(&command) < columns() {
+        true => paragraph("", &format!("{all} {command}")),
+        false => paragraph("", &all) + &paragraph("  ", &command),
+    };
+    format!("{}\n{end}", section("Caveats", first))
+}
+
+/// A caution on one line where its cases can be named there; else with their number, unless that would not help.
+fn brief_caution(caution: &Caution, labelled: &Labelled<'_>) -> String {
+    let room = columns().saturating_sub("  - ".len());
+    let whole = caution_text(caution, labelled);
+    let counted = format!("{} ({} of {} cases)", caution.text, caution.cases.len(), labelled.labels.len());
+    let is_named = caution.cases.len() < 2 || caution.scope.is_some() && width(&counted) > room;
+    if is_named || width(&whole) <= room { whole } else { counted }
 }
 
 fn caution_text(caution: &Caution, labelled: &Labelled<'_>) -> String {
@@ -397,25 +353,25 @@ fn cautions(labelled: &Labelled<'_>) -> String {
 }
 
 fn full_stacks(labelled: &Labelled<'_>) -> String {
-    let one = |found: &FullFinding| {
+    let full = labelled.findings.full.iter().map(|found| {
         let line = format!("{}, {}", labelled.label(&found.case), full::line(found));
         let heading = if found.server_log.is_empty() { "" } else { "      the server log ends with:\n" };
         let log = found.server_log.lines().map(|line| paragraph("        ", line.trim_start()));
         paragraph("  - ", &line) + &paragraph("      ", &found.reason) + heading + &log.collect::<String>()
-    };
-    section("Full stacks", labelled.findings.full.iter().map(one))
+    });
+    section("Full stacks", full)
 }
 
 fn not_run(labelled: &Labelled<'_>) -> String {
-    let one = |found: &NotRun| {
+    let not_run = labelled.findings.not_run.iter().map(|found| {
         let step = found.step.as_ref().map(|step| format!(" (ended while {step})")).unwrap_or_default();
         let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
         let line = format!("{}, {trials} {}{step}", labelled.label(&found.case), ranges(&found.trials));
         let reason = found.reason.lines().map(|line| paragraph("      ", line));
         let hint = found.hint.iter().map(|hint| paragraph("      try: ", hint));
         paragraph("  - ", &line) + &reason.chain(hint).collect::<String>()
-    };
-    section("Not run, and why", labelled.findings.not_run.iter().map(one))
+    });
+    section("Not run, and why", not_run)
 }
 
 fn absent() -> String {
@@ -426,14 +382,12 @@ fn absent() -> String {
 fn with_aside(cell: &Cell) -> String {
     // Text that a page folds below its first clause.
     if let Some(evidence) = cell.more.as_ref().filter(|_| cell.style == "reason") {
-        return printable(evidence);
+        return evidence.clone();
     }
     match &cell.aside {
-        Some(aside) if cell.text.starts_with(|c: char| c.is_ascii_digit()) => {
-            printable(&format!("{} ({aside})", cell.text))
-        }
-        Some(aside) => printable(&format!("{}: {aside}", cell.text)),
-        None => printable(&cell.text),
+        Some(aside) if cell.text.starts_with(|c: char| c.is_ascii_digit()) => format!("{} ({aside})", cell.text),
+        Some(aside) => format!("{}: {aside}", cell.text),
+        None => cell.text.clone(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Text for terminals: width, paragraphs, characters that must not be printed.
 
 use std::cell::Cell;
-use std::fmt::Write as _;
 
 /// Keeps the groups of digits of a number on one line.
 pub(crate) const NO_BREAK: char = '\u{a0}';
@@ -68,11 +67,16 @@ pub(crate) fn printable(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\t' => shown.push(' '),
-            c if c.is_control() || is_invisible(c) => drop(write!(shown, "{{U+{:04X}}}", c as u32)),
+            c if c.is_control() || is_invisible(c) => shown.push_str(&code(c)),
             c => shown.push(c),
         }
     }
     shown
+}
+
+/// A hidden character as it is shown: `{U+001B}`.
+pub(crate) fn code(hidden: char) -> String {
+    format!("{{U+{:04X}}}", hidden as u32)
 }
 
 /// Characters without a glyph that change the appearance of text: zero-width ones, line separators, bidirectional
@@ -99,10 +103,17 @@ pub(crate) fn columns() -> usize {
 
 /// Joins the groups of digits of numbers, and their per cent sign: `12 345` is one word, and `65 %`.
 pub(crate) fn joined(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let digit = |at: usize| chars.get(at).is_some_and(char::is_ascii_digit);
-    let is_group = |at: usize| at > 0 && digit(at - 1) && (1..=3).all(|ahead| digit(at + ahead)) && !digit(at + 4);
-    let is_share = |at: usize| at > 0 && digit(at - 1) && chars.get(at + 1) == Some(&'%');
-    let joins = |at: usize| is_group(at) || is_share(at);
-    chars.iter().enumerate().map(|(at, c)| if *c == ' ' && joins(at) { NO_BREAK } else { *c }).collect()
+    let mut before = ' ';
+    let mut joined = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let is_inside = c == ' ' && before.is_ascii_digit() && is_rest_of_number(&text[at + 1..]);
+        joined.push(if is_inside { NO_BREAK } else { c });
+        before = c;
+    }
+    joined
+}
+
+/// True if a text begins with a group of three digits, or the per cent sign.
+fn is_rest_of_number(text: &str) -> bool {
+    text.starts_with('%') || text.bytes().take_while(u8::is_ascii_digit).count() == 3
 }

@@ -1,18 +1,14 @@
 //! Findings of each trial, as tables: the trials, steps, processes, cross-checks, gaps, not run.
 
-use super::labelled::Labelled;
+use super::labelled::{Labelled, trial_columns};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
-use crate::analyse::findings::{Step, TrialFinding};
+use crate::analyse::findings::Step;
 use crate::units::{Micros, significant};
 
 impl Labelled<'_> {
-    fn key(&self, trial: &TrialFinding) -> [Cell; 2] {
-        [self.name(&trial.case), Cell::number(Some(trial.trial), |n| n.to_string())]
-    }
-
     pub fn trials(&self) -> Table {
-        let columns = columns(vec![
+        let columns = trial_columns(vec![
             TableColumn::text("Began").csv(&["began"]),
             TableColumn::number("Rate", "1/s"),
             TableColumn::text("Caches and data").csv(&["cache state"]),
@@ -20,7 +16,7 @@ impl Labelled<'_> {
         ]);
         let mut table = Table::new("trials", "Trials measured", columns);
         for trial in &self.findings.trials {
-            let [case, number] = self.key(trial);
+            let [case, number] = self.trial_key(trial);
             table.push(vec![
                 case,
                 number,
@@ -48,14 +44,13 @@ impl Labelled<'_> {
     /// Wall time of each step.
     pub fn steps(&self) -> Table {
         let steps = Step::all().map(|step| TableColumn::number(step.name(), "s")).collect();
-        let mut table = Table::new("steps", "Time of each step", columns(steps));
+        let mut table = Table::new("steps", "Time of each step", trial_columns(steps));
         for trial in &self.findings.trials {
-            let spent = |step: Step| {
-                let mut times = trial.steps.iter().filter(|time| time.step == step).peekable();
-                times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
-            };
-            let mut row = Vec::from(self.key(trial));
-            row.extend(Step::all().map(|step| Cell::figure(spent(step).map(|us| Micros(us).seconds()))));
+            let mut row = Vec::from(self.trial_key(trial));
+            row.extend(Step::all().map(|step| {
+                let spent = trial.steps.iter().filter(|time| time.step == step).map(|time| time.wall_us);
+                Cell::figure(spent.reduce(|sum, us| sum + us).map(|us| Micros(us).seconds()))
+            }));
             table.push(row);
         }
         table
@@ -63,72 +58,65 @@ impl Labelled<'_> {
 
     /// Processes that used most CPU.
     pub fn processes(&self) -> Table {
-        let columns = columns(vec![
+        let columns = trial_columns(vec![
             TableColumn::text("Process").csv(&["process or kernel thread"]),
             TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
         ]);
-        let mut table = Table::new("processes", "Top processes and kernel threads by CPU", columns);
-        for trial in &self.findings.trials {
-            for (process, share) in &trial.processes {
-                let [case, number] = self.key(trial);
-                let process = Cell::text(process.clone()).style("code");
-                table.push(vec![case, number, process, Cell::number(Some(*share), percent)]);
-            }
-        }
-        table
+        let table = Table::new("processes", "Top processes and kernel threads by CPU", columns);
+        let rows = self.findings.trials.iter().flat_map(|trial| trial.processes.iter().map(move |it| (trial, it)));
+        table.rows(rows.map(|(trial, (process, share))| {
+            let [case, number] = self.trial_key(trial);
+            let process = Cell::text(process.clone()).style("code");
+            vec![case, number, process, Cell::number(Some(*share), percent)]
+        }))
     }
 
     /// The tool's figures beside ours.
     pub fn checks(&self) -> Table {
-        let columns = columns(vec![
+        let columns = trial_columns(vec![
             TableColumn::text("Figure").csv(&["figure"]),
             TableColumn::number("Tool says", ""),
             TableColumn::number("pgstrata counted", ""),
             TableColumn::text("Agree").csv(&["agree"]),
             TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]),
         ]);
-        let mut table =
-            Table::new("checks", "Figures reported by the tool, checked against pgstrata's counts", columns);
-        for trial in &self.findings.trials {
-            for check in &trial.checks {
-                let [case, number] = self.key(trial);
-                let style = if check.agrees { "" } else { "alarm" };
-                table.push(vec![
-                    case,
-                    number,
-                    Cell::text(check.what.clone()).style("code"),
-                    Cell::number(Some(check.tool), exact),
-                    Cell::number(Some(check.own), exact),
-                    Cell::text(if check.agrees { "yes" } else { "no" }).style(style),
-                    Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) }),
-                ]);
-            }
-        }
-        table
+        let table = Table::new("checks", "Figures reported by the tool, checked against pgstrata's counts", columns);
+        let rows = self.findings.trials.iter().flat_map(|trial| trial.checks.iter().map(move |check| (trial, check)));
+        table.rows(rows.map(|(trial, check)| {
+            let [case, number] = self.trial_key(trial);
+            let style = if check.agrees { "" } else { "alarm" };
+            vec![
+                case,
+                number,
+                Cell::text(check.what.clone()).style("code"),
+                Cell::number(Some(check.tool), exact),
+                Cell::number(Some(check.own), exact),
+                Cell::text(if check.agrees { "yes" } else { "no" }).style(style),
+                Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) }),
+            ]
+        }))
     }
 
     /// Gaps in the telemetry.
     pub fn gaps(&self) -> Table {
-        let columns = columns(vec![
+        let columns = trial_columns(vec![
             TableColumn::text("Source").csv(&["source"]),
             TableColumn::number("From second", "").csv(&["from second (s)"]),
             TableColumn::number("Rows", ""),
             TableColumn::text("Why").csv(&["why"]),
         ]);
-        let mut table = Table::new("gaps", "Gaps in the telemetry", columns);
-        for trial in &self.findings.trials {
-            for gap in &trial.gaps {
-                let [case, number] = self.key(trial);
-                let from = match gap.second {
-                    Some(second) => Cell::number(Some(second), |s| s.to_string()),
-                    None => Cell::text("all the time").csv(vec![String::new()]),
-                };
-                let rows = Cell::number(Some(gap.rows), |n| n.to_string());
-                let (source, why) = (Cell::text(gap.source.clone()), Cell::text(gap.reason.clone()).style("reason"));
-                table.push(vec![case, number, source, from, rows, why]);
-            }
-        }
-        table
+        let table = Table::new("gaps", "Gaps in the telemetry", columns);
+        let rows = self.findings.trials.iter().flat_map(|trial| trial.gaps.iter().map(move |gap| (trial, gap)));
+        table.rows(rows.map(|(trial, gap)| {
+            let [case, number] = self.trial_key(trial);
+            let from = match gap.second {
+                Some(second) => Cell::number(Some(second), |s| s.to_string()),
+                None => Cell::text("all the time").csv(vec![String::new()]),
+            };
+            let rows = Cell::number(Some(gap.rows), |n| n.to_string());
+            let (source, why) = (Cell::text(gap.source.clone()), Cell::text(gap.reason.clone()).style("reason"));
+            vec![case, number, source, from, rows, why]
+        }))
     }
 
     /// Everything that was not run, with reasons.
@@ -155,12 +143,6 @@ impl Labelled<'_> {
         });
         Table::new("not-run", "Trials without figures", columns).rows(rows)
     }
-}
-
-fn columns(more: Vec<TableColumn>) -> Vec<TableColumn> {
-    let mut columns = vec![TableColumn::text("Case").csv(&["case"]), TableColumn::number("Trial", "")];
-    columns.extend(more);
-    columns
 }
 
 /// A figure that may be a count: whole numbers in full, others with three digits.

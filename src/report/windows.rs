@@ -1,7 +1,6 @@
 //! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
-use super::labelled::Labelled;
-use super::rankings::{estimate_cell, estimate_column};
+use super::labelled::{Labelled, trial_columns};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, optional, percent};
 use crate::analyse::findings::{CheckpointFinding, PhaseFinding};
@@ -22,7 +21,7 @@ impl Labelled<'_> {
             TableColumn::number("By checkpoints", "pages"),
             TableColumn::number("By the background writer", "pages"),
             TableColumn::number("By backends", "pages"),
-            estimate_column("Checkpoint sync per GB written", "checkpoint sync", "s/GB"),
+            TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"),
             TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]),
         ];
         let mut table = Table::new("phases", "Inside and outside checkpoints", columns).note(
@@ -41,7 +40,7 @@ impl Labelled<'_> {
                 Cell::number(pages.map(|pages| pages.checkpointer), grouped),
                 Cell::number(pages.map(|pages| pages.background_writer), grouped),
                 Cell::number(pages.map(|pages| pages.backends), grouped),
-                estimate_cell(window.sync_s_per_gb.as_ref(), None),
+                Cell::estimate(window.sync_s_per_gb.as_ref(), None),
                 Cell::number(Some(window.vacuum_share), percent),
             ]);
             table.push(row);
@@ -51,9 +50,7 @@ impl Labelled<'_> {
 
     /// One row per window.
     pub fn windows(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Trial", ""),
+        let columns = trial_columns(vec![
             TableColumn::number("Waited for quiet", "s"),
             TableColumn::text("Quiet").csv(&["quiet"]),
             TableColumn::number("Warm-up", "cycles"),
@@ -64,23 +61,19 @@ impl Labelled<'_> {
             TableColumn::number("First part", "1/s"),
             TableColumn::number("Last part", "1/s"),
             TableColumn::text("Trend").csv(&["trend"]),
-        ];
+        ]);
         let mut table = Table::new("windows", "The window of each trial", columns).note(
             "Settled: two cycles of the warm-up agreed in rate, WAL per commit and pages read per commit. Trend: first \
              whole cycle vs. last; without two whole cycles, first third of the window vs. last third.",
         );
         for trial in &self.findings.trials {
             let Some(window) = &trial.window else { continue };
-            let yes = |is: Option<bool>, bad: bool| match is {
-                Some(true) => Cell::text("yes").style(if bad { "alarm" } else { "" }),
-                Some(false) => Cell::text("no").style(if bad { "" } else { "alarm" }),
-                None => Cell::none(1).style("absent"),
-            };
             let settle = trial.settle.as_ref();
             let whole = Cell::number(Some(window.whole_cycles), grouped);
+            let [case, number] = self.trial_key(trial);
             table.push(vec![
-                self.name(&trial.case),
-                Cell::number(Some(trial.trial), |n| n.to_string()),
+                case,
+                number,
                 Cell::figure(settle.map(|settle| Micros(settle.waited_us).seconds())),
                 yes(settle.map(|settle| settle.quiet), false),
                 Cell::number(Some(window.warm_up_cycles), grouped),
@@ -98,35 +91,32 @@ impl Labelled<'_> {
 
     /// Every checkpoint that overlaps a window.
     pub fn checkpoints(&self) -> Table {
-        let s = |title: &str| TableColumn::number(title, "s");
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Trial", ""),
-            s("Began"),
-            s("Ended"),
+        let columns = trial_columns(vec![
+            TableColumn::number("Began", "s"),
+            TableColumn::number("Ended", "s"),
             TableColumn::text("Why").csv(&["why"]),
             TableColumn::number("Pages", ""),
-            s("Write"),
-            s("Sync"),
+            TableColumn::number("Write", "s"),
+            TableColumn::number("Sync", "s"),
             TableColumn::number("Files", ""),
             TableColumn::number("Longest file", "ms"),
             TableColumn::number("WAL since the last", "").csv(&["WAL since the checkpoint before (B)"]),
             TableColumn::number("Segments added", ""),
             TableColumn::number("Removed", ""),
             TableColumn::number("Recycled", ""),
-        ];
-        let mut table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
+        ]);
+        let table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
             "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \
              those added by backends are in the table of windows.",
         );
-        for trial in &self.findings.trials {
-            for checkpoint in trial.window.iter().flat_map(|window| &window.checkpoints) {
-                let mut row = vec![self.name(&trial.case), Cell::number(Some(trial.trial), |n| n.to_string())];
-                row.extend(checkpoint_cells(checkpoint));
-                table.push(row);
-            }
-        }
-        table
+        let rows = self.findings.trials.iter().flat_map(|trial| {
+            trial.window.iter().flat_map(|window| &window.checkpoints).map(move |checkpoint| (trial, checkpoint))
+        });
+        table.rows(
+            rows.map(|(trial, checkpoint)| {
+                self.trial_key(trial).into_iter().chain(checkpoint_cells(checkpoint)).collect()
+            }),
+        )
     }
 }
 
@@ -140,22 +130,26 @@ fn phase_cells(phase: &PhaseFinding) -> [Cell; 3] {
 
 fn checkpoint_cells(checkpoint: &CheckpointFinding) -> Vec<Cell> {
     let done = checkpoint.done.as_ref();
-    let seconds = |us: Option<u64>| Cell::figure(us.map(|us| Micros(us).seconds()));
-    let count = |count: Option<u64>| Cell::number(count, grouped);
     vec![
         Cell::number(Some(checkpoint.start_s), one_decimal),
         Cell::number(checkpoint.end_s, one_decimal),
         Cell::text(checkpoint.cause.clone()),
-        count(done.map(|done| done.buffers)),
-        seconds(done.map(|done| done.write_us)),
-        seconds(done.map(|done| done.sync_us)),
-        count(done.map(|done| done.files)),
+        Cell::number(done.map(|done| done.buffers), grouped),
+        Cell::figure(done.map(|done| Micros(done.write_us).seconds())),
+        Cell::figure(done.map(|done| Micros(done.sync_us).seconds())),
+        Cell::number(done.map(|done| done.files), grouped),
         Cell::figure(done.map(|done| Micros(done.longest_us).millis())),
         Cell::number(done.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string()),
-        count(done.map(|done| done.wal_added)),
-        count(done.map(|done| done.wal_removed)),
-        count(done.map(|done| done.wal_recycled)),
+        Cell::number(done.map(|done| done.wal_added), grouped),
+        Cell::number(done.map(|done| done.wal_removed), grouped),
+        Cell::number(done.map(|done| done.wal_recycled), grouped),
     ]
+}
+
+/// "yes" or "no", an alarm if that is bad.
+fn yes(is: Option<bool>, bad: bool) -> Cell {
+    let Some(is) = is else { return Cell::none(1).style("absent") };
+    Cell::text(if is { "yes" } else { "no" }).style(if is == bad { "alarm" } else { "" })
 }
 
 fn one_decimal(seconds: f64) -> String {

@@ -3,13 +3,10 @@
 use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
-use crate::report::text::is_invisible;
+use crate::report::text::{code, is_invisible, width};
 use crate::units::{Micros, significant};
-use serde::Serialize;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 
 /// Title of a class, its key in `--json` and the style sheet, and its meaning.
 fn class_texts(class: DurabilityClass) -> [&'static str; 3] {
@@ -66,10 +63,11 @@ pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, Strin
     if comparison.ratio.is_beyond_use() && !comparison.outcome.differs() {
         return (comparison.outcome.words(), interval);
     }
-    if comparison.outcome == PairOutcome::Differs {
-        (format!("{ratio}×"), interval)
-    } else {
-        (comparison.outcome.words(), format!("{ratio}× ({interval})"))
+    match comparison.outcome {
+        PairOutcome::Differs => (format!("{ratio}×"), interval),
+        // Of a single trial nothing has an interval: that is said once, not in each row.
+        outcome if comparison.ratio.trials == 1 => (outcome.words(), format!("{ratio}×")),
+        outcome => (outcome.words(), format!("{ratio}× ({interval})")),
     }
 }
 
@@ -88,6 +86,12 @@ pub(super) fn fields(estimate: Option<&Estimate>) -> Vec<String> {
 pub(super) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value != 0.0 && value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+}
+
+/// The interval of a share: `36–42 %`.
+pub(super) fn percent_ends(share: &Estimate) -> Option<String> {
+    let ends = share.low.zip(share.high);
+    ends.map(|(low, high)| format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high)))
 }
 
 /// A latency in milliseconds, for a column whose heading has the unit. Latencies have a resolution of one microsecond:
@@ -145,16 +149,16 @@ const NAMES_READ: usize = 200;
 /// Cases that a caution concerns: their scope, or their names, or their number and one name if the list is long; empty
 /// for the whole run.
 pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>) -> String {
-    let names = || {
-        let names: Vec<&str> = caution.cases.iter().map(|id| labels.get(id).unwrap_or(id).as_str()).collect();
-        match names.as_slice() {
-            [first, _, ..] if names.iter().map(|name| name.chars().count() + 2).sum::<usize>() > NAMES_READ => {
-                format!("{} of {} cases, such as {first}", names.len(), labels.len())
-            }
-            _ => names.join("; "),
+    if let Some(scope) = &caution.scope {
+        return scope.clone();
+    }
+    let names: Vec<&str> = caution.cases.iter().map(|id| labels.get(id).unwrap_or(id).as_str()).collect();
+    match names.as_slice() {
+        [first, _, ..] if names.iter().map(|name| width(name) + 2).sum::<usize>() > NAMES_READ => {
+            format!("{} of {} cases, such as {first}", names.len(), labels.len())
         }
-    };
-    caution.scope.clone().unwrap_or_else(names)
+        _ => names.join("; "),
+    }
 }
 
 /// True for a character that controls a terminal, or hides or reorders text; false for line ends and tabs.
@@ -167,47 +171,11 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return text.into();
     }
-    let shown = |c: char| if is_hidden(c) { format!("{{U+{:04X}}}", c as u32) } else { c.to_string() };
-    text.chars().map(shown).collect::<String>().into()
-}
-
-/// JSON for a page, with [`visible`] texts.
-pub(super) fn visible_json(value: &impl Serialize) -> serde_json::Result<String> {
-    let mut json = Vec::new();
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, VisibleJson))?;
-    String::from_utf8(json).map_err(serde::ser::Error::custom)
-}
-
-struct VisibleJson;
-
-impl Formatter for VisibleJson {
-    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        out.write_all(visible(fragment).as_bytes())
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { shown.push_str(&code(c)) } else { shown.push(c) }
     }
-
-    fn write_char_escape<W: Write + ?Sized>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
-        match escape {
-            CharEscape::AsciiControl(byte) => write!(out, "{{U+{byte:04X}}}"),
-            CharEscape::Backspace => out.write_all(b"{U+0008}"),
-            CharEscape::FormFeed => out.write_all(b"{U+000C}"),
-            escape => CompactFormatter.write_char_escape(out, escape),
-        }
-    }
-}
-
-/// Writes a value into a page: escaped, and [`visible`] unless it is our own markup.
-///
-/// # Errors
-/// If writing fails.
-pub(super) fn write_visible(
-    out: &mut minijinja::Output<'_>,
-    state: &minijinja::State<'_, '_>,
-    value: &minijinja::Value,
-) -> Result<(), minijinja::Error> {
-    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_hidden)) {
-        Some(text) => minijinja::escape_formatter(out, state, &minijinja::Value::from(visible(text).into_owned())),
-        None => minijinja::escape_formatter(out, state, value),
-    }
+    shown.into()
 }
 
 #[cfg(test)]

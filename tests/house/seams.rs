@@ -4,7 +4,7 @@ use super::paths::named;
 use super::source::{Source, Token, all, root};
 use std::path::Path;
 
-/// Folder of the seam and its trait; `ALL` stands in the folder's `mod.rs`.
+/// Folder of the seam and its trait, or the type of its entries (`Renderer`); `ALL` stands in the folder's `mod.rs`.
 const SEAMS: [(&str, &str); 5] = [
     ("src/provision", "Layer"),
     ("src/workload", "Workload"),

@@ -26,8 +26,6 @@ use pgstrata::report::ALL;
 
 /// A report in the form with this extension.
 fn rendered(extension: &str, findings: &Findings) -> String {
-    let renderer = ALL.iter().find(|renderer| renderer.extension() == extension).unwrap();
-    let mut bytes = Vec::new();
-    renderer.render(findings, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    let renderer = ALL.iter().find(|renderer| renderer.extension == extension).unwrap();
+    (renderer.text)(findings).unwrap()
 }

@@ -109,9 +109,10 @@ fn effects_of_options_stand_in_every_form() {
     assert!(table.contains("1.31× (1.24–1.38)  depends: differs at clients=16"), "{table}");
     assert!(text.find("effect of") < text.find("tpcb, clients=16\n"));
     let page = rendered("html", &findings);
-    assert!(page.find("id=\"rankings\"").unwrap() < page.find("id=\"effects-section\"").unwrap());
+    assert!(page.find("id=\"effects-section\"").unwrap() < page.find("id=\"rankings\"").unwrap());
     let markdown = rendered("md", &findings);
     assert!(markdown.contains("### Effect of each option\n\n**tpcb**: 12 combinations in 3 blocks"));
+    assert!(markdown.find("### Effect") == markdown.find("### "), "{markdown}");
 }
 
 #[test]

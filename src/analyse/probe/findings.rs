@@ -1,7 +1,7 @@
 //! Findings of a probe: the only input of its renderers, and the output of `--json`.
 
 use crate::analyse::findings::{CredibilityKind, LatencyFinding};
-pub use crate::record::facts::{DeviceFacts, MountFacts, WriteCache};
+pub use crate::record::facts::{DeviceFacts, WriteCache};
 pub use crate::record::probe::{Failure, Family, PlaceFacts, RowSpec, Segment, Slow, Way};
 use serde::{Deserialize, Serialize};
 

@@ -29,15 +29,11 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
     let file = &reading.file;
     let as_it_is: Vec<&str> = [file.packed.as_deref(), file.encoding.as_deref()].into_iter().flatten().collect();
     let mut text = out::harmless(&file.name);
-    if !as_it_is.is_empty() {
-        text.push_str(&format!(" ({})", as_it_is.join(", ")));
-    }
+    text.extend((!as_it_is.is_empty()).then(|| format!(" ({})", as_it_is.join(", "))));
     text.push('\n');
     for output in &reading.outputs {
         text.push_str(&taken(output, reading.log.as_ref()));
-        for row in output.rows.iter().filter(|_| rows) {
-            text.push_str(&row_line(row));
-        }
+        text.extend(output.rows.iter().filter(|_| rows).map(row_line));
         let most = if rows { usize::MAX } else { MOST_UNREAD };
         for Unread { line, text: found, wanted } in output.unread.iter().take(most) {
             text.push_str(&format!(
@@ -49,9 +45,7 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
             let more = grouped((output.unread.len() - most) as u64);
             text.push_str(&format!("    and {more} more lines: --rows shows them\n"));
         }
-        for note in &output.notes {
-            text.push_str(&format!("    {}\n", out::harmless(note)));
-        }
+        text.extend(output.notes.iter().map(|note| format!("    {}\n", out::harmless(note))));
     }
     let other = &reading.file.lines_of_no_output;
     if !other.is_empty() {
@@ -80,10 +74,6 @@ fn taken(output: &ImportedOutput, log: Option<&ImportedLog>) -> String {
 }
 
 fn log_in_words(log: &ImportedLog) -> String {
-    let second = |us: u64| {
-        let at = i64::try_from(us / 1_000_000).ok().and_then(|at| jiff::Timestamp::from_second(at).ok());
-        at.map_or_else(|| "?".to_owned(), |at| at.to_string())
-    };
     let span = match log.span_us {
         Some((first, last)) => format!("{} to {}", second(first), second(last)),
         None => "without timestamps".to_owned(),
@@ -101,14 +91,19 @@ fn log_in_words(log: &ImportedLog) -> String {
     parts.join(", ")
 }
 
+fn second(us: u64) -> String {
+    let at = i64::try_from(us / 1_000_000).ok().and_then(|at| jiff::Timestamp::from_second(at).ok());
+    at.map_or_else(|| "?".to_owned(), |at| at.to_string())
+}
+
 /// ` (latency 8.21 ms on average, 72.3 ms at most)`.
 fn times(times: &ImportedTimes, what: &str) -> String {
     if times.count == 0 {
         return String::new();
     }
-    let ms = |us: f64| significant(us / 1000.0);
     let mean = times.sum_us as f64 / times.count as f64;
-    format!(" ({what} {} ms on average, {} ms at most)", ms(mean), ms(times.most_us as f64))
+    let [mean, most] = [mean, times.most_us as f64].map(|us| significant(us / 1000.0));
+    format!(" ({what} {mean} ms on average, {most} ms at most)")
 }
 
 fn range((first, last): (u32, u32)) -> String {
@@ -153,12 +148,8 @@ pub(super) fn cases(record: &ImportRecord) -> Result<()> {
         }
         let facts: Vec<String> =
             case.facts.iter().map(|(key, value)| out::harmless(&format!("{key} = {value}"))).collect();
-        if !facts.is_empty() {
-            text.push_str(&format!("  {}\n", facts.join(", ")));
-        }
-        for caveat in &case.caveats {
-            text.push_str(&format!("  {}\n", out::harmless(caveat)));
-        }
+        text.extend((!facts.is_empty()).then(|| format!("  {}\n", facts.join(", "))));
+        text.extend(case.caveats.iter().map(|caveat| format!("  {}\n", out::harmless(caveat))));
     }
     out::bytes(text.as_bytes())
 }
@@ -169,9 +160,7 @@ pub(super) fn cases(record: &ImportRecord) -> Result<()> {
 /// If standard output cannot be written.
 pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>) -> Result<()> {
     let mut text = String::new();
-    if let Some(measured) = &record.origin.measured {
-        text.push_str(&format!("measured {}\n", out::harmless(measured)));
-    }
+    text.extend(record.origin.measured.as_ref().map(|measured| format!("measured {}\n", out::harmless(measured))));
     if !record.unknown.is_empty() {
         text.push_str(&format!("unknown: {}\n", record.unknown.join("; ")));
         text.push_str("  add what you know: --set origin.machine=... --set stack.filesystem=...\n");

@@ -2,7 +2,7 @@
 
 /// Storage for its stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) enum Place {
+pub(in crate::cli) enum StackPlace {
     /// Image files in the default folder.
     Loop,
     /// A real disk, with the key that identifies it.
@@ -68,7 +68,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
 ];
 
 /// A plan that takes about ten to twenty minutes, with comments.
-pub(super) fn plan(question: &Question, place: &Place) -> String {
+pub(super) fn plan(question: &Question, place: &StackPlace) -> String {
     let mut text = format!(
         "# {}: {}.\n\
          # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example --all\n\
@@ -77,14 +77,14 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
          baseline = {}  # ratios are relative to this case\n",
         question.name, question.doc, question.name, question.baseline
     );
-    if *place == Place::Loop {
+    if *place == StackPlace::Loop {
         text.push_str(
             "durability = \"quick\"  # also find out what a power cut would cost each stack, before the first trial\n\
              # guest = [\"bookworm\", \"trixie\"]  # run in virtual machines with the kernels of these suites: pgstrata guest\n",
         );
     }
     match place {
-        Place::Folder(folder) => {
+        StackPlace::Folder(folder) => {
             text.push_str("\n# A folder on an existing filesystem: nothing is formatted, no root needed.\n");
             text.push_str(&format!("[stack.here]\ndirectory = {}\n", quoted(folder)));
         }
@@ -105,9 +105,9 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
 }
 
 /// The lines of a stack that name its device.
-fn device(place: &Place) -> String {
+fn device(place: &StackPlace) -> String {
     match place {
-        Place::Disk { path, key, value } => format!(
+        StackPlace::Disk { path, key, value } => format!(
             "# ALL DATA ON THIS DISK ARE LOST. A disk that holds data is refused; with `overwrite = true` the run asks first.\n\
              device = {{ disk = {}, {key} = {} }}",
             quoted(path),

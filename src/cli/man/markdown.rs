@@ -25,9 +25,6 @@ const COMMANDS: &str = "The help of every subcommand.";
 pub(super) fn pages() -> Vec<Page> {
     let catalogue = crate::cli::catalogue();
     let mut pages = Vec::new();
-    let described = |entries: &[CatalogueEntry], page: fn(&CatalogueEntry) -> String| -> Vec<Described> {
-        entries.iter().map(|entry| (entry.name.to_owned(), entry.doc.to_owned(), page(entry))).collect()
-    };
     list(&mut pages, "layers", "Layers", LAYERS, &described(&catalogue.layers, layer));
     list(&mut pages, "workloads", "Workloads", WORKLOADS, &described(&catalogue.workloads, workload));
     let samplers = telemetry::ALL.iter().map(|one| (one.name().to_owned(), one.doc().to_owned(), sampler(*one)));
@@ -41,14 +38,16 @@ pub(super) fn pages() -> Vec<Page> {
     pages
 }
 
+fn described(entries: &[CatalogueEntry], page: fn(&CatalogueEntry) -> String) -> Vec<Described> {
+    entries.iter().map(|entry| (entry.name.to_owned(), entry.doc.to_owned(), page(entry))).collect()
+}
+
 /// An item of a kind: name, description, page.
 type Described = (String, String, String);
 
 fn list(pages: &mut Vec<Page>, folder: &str, title: &str, lead: &str, of: &[Described]) {
     let mut text = format!("# {title}\n\n{lead}\n\n| | |\n|---|---|\n");
-    for (name, doc, _) in of {
-        text.push_str(&format!("| [{name}]({folder}/{name}.md) | {} |\n", cell(doc)));
-    }
+    text.extend(of.iter().map(|(name, doc, _)| format!("| [{name}]({folder}/{name}.md) | {} |\n", cell(doc))));
     pages.push((format!("{folder}.md"), text));
     pages.extend(of.iter().map(|(name, _, page)| (format!("{folder}/{name}.md"), page.clone())));
 }
@@ -148,9 +147,10 @@ fn commands() -> Vec<Described> {
 
 /// Escapes a sentence for Markdown: outside backticks, tags and emphasis are text.
 fn prose(text: &str) -> String {
-    let pieces = text.split('`').enumerate();
-    let plain = |piece: &str| piece.replace('<', "&lt;").replace('*', "\\*");
-    let pieces = pieces.map(|(place, piece)| if place % 2 == 0 { plain(piece) } else { piece.to_owned() });
+    let pieces = text.split('`').enumerate().map(|(place, piece)| match place % 2 {
+        0 => piece.replace('<', "&lt;").replace('*', "\\*"),
+        _ => piece.to_owned(),
+    });
     pieces.collect::<Vec<_>>().join("`")
 }
 

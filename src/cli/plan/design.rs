@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::provision;
-use crate::record::stack::{BaseKind, StackSpec};
+use crate::record::stack::{BaseKind, NodeSpec, StackSpec};
 use crate::stats::margin::POWER;
 use crate::stats::student::two_sided_quantile;
 use crate::stats::studentized::StudentizedRange;
@@ -92,22 +92,21 @@ fn confounded(plan: &Plan) -> Option<String> {
 /// A stack's filesystems and the layers below them, as text for comparison. `None` if there are none below.
 fn parts(stack: &StackSpec) -> Option<(String, String)> {
     // A pool counts as filesystem: neither exists without the other.
-    let is_filesystem = |layer: &str| {
-        provision::layer(layer).is_some_and(|layer| matches!(layer.info().offers, BaseKind::Folder | BaseKind::Pool))
-    };
-    let (filesystems, below): (Vec<_>, Vec<_>) = stack.nodes.iter().partition(|node| is_filesystem(&node.layer));
-    let described = |nodes: Vec<&crate::record::stack::NodeSpec>| {
-        let mut all: Vec<String> = nodes
-            .iter()
-            .map(|node| {
-                let options = node.options.0.iter().map(|(key, value)| format!(" {key}={}", value.plain()));
-                format!("{}{}", node.layer, options.collect::<String>())
-            })
-            .collect();
-        all.sort();
-        all.join("; ")
-    };
-    (!below.is_empty()).then(|| (described(filesystems), described(below)))
+    let (filesystems, below): (Vec<_>, Vec<_>) = stack.nodes.iter().partition(|node| {
+        let layer = provision::layer(&node.layer);
+        layer.is_some_and(|layer| matches!(layer.info().offers, BaseKind::Folder | BaseKind::Pool))
+    });
+    (!below.is_empty()).then(|| (described(&filesystems), described(&below)))
+}
+
+fn described(nodes: &[&NodeSpec]) -> String {
+    let all = nodes.iter().map(|node| {
+        let options = node.options.0.iter().map(|(key, value)| format!(" {key}={}", value.plain()));
+        format!("{}{}", node.layer, options.collect::<String>())
+    });
+    let mut all: Vec<String> = all.collect();
+    all.sort();
+    all.join("; ")
 }
 
 #[cfg(test)]

@@ -43,8 +43,7 @@ pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
 /// # Errors
 /// If one of the cases has its server built.
 pub fn refuse_builds(cases: &[CaseSpec]) -> Result<()> {
-    let builds = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.build.is_some());
-    if cases.iter().any(builds) {
+    if cases.iter().filter_map(|case| case.postgres.as_ref()).any(|postgres| postgres.build.is_some()) {
         return Err(Error::user("a plan with `build` cannot run in a guest, which has neither compiler nor mirror")
             .hint("run it on this machine, or write bin = \"auto\" for the PostgreSQL of the guest's suite"));
     }

@@ -4,7 +4,7 @@ use crate::analyse::fleet::{self, GroupBy};
 use crate::cli::serve::{HOME, encoded};
 use crate::error::{Error, Result};
 use crate::report;
-use crate::report::fleet::Grouping;
+use crate::report::fleet::GroupingLink;
 use crate::report::serve::FleetLink;
 use crate::store::results::Results;
 use std::path::{Path, PathBuf};
@@ -51,13 +51,13 @@ pub(super) fn page(results: &Results, plan: &PlanRuns, by: &[GroupBy]) -> Result
     let folders: Vec<(String, &Path)> = opened.iter().map(|(name, path)| (name.clone(), path.as_path())).collect();
     let mut findings = fleet::compare(&folders, by)?;
     findings.left_out.splice(0..0, refused);
-    let other = |others: Vec<GroupBy>| Grouping {
+    let all = std::iter::once(USUAL.to_vec()).chain(GroupBy::ALL.map(|by| vec![by]));
+    let links = all.map(|others| GroupingLink {
         text: words(&others).replace(',', ", "),
         address: address(plan, &others),
         is_this: others == by,
-    };
-    let all = std::iter::once(USUAL.to_vec()).chain(GroupBy::ALL.map(|by| vec![by]));
-    report::fleet::page(&findings, Some(HOME), &all.map(other).collect::<Vec<_>>())
+    });
+    report::fleet::page(&findings, Some(HOME), &links.collect::<Vec<_>>())
 }
 
 /// The runs of one plan.

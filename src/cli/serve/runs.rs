@@ -5,7 +5,7 @@
 
 use crate::cli::serve::fleet::PlanRuns;
 use crate::cli::serve::{encoded, fleet, state_word};
-use crate::cli::status::{Status, status};
+use crate::cli::status::{RunStatus, status};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
 use crate::record::run::RunRecord;
@@ -22,36 +22,24 @@ const ROWS: usize = 100;
 pub(super) struct Runs {
     pub(super) results: Results,
     /// Cached runs, each with its stamp at the time.
-    known: Mutex<BTreeMap<String, (Stamp, Arc<Known>)>>,
+    known: Mutex<BTreeMap<String, (Stamp, Arc<CachedRun>)>>,
 }
 
 /// Cached contents of a run, or the reason that it cannot be read.
-struct Known {
+struct CachedRun {
     /// From `run.json`.
     head: Result<Head, String>,
-    /// From its trials and events, on first use.
-    row: OnceLock<Result<Row, String>>,
+    /// The whole row, with hosts, kernels and servers in lower case; from its trials and events, on first use.
+    row: OnceLock<Result<(RunRow, String), String>>,
 }
 
 /// Contents of `run.json`.
 struct Head {
-    plan: String,
+    row: RunRow,
     /// Key shared by all runs of a plan.
     key: String,
     is_merged: bool,
-    started: String,
-    stacks: String,
     /// Text for searches, lower-case.
-    words: String,
-}
-
-/// Results of its trials and events.
-struct Row {
-    state: &'static str,
-    measured: usize,
-    trials: usize,
-    hosts: String,
-    /// Hosts, kernels and servers, lower-case.
     words: String,
 }
 
@@ -107,7 +95,7 @@ impl Runs {
             }
             match plans.iter_mut().find(|plan| plan.key == head.key) {
                 Some(plan) => plan.runs.push(name),
-                None => plans.push(PlanRuns { name: head.plan.clone(), key: head.key.clone(), runs: vec![name] }),
+                None => plans.push(PlanRuns { name: head.row.plan.clone(), key: head.key.clone(), runs: vec![name] }),
             }
         }
         for (key, name) in merged {
@@ -128,54 +116,47 @@ impl Runs {
         let Ok(head) = &known.head else { return false };
         let left: Vec<&String> = left.into_iter().filter(|word| !head.words.contains(*word)).collect();
         left.is_empty()
-            || matches!(self.read(name, &known), Ok(row) if left.iter().all(|word| row.words.contains(*word)))
+            || matches!(self.read(name, &known), Ok((_, words)) if left.iter().all(|word| words.contains(*word)))
     }
 
-    fn known(&self, name: &str) -> Result<Arc<Known>, String> {
+    fn known(&self, name: &str) -> Result<Arc<CachedRun>, String> {
         let stamp = self.results.stamp(name).ok_or(GONE)?;
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = all.get(name).filter(|(of, _)| *of == stamp) {
             return Ok(Arc::clone(found));
         }
         let record = self.results.record(name).and_then(|record| record.ok_or_else(|| Error::store(GONE)));
-        let head = record.map(|record| Head::of(&record)).map_err(|error| error.chain());
-        let known = Arc::new(Known { head, row: OnceLock::new() });
+        let head = record.map(|record| Head::of(name, &record)).map_err(|error| error.chain());
+        let known = Arc::new(CachedRun { head, row: OnceLock::new() });
         all.insert(name.to_owned(), (stamp, Arc::clone(&known)));
         Ok(known)
     }
 
-    fn read<'k>(&self, name: &str, known: &'k Known) -> Result<&'k Row, String> {
-        let read = || {
+    fn read<'k>(&self, name: &str, known: &'k CachedRun) -> Result<&'k (RunRow, String), String> {
+        let row = known.row.get_or_init(|| {
+            let head = known.head.as_ref().map_err(String::clone)?;
             let opened = self.results.run(name).and_then(|run| run.ok_or_else(|| Error::store(GONE)));
             let status = opened.and_then(|run| status(&run, wall_us()));
-            status.map(|status| Row::of(&status)).map_err(|error| error.chain())
-        };
-        known.row.get_or_init(read).as_ref().map_err(String::clone)
+            status.map(|status| whole_row(&head.row, &status)).map_err(|error| error.chain())
+        });
+        row.as_ref().map_err(String::clone)
     }
 
     fn row(&self, name: &str) -> RunRow {
-        let shown = || RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() };
-        let found = self.known(name).and_then(|known| {
-            let (head, row) = (known.head.as_ref().map_err(String::clone)?, self.read(name, &known)?);
-            Ok(RunRow {
-                plan: head.plan.clone(),
-                started: head.started.clone(),
-                stacks: head.stacks.clone(),
-                hosts: row.hosts.clone(),
-                state: row.state.to_owned(),
-                measured: row.measured,
-                trials: row.trials,
-                ..shown()
-            })
-        });
-        found.unwrap_or_else(|problem| RunRow { problem: Some(problem), ..shown() })
+        let found = self.known(name).and_then(|known| self.read(name, &known).map(|(row, _)| row.clone()));
+        found.unwrap_or_else(|problem| RunRow { problem: Some(problem), ..named(name) })
     }
 }
 
 const GONE: &str = "it is gone";
 
+/// A row with nothing but the run's name.
+fn named(name: &str) -> RunRow {
+    RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() }
+}
+
 impl Head {
-    fn of(record: &RunRecord) -> Head {
+    fn of(name: &str, record: &RunRecord) -> Head {
         let mut seen = BTreeSet::new();
         let stacks = record.cases.iter().map(|case| case.stack.name.as_str()).filter(|stack| seen.insert(*stack));
         let stacks = stacks.collect::<Vec<_>>().join(", ");
@@ -183,28 +164,23 @@ impl Head {
         let words = std::iter::once(record.name.as_str()).chain(workloads).collect::<Vec<_>>().join(" ");
         let length = if record.quick.is_some() { "quick" } else { "whole" };
         Head {
-            plan: record.name.clone(),
             key: format!("{}-{length}", record.plan_sha256),
             is_merged: !record.merged.is_empty(),
-            started: record.started.clone(),
             words: format!("{words} {stacks}").to_lowercase(),
-            stacks,
+            row: RunRow { plan: record.name.clone(), started: record.started.clone(), stacks, ..named(name) },
         }
     }
 }
 
-impl Row {
-    fn of(status: &Status) -> Row {
-        let places = &status.places;
-        let words = places.hosts.iter().chain(&places.kernels).chain(&places.servers);
-        let words: Vec<String> = words.map(|word| word.to_lowercase()).collect();
-        let hosts: Vec<&str> = places.hosts.iter().map(String::as_str).collect();
-        Row {
-            state: state_word(status.state),
-            measured: status.measured,
-            trials: status.trials,
-            hosts: hosts.join(", "),
-            words: words.join(" "),
-        }
-    }
+/// The row with what trials and events tell, and its words for searches.
+fn whole_row(head: &RunRow, status: &RunStatus) -> (RunRow, String) {
+    let words: Vec<String> = status.hosts.iter().chain(&status.software).map(|word| word.to_lowercase()).collect();
+    let row = RunRow {
+        state: state_word(status.state).to_owned(),
+        measured: status.measured,
+        trials: status.trials,
+        hosts: status.hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        ..head.clone()
+    };
+    (row, words.join(" "))
 }

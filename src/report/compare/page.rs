@@ -16,7 +16,7 @@ const OWN_STYLE: &str = include_str!("page.css");
 /// # Errors
 /// A bug: a template that does not render.
 pub fn page(findings: &ComparisonFindings, home: Option<&str>) -> Result<String> {
-    let rows = || findings.pairs.iter().flat_map(|pair| &pair.rows);
+    let compared = findings.pairs.iter().flat_map(|pair| &pair.rows).filter(|row| row.comparison.is_some());
     let of_sides = findings.sides.iter().flat_map(|side| side.caveats.iter().map(|text| (&*side.mark, text.clone())));
     let caveats = findings.caveats.iter().map(|text| (format!("{text}."), String::new()));
     let caveats: Vec<(String, String)> = caveats.chain(grouped(of_sides)).collect();
@@ -26,7 +26,7 @@ pub fn page(findings: &ComparisonFindings, home: Option<&str>) -> Result<String>
             version => findings.compared_by,
             answer => findings.answer.lines().collect::<Vec<_>>(),
             labels => findings.sides.iter().map(|side| side.label.clone()).collect::<Vec<_>>(),
-            compared => rows().filter(|row| row.comparison.is_some()).count(),
+            compared => compared.count(),
             refused_count => findings.refused.len(),
             differing => findings.facts_that_differ.len(),
             caveats => caveats,
@@ -42,12 +42,12 @@ pub fn page(findings: &ComparisonFindings, home: Option<&str>) -> Result<String>
 
 fn pairs(findings: &ComparisonFindings) -> Vec<Value> {
     let shown = findings.pairs.iter().enumerate().filter(|(_, pair)| !pair.rows.is_empty());
-    let view = |(index, pair)| {
+    let views = shown.map(|(index, pair)| {
         let table = pair_table(findings, index, pair);
         let marks = [pair.side, pair.against].map(|place| findings.sides[place].mark.as_str()).join(" / ");
         let labels = [pair.side, pair.against].map(|place| &findings.sides[place].label);
         let title = format!("{marks}: {} against {}", labels[0], labels[1]);
         context! { title, caveat => pair.caveat, sheet => Sheet::of("compare", table) }
-    };
-    shown.map(view).collect()
+    });
+    views.collect()
 }

@@ -38,9 +38,9 @@ pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
 
 /// A figure and its interval, if any; of two runs, both figures.
 pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
-    let plain = |value: &f64| estimate_text(&Estimate::of(*value, None, 1)).0;
     if !runs.is_empty() {
-        return (runs.iter().map(plain).collect::<Vec<_>>().join(", "), String::new());
+        let figures = runs.iter().map(|run| estimate_text(&Estimate::of(*run, None, 1)).0);
+        return (figures.collect::<Vec<_>>().join(", "), String::new());
     }
     let (figure, interval) = estimate_text(estimate);
     (figure, if estimate.low.is_some() { interval } else { String::new() })
@@ -97,24 +97,20 @@ pub(super) fn some_of(names: &[String]) -> String {
 
 /// Facts known of some sides only: the marks of those sides, and the keys.
 pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
-    let who = |fact: &FactDifference| {
+    by_key(findings.facts_not_told.iter().map(|fact| {
         let known = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
-        known.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ")
-    };
-    by_key(findings.facts_not_told.iter().map(|fact| (who(fact), fact.key.clone())))
+        let who = known.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ");
+        (who, fact.key.clone())
+    }))
 }
 
 pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &PairFinding) -> Table {
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
-    let figure = |mark: &str| {
-        let csv = [mark.to_owned(), format!("{mark} low"), format!("{mark} high")];
-        TableColumn::number(mark, "").csv(&csv.each_ref().map(String::as_str))
-    };
     let ratio_csv = ["ratio", "ratio low", "ratio high"];
     let columns = vec![
         TableColumn::text("measure").csv(&["measure", "unit"]),
-        figure(reference),
-        figure(side),
+        TableColumn::bounded(reference),
+        TableColumn::bounded(side),
         TableColumn::number(&format!("{side} / {reference}"), "").csv(&ratio_csv),
         TableColumn::text("says").csv(&["says", "how"]),
     ];
@@ -129,11 +125,12 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
     table
 }
 
+fn number(estimate: &Estimate, runs: &[f64]) -> Cell {
+    let (figure, interval) = value(estimate, runs);
+    Cell::text(figure).aside(interval).csv(fields(Some(estimate)))
+}
+
 fn pair_cells(row: &Row) -> Vec<Cell> {
-    let number = |estimate: &Estimate, runs: &[f64]| {
-        let (figure, interval) = value(estimate, runs);
-        Cell::text(figure).aside(interval).csv(fields(Some(estimate)))
-    };
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);

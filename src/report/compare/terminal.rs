@@ -4,21 +4,17 @@
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
 use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
 use crate::report::layout::TextTable;
-use crate::report::text::{paragraph, printable, section};
+use crate::report::text::{paragraph, section};
 
 /// The whole report.
 pub fn terminal(findings: &ComparisonFindings) -> String {
     let mut text: String = findings.answer.lines().map(|line| paragraph("", line)).collect();
     text.push('\n');
-    for side in &findings.sides {
-        text.push_str(&paragraph(&format!("{}  ", side.mark), &side.label));
-    }
+    text.extend(findings.sides.iter().map(|side| paragraph(&format!("{}  ", side.mark), &side.label)));
     findings.pairs.iter().for_each(|pair| text.push_str(&self::pair(findings, pair)));
     text.push_str(&refused(findings));
     text.push_str("\nSides\n");
-    for side in &findings.sides {
-        text.push_str(&paragraph(&format!("  {}  ", side.mark), &about(side)));
-    }
+    text.extend(findings.sides.iter().map(|side| paragraph(&format!("  {}  ", side.mark), &about(side))));
     text.push_str(&facts(findings));
     text.push_str(&caveats(findings));
     text
@@ -31,20 +27,16 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let mut text = format!("\n{side} against {reference}\n");
     pair.caveat.iter().for_each(|caveat| text.push_str(&paragraph("  ", caveat)));
-    let mut table = TextTable::default();
-    table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
+    let titles = [String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")];
+    let mut table = TextTable::new(titles, &[1, 2]);
     for (family, rows) in families(pair) {
         table.add_between(paragraph(" ", &family_title(family, &rows)));
         rows.iter().for_each(|row| table.add_row(cells(row)));
     }
-    table.align_right(&[1, 2]);
     text + &table.shown()
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    let with_interval = |(figure, interval): (String, String)| {
-        if interval.is_empty() { figure } else { format!("{figure} ({interval})") }
-    };
+fn cells(row: &Row) -> [String; 4] {
     let says = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
@@ -52,10 +44,13 @@ fn cells(row: &Row) -> Vec<String> {
         }
         None => NOT_COMPARED.to_owned(),
     };
-    let figure = |estimate, runs| with_interval(value(estimate, runs));
-    let (reference, value) = (figure(&row.reference, &row.reference_runs), figure(&row.value, &row.value_runs));
-    let cells = [row_label(row), reference, value, says];
-    cells.iter().map(|cell| printable(cell)).collect()
+    let [reference, figure] = [(&row.reference, &row.reference_runs), (&row.value, &row.value_runs)]
+        .map(|(estimate, runs)| with_interval(value(estimate, runs)));
+    [row_label(row), reference, figure, says]
+}
+
+fn with_interval((figure, interval): (String, String)) -> String {
+    if interval.is_empty() { figure } else { format!("{figure} ({interval})") }
 }
 
 fn refused(findings: &ComparisonFindings) -> String {
@@ -79,10 +74,8 @@ fn facts(findings: &ComparisonFindings) -> String {
     let none = "None, of the facts known for more than one side.";
     let none = (differing.is_empty() && !unknown.is_empty()).then(|| paragraph("  ", none));
     let differing = differing.iter().map(|fact| {
-        let values = findings
-            .sides
-            .iter()
-            .zip(&fact.values)
+        let values = findings.sides.iter().zip(&fact.values);
+        let values = values
             .map(|(side, value)| paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("unknown")));
         paragraph("  ", &fact.key) + &values.collect::<String>()
     });

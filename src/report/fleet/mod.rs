@@ -6,5 +6,5 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-pub use page::{Grouping, page};
+pub use page::{GroupingLink, page};
 pub use terminal::terminal;

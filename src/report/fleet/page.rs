@@ -15,9 +15,9 @@ const OWN_STYLE: &str = include_str!("page.css");
 /// Prefix of the file names of its tables.
 const NAME: &str = "fleet";
 
-/// A grouping of the same hosts, on a server.
+/// Link to another grouping of the same hosts, on a server.
 #[derive(Debug, Serialize)]
-pub struct Grouping {
+pub struct GroupingLink {
     pub text: String,
     pub address: String,
     /// True for the grouping of this page.
@@ -28,7 +28,7 @@ pub struct Grouping {
 ///
 /// # Errors
 /// A bug: a template that does not render.
-pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[Grouping]) -> Result<String> {
+pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[GroupingLink]) -> Result<String> {
     let words: Vec<&str> = findings.grouped_by.iter().map(|by| by.word()).collect();
     let own = context! {
             version => env!("CARGO_PKG_VERSION"),
@@ -108,8 +108,7 @@ fn comparisons(all: &[GroupComparison]) -> Table {
 
 fn left_out(all: &[(String, String)]) -> Table {
     let columns = vec![TableColumn::text("folder"), TableColumn::text("why")];
-    let row = |(folder, reason): &(String, String)| {
-        vec![Cell::text(folder).style("name"), Cell::text(reason).style("reason")]
-    };
-    Table::new("left-out", "Left out", columns).rows(all.iter().map(row))
+    let rows =
+        all.iter().map(|(folder, reason)| vec![Cell::text(folder).style("name"), Cell::text(reason).style("reason")]);
+    Table::new("left-out", "Left out", columns).rows(rows)
 }

@@ -10,24 +10,24 @@ const ROOM: f64 = 4.0;
 /// Approximate number of lines of an axis.
 const TICKS: f64 = 6.0;
 
-/// An axis from its least value to its greatest.
-pub(super) struct Axis {
+/// The scale of an axis, from its least value to its greatest.
+pub(super) struct PlotScale {
     least: f64,
     greatest: f64,
 }
 
 /// A line of an axis.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Tick {
+pub(super) struct ScaleMark {
     at: String,
     text: String,
 }
 
-impl Axis {
-    pub(super) fn of(values: impl Iterator<Item = f64>) -> Axis {
+impl PlotScale {
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> PlotScale {
         let (least, greatest) =
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-        Axis { least, greatest }
+        PlotScale { least, greatest }
     }
 
     fn share(&self, value: f64) -> f64 {
@@ -47,10 +47,10 @@ impl Axis {
     }
 
     /// Round values between its ends.
-    pub(super) fn ticks(&self) -> Vec<Tick> {
+    pub(super) fn ticks(&self) -> Vec<ScaleMark> {
         let width = self.greatest - self.least;
         if width <= 0.0 || !width.is_finite() {
-            return vec![Tick { at: self.across(self.least), text: format!("{:.2}", self.least) }];
+            return vec![ScaleMark { at: self.across(self.least), text: format!("{:.2}", self.least) }];
         }
         let rough = width / TICKS;
         let power = 10f64.powf(rough.log10().floor());
@@ -58,33 +58,32 @@ impl Axis {
         let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
         let first = (self.least / step).ceil() as i64;
         let last = (self.greatest / step).floor() as i64;
-        let tick = |number: i64| number as f64 * step;
-        let tick = |number| Tick { at: self.across(tick(number)), text: format!("{:.decimals$}", tick(number)) };
-        (first..=last).map(tick).collect()
+        let values = (first..=last).map(|number| number as f64 * step);
+        values.map(|value| ScaleMark { at: self.across(value), text: format!("{value:.decimals$}") }).collect()
     }
 }
 
 /// The hosts of a group on one axis, each with its speed in every case.
 pub(super) fn dots(group: &HostGroup) -> Value {
-    let of_host = |host: &HostFinding| host.cases.values().copied().chain([host.speed]).collect::<Vec<_>>();
-    let lines = [1.0].into_iter().chain(group.limit_speed);
-    let axis = Axis::of(group.hosts.iter().flat_map(of_host).chain(lines));
-    let row = |host: &HostFinding| {
-        let case =
-            |(case, speed): (&String, &f64)| Tick { at: axis.across(*speed), text: format!("{case} {speed:.3}") };
+    let speeds = group.hosts.iter().flat_map(|host| host.cases.values().copied().chain([host.speed]));
+    let axis = PlotScale::of(speeds.chain([1.0]).chain(group.limit_speed));
+    let rows = group.hosts.iter().map(|host| {
+        let marks = host.cases.iter();
+        let marks =
+            marks.map(|(case, speed)| ScaleMark { at: axis.across(*speed), text: format!("{case} {speed:.3}") });
         context! {
             host => host.host,
             is_slow => host.is_slow,
             at => axis.across(host.speed),
             speed => format!("{:.3}", host.speed),
-            cases => host.cases.iter().map(case).collect::<Vec<_>>(),
+            cases => marks.collect::<Vec<_>>(),
         }
-    };
+    });
     context! {
         ticks => axis.ticks(),
         median => axis.across(1.0),
         limit => group.limit_speed.map(|speed| axis.across(speed)),
-        rows => group.hosts.iter().map(row).collect::<Vec<_>>(),
+        rows => rows.collect::<Vec<_>>(),
     }
 }
 
@@ -97,36 +96,38 @@ const SPAN: f64 = 0.1;
 pub(super) fn history(group: &HostGroup) -> Option<Value> {
     let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
         group.hosts.iter().partition(|host| host.history.len() > 1);
-    let all = || several.iter().flat_map(|host| &host.history);
-    let times = Axis::of(all().filter_map(|session| second(&session.started)));
-    let ends = |host: &HostFinding| Axis::of(host.history.iter().map(|session| session.speed));
-    let span = several.iter().map(|host| ends(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
-    let around = |host: &HostFinding| {
-        let own = ends(host);
+    let starts: Vec<&str> =
+        several.iter().flat_map(|host| &host.history).map(|session| session.started.as_str()).collect();
+    let times = PlotScale::of(starts.iter().filter_map(|started| second(started)));
+    let span = several.iter().map(|host| speeds(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
+    let (first, last) = (starts.iter().min()?, starts.iter().max()?);
+    let when = if day(first) == day(last) { moment } else { day };
+    let strips = several.iter().map(|host| {
+        let own = speeds(host);
         let middle = f64::midpoint(own.least, own.greatest);
-        Axis { least: middle - span / 2.0, greatest: middle + span / 2.0 }
-    };
-    let first = all().map(|session| session.started.as_str()).min()?;
-    let last = all().map(|session| session.started.as_str()).max()?;
-    let same_day = day(first) == day(last);
-    let when = |text: &str| if same_day { moment(text) } else { day(text) };
+        strip(host, &times, &PlotScale { least: middle - span / 2.0, greatest: middle + span / 2.0 }, when)
+    });
     Some(context! {
         first => when(first),
         last => when(last),
-        rows => several.iter().map(|host| strip(host, &times, &around(host), when)).collect::<Vec<_>>(),
+        rows => strips.collect::<Vec<_>>(),
         single => single.len(),
     })
 }
 
-fn strip(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) -> String) -> Value {
-    let place = |session: &HostRunFinding| Some([times.across(second(&session.started)?), speeds.down(session.speed)]);
-    let dated = || host.history.iter().filter_map(|session| Some((session, place(session)?)));
-    let point = |(session, [x, y]): (&HostRunFinding, [String; 2])| {
+fn speeds(host: &HostFinding) -> PlotScale {
+    PlotScale::of(host.history.iter().map(|session| session.speed))
+}
+
+fn strip(host: &HostFinding, times: &PlotScale, speeds: &PlotScale, when: fn(&str) -> String) -> Value {
+    let dated = host.history.iter().filter_map(|it| Some((it, second(&it.started)?)));
+    let dated = dated.map(|(session, at)| (session, [times.across(at), speeds.down(session.speed)]));
+    let (sessions, places): (Vec<&HostRunFinding>, Vec<[String; 2]>) = dated.unzip();
+    let points = sessions.iter().zip(&places).map(|(session, [x, y])| {
         let HostRunFinding { run, started, speed, trials, .. } = session;
         let title = format!("{}, run {run}: {speed:.3}, {trials} trials", moment(started));
         context! { x, y, in_group => session.in_group, changed => !session.changes.is_empty(), title }
-    };
-    let places: Vec<[String; 2]> = dated().map(|(_, place)| place).collect();
+    });
     let changed = host.history.iter().filter(|session| !session.changes.is_empty());
     let changes = changed.map(|session| format!("{}: {}", when(&session.started), session.changes.join("; ")));
     context! {
@@ -135,7 +136,7 @@ fn strip(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) ->
         greatest => format!("{:.2}", speeds.greatest),
         // Median of the group, if it is on the host's axis.
         median => (speeds.least..=speeds.greatest).contains(&1.0).then(|| speeds.down(1.0)),
-        points => dated().map(point).collect::<Vec<_>>(),
+        points => points.collect::<Vec<_>>(),
         segments => places.windows(2).map(<[[String; 2]]>::concat).collect::<Vec<_>>(),
         changes => changes.collect::<Vec<_>>(),
     }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn an_axis_has_round_lines_between_its_ends() {
         let texts = |least: f64, greatest: f64| {
-            let ticks = Axis::of([least, greatest].into_iter()).ticks();
+            let ticks = PlotScale::of([least, greatest].into_iter()).ticks();
             ticks.into_iter().map(|tick| tick.text).collect::<Vec<_>>()
         };
         assert_eq!(texts(0.83, 1.04), ["0.85", "0.90", "0.95", "1.00"]);
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_an_axis_keep_away_from_the_edge() {
-        let axis = Axis::of([0.9, 1.1].into_iter());
+        let axis = PlotScale::of([0.9, 1.1].into_iter());
         assert_eq!(
             (axis.across(0.9), axis.across(1.1), axis.down(1.1)),
             ("4.00%".into(), "96.00%".into(), "4.00%".into())

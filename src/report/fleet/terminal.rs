@@ -12,12 +12,15 @@ pub fn terminal(findings: &FleetFindings) -> String {
     let answer: String = findings.answer.iter().map(|sentence| paragraph("", sentence)).collect();
     let groups: String = findings.groups.iter().map(table).collect();
     let compared = findings.comparisons.iter().map(|comparison| paragraph("  ", &compared(comparison)));
-    let reason = |(what, why): &(String, String)| paragraph("  ", &format!("{what}: {why}"));
     answer
         + &groups
         + &section("Groups (each host counts once; 95 % CI)", compared)
         + &section("Groups not compared", findings.not_compared.iter().map(reason))
         + &section("Left out", findings.left_out.iter().map(reason))
+}
+
+fn reason((what, why): &(String, String)) -> String {
+    paragraph("  ", &format!("{what}: {why}"))
 }
 
 /// `firmware B2 against firmware A1: 0.951 times the speed (0.944 to 0.958); paired over 6 hosts`.
@@ -33,12 +36,8 @@ fn compared(comparison: &GroupComparison) -> String {
 }
 
 fn table(group: &HostGroup) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["host", "speed", "MADs below", "trials", "slowest case"]);
-    for host in group.hosts.iter().take(SHOWN) {
-        table.add_row(cells(host).map(|cell| printable(&cell)));
-    }
-    table.align_right(&[1, 2, 3]);
+    let titles = ["host", "speed", "MADs below", "trials", "slowest case"];
+    let table = TextTable::new(titles, &[1, 2, 3]).rows(group.hosts.iter().take(SHOWN).map(cells));
     let more = group.hosts.len().saturating_sub(SHOWN);
     let rest = if more > 0 { format!("  and {more} faster hosts (--json has them)\n") } else { String::new() };
     format!("\n{}\n{}{rest}", printable(&group.name), table.shown())

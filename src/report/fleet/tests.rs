@@ -1,6 +1,6 @@
 //! Content of a fleet's page; names from outside stay text.
 
-use super::{Grouping, page};
+use super::{GroupingLink, page};
 use crate::analyse::findings::Estimate;
 use crate::analyse::fleet::{FleetFindings, GroupBy, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
@@ -71,7 +71,7 @@ fn the_page_has_each_host_limits_history_and_omissions() {
 
 #[test]
 fn the_page_has_no_script_request_or_inline_style() {
-    let other = Grouping { text: "kernel".to_owned(), address: "/fleet?by=kernel".to_owned(), is_this: false };
+    let other = GroupingLink { text: "kernel".to_owned(), address: "/fleet?by=kernel".to_owned(), is_this: false };
     let page = page(&fleet(HOSTILE), Some("/"), &[other]).unwrap();
     assert!(!page.contains("<script") && !page.contains(" style=") && !page.contains(" src="), "{page}");
     assert!(page.contains("&lt;script&gt;") && !page.contains('\u{202e}'), "{page}");

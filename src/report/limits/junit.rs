@@ -1,17 +1,16 @@
 //! Limits as a JUnit file, shown by CI servers as tests: an exceeded limit is a failure, an undecided one an error.
 
 use super::super::words::is_hidden;
-use super::{change, summary};
+use super::{change, count, summary};
 use crate::analyse::limits::{Compliance, LimitFinding, LimitFindings};
 
 /// The whole file.
 pub fn junit(findings: &LimitFindings) -> String {
-    let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
         findings.limits.len(),
-        count(Compliance::Fail),
-        count(Compliance::Undecided)
+        count(findings, Compliance::Fail),
+        count(findings, Compliance::Undecided)
     );
     let name = escaped(&format!("{} against {}", findings.run, findings.baseline));
     let when = when(findings);

@@ -19,10 +19,14 @@ fn word(outcome: Compliance) -> &'static str {
     }
 }
 
+fn count(findings: &LimitFindings, outcome: Compliance) -> usize {
+    findings.limits.iter().filter(|one| one.outcome == outcome).count()
+}
+
 /// Summary of the outcomes: "1 of 3 limits exceeded, 1 undecided".
 fn summary(findings: &LimitFindings) -> String {
-    let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
-    let (all, exceeded, undecided) = (findings.limits.len(), count(Compliance::Fail), count(Compliance::Undecided));
+    let all = findings.limits.len();
+    let (exceeded, undecided) = (count(findings, Compliance::Fail), count(findings, Compliance::Undecided));
     match (all, exceeded, undecided) {
         (0, ..) => "nothing to check: the baseline has no figure that a limit names".to_owned(),
         (_, 0, 0) => format!("{all} of {all} limits kept"),
@@ -35,12 +39,14 @@ fn summary(findings: &LimitFindings) -> String {
 /// The change with its interval: `-8.1 % (-9.9 to -6.2 %)`.
 fn change(finding: &LimitFinding) -> String {
     let Some(change) = finding.change else { return "not compared".to_owned() };
-    let percent = |share: f64| {
-        let text = rounded(share * 100.0, -1);
-        if text.starts_with('-') { text } else { format!("+{text}") }
-    };
     match change.low.zip(change.high) {
-        Some((low, high)) => format!("{} % ({} to {} %)", percent(change.value), percent(low), percent(high)),
-        None => format!("{} % (no interval)", percent(change.value)),
+        Some((low, high)) => format!("{} % ({} to {} %)", signed(change.value), signed(low), signed(high)),
+        None => format!("{} % (no interval)", signed(change.value)),
     }
+}
+
+/// A share as per cent with its sign: `+8.1`.
+fn signed(share: f64) -> String {
+    let text = rounded(share * 100.0, -1);
+    if text.starts_with('-') { text } else { format!("+{text}") }
 }

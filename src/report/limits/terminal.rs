@@ -3,8 +3,8 @@
 use super::{change, summary, word};
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::limits::{LimitFinding, LimitFindings};
-use crate::report::layout::TextTable;
-use crate::report::text::{paragraph, printable, section};
+use crate::report::layout::{ABSENT, TextTable};
+use crate::report::text::{paragraph, section};
 use crate::units::significant;
 
 /// The whole report.
@@ -38,22 +38,12 @@ fn limit(finding: &LimitFinding, all: &[LimitFinding]) -> String {
 }
 
 fn table(findings: &LimitFindings) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["", "case", "limit", "baseline", "run", "change (95 % CI)"].map(str::to_owned));
-    for finding in &findings.limits {
-        let figure = |value: Option<f64>| {
-            value.map_or_else(|| "–".to_owned(), |value| format!("{} {}", significant(value), finding.unit))
-        };
-        let cells = [
-            word(finding.outcome).to_owned(),
-            finding.case.clone(),
-            limit(finding, &findings.limits),
-            figure(finding.baseline),
-            figure(finding.value),
-            change(finding),
-        ];
-        table.add_row(cells.iter().map(|cell| printable(cell)));
-    }
-    table.align_right(&[3, 4]);
-    table.shown()
+    let rows = findings.limits.iter().map(|finding| {
+        let [baseline, value] = [finding.baseline, finding.value].map(|value| {
+            value.map_or_else(|| ABSENT.to_owned(), |value| format!("{} {}", significant(value), finding.unit))
+        });
+        let limit = limit(finding, &findings.limits);
+        [word(finding.outcome).to_owned(), finding.case.clone(), limit, baseline, value, change(finding)]
+    });
+    TextTable::new(["", "case", "limit", "baseline", "run", "change (95 % CI)"], &[3, 4]).rows(rows).shown()
 }

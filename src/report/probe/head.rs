@@ -4,7 +4,7 @@
 use super::numbers::{half_width, rate, spoken};
 use super::sections::title;
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::findings::{FiredRule, ProbeFindings, RowFinding};
+use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
 use crate::analyse::probe::requirements::{Compliance, RequirementFinding};
 use crate::report::text::{paragraph, printable};
 use crate::units::Micros;
@@ -40,10 +40,12 @@ fn latency_words(row: Option<&RowFinding>) -> String {
 fn credibility_words(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
     let mut words = title(credibility.kind).to_owned();
-    let is_fast = |rule: &FiredRule| rule.name == "fast_flush" && credibility.kind == CredibilityKind::Flushed;
-    if credibility.rules.iter().any(is_fast) {
+    if credibility.kind != CredibilityKind::Flushed {
+        return words;
+    }
+    if credibility.rules.iter().any(|rule| rule.name == "fast_flush") {
         words.push_str("; fast: see below");
-    } else if credibility.kind == CredibilityKind::Flushed && !credibility.sight_ends.is_empty() {
+    } else if !credibility.sight_ends.is_empty() {
         words.push_str("; host not visible");
     }
     words
@@ -52,10 +54,8 @@ fn credibility_words(findings: &ProbeFindings) -> String {
 fn recommendation(findings: &ProbeFindings) -> String {
     let found = &findings.recommendation;
     let Some(line) = &found.line else { return "none, see below".to_owned() };
-    let is_default = findings
-        .server_equals
-        .iter()
-        .any(|row| row.default && Some(&row.wal_sync_method) == found.wal_sync_method.as_ref());
+    let mut defaults = findings.server_equals.iter().filter(|row| row.default);
+    let is_default = defaults.any(|row| Some(&row.wal_sync_method) == found.wal_sync_method.as_ref());
     let default = if is_default { " (the default)" } else { "" };
     format!("{line}{default}, PostgreSQL {}", findings.server_major)
 }

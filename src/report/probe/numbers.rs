@@ -47,17 +47,16 @@ pub(super) fn half_width(relative: f64) -> String {
 
 /// A time in at most 6 characters: `950ns`, `1.48ms`, `12.3s`.
 pub(super) fn span(ns: u64) -> String {
-    let value = ns as f64;
-    let three = |value: f64| significant(value).replace(' ', "");
-    // Values that round to 1000 of a unit are shown as 1 of the next.
-    match value {
-        v if v < 999.5 => format!("{ns}ns"),
-        v if v < 999.5e3 => format!("{}us", three(v / 1e3)),
-        v if v < 999.5e6 => format!("{}ms", three(v / 1e6)),
-        v if v < 999.5e9 => format!("{}s", three(v / 1e9)),
-        v if v < 3600e12 => format!("{:.0}h", v / 3600e9),
-        _ => "ages".to_owned(),
-    }
+    let (value, unit) = match ns as f64 {
+        // Values that round to 1000 of a unit are shown as 1 of the next.
+        v if v < 999.5 => return format!("{ns}ns"),
+        v if v < 999.5e3 => (v / 1e3, "us"),
+        v if v < 999.5e6 => (v / 1e6, "ms"),
+        v if v < 999.5e9 => (v / 1e9, "s"),
+        v if v < 3600e12 => return format!("{:.0}h", v / 3600e9),
+        _ => return "ages".to_owned(),
+    };
+    significant(value).replace(' ', "") + unit
 }
 
 /// A time in prose: `1.5 ms`.

@@ -25,8 +25,8 @@ pub fn pg_test_fsync(findings: &ProbeFindings) -> String {
     );
     for (writes, size) in SIZES {
         let plural = if writes == 1 { "write" } else { "writes" };
-        let of_size = |row: &&RowFinding| row.spec.writes == writes && row.spec.write_bytes == size * 1024;
-        let row = of_family(findings, Family::OpenSyncSizes).find(of_size);
+        let mut rows = of_family(findings, Family::OpenSyncSizes);
+        let row = rows.find(|row| row.spec.writes == writes && row.spec.write_bytes == size * 1024);
         text.push_str(&line(&format!("{writes:>2} * {size:>2}kB open_sync {plural}"), row));
     }
     text.push_str(
@@ -89,8 +89,8 @@ fn block(findings: &ProbeFindings) -> u32 {
 
 /// Mean duration of the rows that pg_test_fsync also has, whole seconds, at least 1.
 fn seconds_per_test(findings: &ProbeFindings) -> u64 {
-    let theirs = |row: &&RowFinding| !matches!(row.spec.family, Family::Wal | Family::Newer) && row.operations > 0;
-    let rows: Vec<u64> = findings.rows.iter().filter(theirs).map(|row| row.measured_us).collect();
+    let theirs = findings.rows.iter().filter(|row| !matches!(row.spec.family, Family::Wal | Family::Newer));
+    let rows: Vec<u64> = theirs.filter(|row| row.operations > 0).map(|row| row.measured_us).collect();
     let mean = rows.iter().map(|us| *us as f64).sum::<f64>() / rows.len().max(1) as f64;
     (mean / 1e6).round().max(1.0) as u64
 }

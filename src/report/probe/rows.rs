@@ -77,18 +77,16 @@ fn row_lines(row: &RowFinding) -> String {
 }
 
 fn measured(label: &str, row: &RowFinding) -> String {
-    let time = |ns: Option<u64>| ns.map_or_else(|| ABSENT.to_owned(), span);
     let latency = row.latency.as_ref();
-    let half = row.rate.as_ref().and_then(|rate| rate.relative_half_width);
     let figures = [
-        row.rate.as_ref().map_or_else(|| ABSENT.to_owned(), |found| rate(found.per_s)),
-        half.map_or_else(|| ABSENT.to_owned(), half_width),
-        time(latency.map(|latency| latency.p50_ns)),
-        time(latency.and_then(|latency| latency.p99_ns)),
-        time(latency.and_then(|latency| latency.p999_ns)),
-        time(latency.map(|latency| latency.max_ns)),
+        row.rate.as_ref().map(|found| rate(found.per_s)),
+        row.rate.as_ref().and_then(|rate| rate.relative_half_width).map(half_width),
+        latency.map(|latency| span(latency.p50_ns)),
+        latency.and_then(|latency| latency.p99_ns).map(span),
+        latency.and_then(|latency| latency.p999_ns).map(span),
+        latency.map(|latency| span(latency.max_ns)),
     ];
-    let figures = figures.each_ref().map(String::as_str);
+    let figures = figures.each_ref().map(|figure| figure.as_deref().unwrap_or(ABSENT));
     line(label, figures, &histogram(&row.histogram), &work(row))
 }
 
@@ -112,8 +110,7 @@ fn line(label: &str, figures: [&str; 6], histogram: &str, work: &str) -> String 
 
 /// The lowest device that counts flushes, or the lowest one.
 pub(super) fn shown_device(row: &RowFinding) -> Option<&WorkPerOperation> {
-    let counts = |work: &&WorkPerOperation| work.flushes_per_op.is_some();
-    row.work.iter().rfind(counts).or_else(|| row.work.last())
+    row.work.iter().rfind(|work| work.flushes_per_op.is_some()).or_else(|| row.work.last())
 }
 
 /// Device work per operation: `1.0w 8k 1.0f`.
@@ -131,20 +128,18 @@ fn work(row: &RowFinding) -> String {
 
 fn legend(findings: &ProbeFindings) -> String {
     let scale = &findings.histogram;
-    let mut devices: Vec<&str> =
-        findings.rows.iter().filter_map(|row| Some(shown_device(row)?.device.as_str())).collect();
-    devices.dedup();
-    let device = match devices.first() {
+    let works: Vec<&WorkPerOperation> = findings.rows.iter().filter_map(shown_device).collect();
+    let device = match works.first().map(|work| &work.device) {
         Some(name) => format!("what {name} did for one operation: w writes, bytes (k = KiB), f flushes"),
         None => "no device with counters is visible".to_owned(),
     };
-    let rows = || findings.rows.iter().filter_map(shown_device);
-    let fua = if rows().any(|work| work.fua_presumed) {
+    let fua = if works.iter().any(|work| work.fua_presumed) {
         "; FUA?: no flush, presumably a FUA write, which the kernel does not count"
     } else {
         ""
     };
-    let doubt = if rows().any(|work| work.worthless) { "; ~: over 10 % may be other programs' traffic" } else { "" };
+    let is_doubtful = works.iter().any(|work| work.worthless);
+    let doubt = if is_doubtful { "; ~: over 10 % may be other programs' traffic" } else { "" };
     let bounds = [scale.upper_ns.first().copied().unwrap_or(scale.low_ns), scale.high_ns].map(spoken);
     let latency = format!(
         "latency: one character per half decade, from {} or less (left) to {} or more (right); height: log of the number \

@@ -74,11 +74,8 @@ fn growth_words(growth: &GrowthFinding) -> String {
 
 /// The slowest stalls, with their times.
 pub(super) fn stalls(findings: &ProbeFindings) -> String {
-    let mut all: Vec<(&RowFinding, u64, u64)> = findings
-        .rows
-        .iter()
-        .flat_map(|row| row.stalls.iter().map(move |stall| (row, stall.at_us, stall.latency_ns)))
-        .collect();
+    let all = findings.rows.iter().flat_map(|row| row.stalls.iter().map(move |stall| (row, stall)));
+    let mut all: Vec<(&RowFinding, u64, u64)> = all.map(|(row, stall)| (row, stall.at_us, stall.latency_ns)).collect();
     all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
     // Writers that wait for the same sync stall together; only one is listed.
     let mut shown = BTreeSet::new();
@@ -100,22 +97,21 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
 
 /// Time of day of an event, to a hundredth of a second; relative to the start if that is not a valid time.
 fn moment(started: &str, at_us: u64) -> String {
-    let since = || format!("{} s after the start", significant(at_us as f64 / 1e6));
-    let Ok(start) = started.parse::<jiff::Timestamp>() else { return since() };
-    let micros = i64::try_from(at_us).unwrap_or(i64::MAX);
-    match start.checked_add(jiff::SignedDuration::from_micros(micros)) {
-        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S%.2f UTC").to_string(),
-        Err(_) => since(),
-    }
+    let after = jiff::SignedDuration::from_micros(i64::try_from(at_us).unwrap_or(i64::MAX));
+    let at = started.parse::<jiff::Timestamp>().and_then(|start| start.checked_add(after));
+    at.map_or_else(
+        |_| format!("{} s after the start", significant(at_us as f64 / 1e6)),
+        |at| at.strftime("%Y-%m-%d %H:%M:%S%.2f UTC").to_string(),
+    )
 }
 
 pub(super) fn credibility(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
     let said = credibility.headline.iter().chain([&credibility.reason]);
     // If the folder is in memory, no other remark is useful.
-    let speaks =
-        |rule: &&FiredRule| credibility.kind != CredibilityKind::Memory || rule.speaks_for == Some(credibility.kind);
-    let rules = credibility.rules.iter().filter(speaks).filter(|rule| rule.sentence != credibility.reason);
+    let is_memory = credibility.kind == CredibilityKind::Memory;
+    let rules = credibility.rules.iter().filter(|rule| !is_memory || rule.speaks_for == Some(credibility.kind));
+    let rules = rules.filter(|rule| rule.sentence != credibility.reason);
     format!("\nCredibility: {}\n", title(credibility.kind))
         + &indented(said.map(|text| format!("{}.", capital(findings, text))))
         + &listed(rules.map(rule_words))
@@ -142,8 +138,8 @@ pub(super) fn recommendation(findings: &ProbeFindings) -> String {
 /// Rows that equal a server's method, and the reason why it is not one of those with O_DIRECT.
 fn server(findings: &ProbeFindings) -> String {
     let default = findings.server_equals.iter().filter(|row| row.default);
-    let compatible = |row: &&RowFinding| row.spec.direct && row.spec.family == Family::OneWrite;
-    let compatible = findings.rows.iter().find(compatible).and_then(|row| Some((row, row.server.as_ref()?)));
+    let compatible = findings.rows.iter().find(|row| row.spec.direct && row.spec.family == Family::OneWrite);
+    let compatible = compatible.and_then(|row| Some((row, row.server.as_ref()?)));
     let compatible =
         compatible.map(|(row, role)| format!("The row \"{}\" of One write: {role}.", row.spec.label.trim()));
     indented(default.map(|row| format!("{}, in the section WAL.", row.sentence)).chain(compatible))

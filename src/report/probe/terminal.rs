@@ -3,7 +3,7 @@
 
 use super::super::words::moment;
 use super::{head, rows, sections};
-use crate::analyse::probe::findings::{MountFacts, ProbeFindings};
+use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::probe::requirements::RequirementFinding;
 use crate::report::text::paragraph;
 use crate::units::{Bytes, Micros};
@@ -31,20 +31,16 @@ pub fn terminal(findings: &ProbeFindings, requirements: &[RequirementFinding]) -
 fn about(findings: &ProbeFindings) -> String {
     let place = &findings.place;
     let mount = place.mount.as_ref();
-    let source = |mount: &MountFacts| match mount.source.as_str() {
-        "" | "none" => mount.fstype.clone(),
-        source if source == mount.fstype => source.to_owned(),
-        source => format!("{} ({source})", mount.fstype),
-    };
-    let on = mount.map_or_else(String::new, |mount| format!(" on {}", source(mount)));
-    let devices: Vec<String> = place
-        .devices
-        .iter()
-        .map(|device| match &device.model {
-            Some(model) => format!("{} {}", device.name, model.trim()),
-            None => device.name.clone(),
-        })
-        .collect();
+    let on = mount.map_or_else(String::new, |mount| match mount.source.as_str() {
+        "" | "none" => format!(" on {}", mount.fstype),
+        source if source == mount.fstype => format!(" on {source}"),
+        source => format!(" on {} ({source})", mount.fstype),
+    });
+    let devices = place.devices.iter().map(|device| match &device.model {
+        Some(model) => format!("{} {}", device.name, model.trim()),
+        None => device.name.clone(),
+    });
+    let devices: Vec<String> = devices.collect();
     let over = if devices.is_empty() { String::new() } else { format!(", over {}", devices.join(", ")) };
     let machine = place.hypervisor.as_ref().map_or_else(String::new, |who| match who.as_str() {
         "virtual machine" => ", a virtual machine".to_owned(),

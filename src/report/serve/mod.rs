@@ -1,10 +1,9 @@
 //! Pages of `pgstrata serve`: the list of runs, a run in progress, a refusal. They contain no inline script or style,
 //! so that the server can forbid both; names are escaped as everywhere.
 
-use super::page::STYLE;
-use super::words::{moment, write_visible};
-use crate::error::{Error, Result};
-use minijinja::{Environment, context};
+use super::template::{self, STYLE};
+use crate::error::Result;
+use minijinja::{Value, context};
 use serde::Serialize;
 
 const LIST: &str = concat!(include_str!("head.html"), include_str!("list.html"), include_str!("foot.html"));
@@ -49,7 +48,7 @@ pub struct FleetLink {
 }
 
 /// A run in the list.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct RunRow {
     pub name: String,
     /// Its name, encoded for a URL.
@@ -89,7 +88,7 @@ pub struct LiveView {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn list(view: &ListView) -> Result<String> {
-    render("Runs", LIST, None, &minijinja::Value::from_serialize(view))
+    render("Runs", LIST, None, &Value::from_serialize(view))
 }
 
 /// The page of a run in progress.
@@ -97,7 +96,7 @@ pub fn list(view: &ListView) -> Result<String> {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn live(view: &LiveView) -> Result<String> {
-    render(&view.name, LIVE, Some(LIVE_ADDRESS), &minijinja::Value::from_serialize(view))
+    render(&view.name, LIVE, Some(LIVE_ADDRESS), &Value::from_serialize(view))
 }
 
 /// A page with only a message.
@@ -108,15 +107,9 @@ pub fn message(title: &str, text: &str, hint: Option<&str>) -> Result<String> {
     render(title, MESSAGE, None, &context! { text => text, hint => hint })
 }
 
-fn render(title: &str, template: &'static str, script: Option<&str>, view: &minijinja::Value) -> Result<String> {
-    let bug = |e: minijinja::Error| Error::bug(format!("a page of the server does not render: {e:#}"));
-    let mut environment = Environment::new();
-    environment.set_formatter(write_visible);
-    environment.add_filter("moment", |started: &str| moment(started));
-    environment.add_template("page.html", template).map_err(bug)?;
-    let page = environment.get_template("page.html").map_err(bug)?;
-    page.render(context! { title => title, script => script, version => env!("CARGO_PKG_VERSION"), view => view })
-        .map_err(bug)
+fn render(title: &str, template: &str, script: Option<&str>, view: &Value) -> Result<String> {
+    let values = context! { title, script, version => env!("CARGO_PKG_VERSION"), view };
+    template::render("a page of the server", template, &values)
 }
 
 #[cfg(test)]
