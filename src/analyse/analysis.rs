@@ -6,7 +6,7 @@ use super::findings::remark::{Remark, Weight};
 use super::findings::{
     self, CaseFinding, Durability, Findings, FullFinding, MachineFinding, NotRun, Ranking, RunSummary,
 };
-use super::run::blocks::Blocks;
+use super::run::blocks::RunBlocks;
 use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
 use super::run::{
@@ -109,7 +109,7 @@ impl Analysis {
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();
-        let blocks = Blocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us);
+        let blocks = RunBlocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us);
         let mut contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline, blocks);
         let order: Vec<&str> = self.cases.iter().map(|case| case.spec.id.as_str()).collect();
         let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks.rule.is_none());

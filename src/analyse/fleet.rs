@@ -10,7 +10,7 @@ mod findings;
 mod groups;
 pub(crate) mod shares;
 
-pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRun as HostRunFinding};
+pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
 use super::findings::groups::place_of;
 use super::findings::{Findings, RankedBy};

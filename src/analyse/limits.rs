@@ -6,7 +6,7 @@
 
 use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
-use super::compare::side::{Figure, Measure, Side};
+use super::compare::side::{FigureKind, Side, SideMeasure};
 use super::compare::{estimate, facts, ratio};
 pub use super::probe::requirements::Outcome;
 use crate::analyse::findings::Estimate;
@@ -69,7 +69,7 @@ impl Limit {
         format!("{} {sign}{} %", self.figure, shortest(self.change.abs() * 100.0))
     }
 
-    fn names(&self, measure: &Measure) -> bool {
+    fn names(&self, measure: &SideMeasure) -> bool {
         let of_latency = |name: &str| measure.item == "latency" && figure_name(measure) == Some(name);
         match LATENCIES.iter().find(|(name, _)| *name == self.figure) {
             Some((name, _)) => of_latency(name),
@@ -96,17 +96,17 @@ fn shortest(percent: f64) -> f64 {
 }
 
 /// Name of a figure in limits; `None` for one without an interval.
-fn figure_name(measure: &Measure) -> Option<&str> {
+fn figure_name(measure: &SideMeasure) -> Option<&str> {
     let latency = |which: &str| LATENCIES.iter().find(|(_, known)| *known == which).map(|(name, _)| *name);
     match &measure.figure {
-        Figure::Rate => Some(&measure.item),
-        Figure::Mean => latency("mean"),
-        Figure::Percentile(which) => latency(which),
+        FigureKind::Rate => Some(&measure.item),
+        FigureKind::Mean => latency("mean"),
+        FigureKind::Percentile(which) => latency(which),
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Checked<'a> {
+pub struct CheckedRun<'a> {
     /// For example `results/x`.
     pub label: &'a str,
     /// Id of the run; trials of one run have blocks in common.
@@ -120,15 +120,15 @@ pub struct Checked<'a> {
     pub sides: &'a [Side],
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedRun<'a> {
     pub fn of(
         label: &'a str,
         run: &'a RunRecord,
         wall_us: Option<u64>,
         trials: (u32, u32),
         sides: &'a [Side],
-    ) -> Checked<'a> {
-        Checked { label, id: &run.id, started: &run.started, wall_us, trials, sides }
+    ) -> CheckedRun<'a> {
+        CheckedRun { label, id: &run.id, started: &run.started, wall_us, trials, sides }
     }
 }
 
@@ -194,7 +194,7 @@ pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Si
 }
 
 /// Checks a run against a baseline.
-pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> LimitFindings {
+pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) -> LimitFindings {
     let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
     let same = |one: &Side, other: &Side| are_partners(run.sides, one, baseline.sides, other);
     for reference in baseline.sides {
@@ -265,9 +265,9 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
     named.map(|measure| of_measure(limit, side, reference, measure)).collect()
 }
 
-fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &Measure) -> LimitFinding {
-    let has = |measure: &&Measure| measure.absent.is_none() && measure.subject() == expected.subject();
-    let same = |measure: &&Measure| has(measure) && judge::same_measure(measure, expected);
+fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &SideMeasure) -> LimitFinding {
+    let has = |measure: &&SideMeasure| measure.absent.is_none() && measure.subject() == expected.subject();
+    let same = |measure: &&SideMeasure| has(measure) && judge::same_measure(measure, expected);
     let mut finding = LimitFinding {
         outcome: Outcome::Undecided,
         case: reference.name.clone(),
@@ -313,15 +313,15 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
 
 /// Figures that a limit names and only the run has.
 fn only_here(limits: &[Limit], side: &Side, reference: &Side) -> Vec<String> {
-    let known = |measure: &Measure| {
-        let same = |other: &&Measure| other.subject() == measure.subject() && judge::same_measure(measure, other);
+    let known = |measure: &SideMeasure| {
+        let same = |other: &&SideMeasure| other.subject() == measure.subject() && judge::same_measure(measure, other);
         reference.measures.iter().any(|other| other.absent.is_none() && same(&other))
     };
     let named = side.measures.iter().filter(|measure| limits.iter().any(|limit| limit.names(measure)));
     named.filter(|measure| !known(measure)).map(|measure| format!("{} of {}", measure.key(), side.name)).collect()
 }
 
-fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
+fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     if run.id != baseline.id {
         notes.push(format!(
@@ -357,28 +357,29 @@ fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::side::{Condition, ConditionKind, Medium, Origin, Spread};
+    use super::super::compare::side::{ConditionKind, MeasureCondition, MeasureSpread, Medium, SideOrigin};
     use super::*;
     use crate::stats::ratio::BlockMean;
 
-    fn tps(run: &str, means: &[f64]) -> Measure {
-        let clients = Condition::named(ConditionKind::Clients, Some("4".to_owned()));
+    fn tps(run: &str, means: &[f64]) -> SideMeasure {
+        let clients = MeasureCondition::named(ConditionKind::Clients, Some("4".to_owned()));
         let value = means.iter().sum::<f64>() / means.len() as f64;
         let mean = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
-        let spread = Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
-        Measure {
+        let spread =
+            MeasureSpread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
+        SideMeasure {
             spread,
             medium: Medium::Disk,
-            ..Measure::new("pgbench", vec![clients], "tps", Figure::Rate, "tps", value)
+            ..SideMeasure::new("pgbench", vec![clients], "tps", FigureKind::Rate, "tps", value)
         }
     }
 
-    fn side(name: &str, measures: Vec<Measure>) -> Side {
+    fn side(name: &str, measures: Vec<SideMeasure>) -> Side {
         Side {
             argument: 0,
             label: name.to_owned(),
             name: name.to_owned(),
-            origin: Origin::Run,
+            origin: SideOrigin::Run,
             facts: [("host.kernel".to_owned(), "6.1".to_owned())].into(),
             measures,
             caveats: Vec::new(),
@@ -386,8 +387,8 @@ mod tests {
         }
     }
 
-    fn of<'a>(id: &'a str, sides: &'a [Side]) -> Checked<'a> {
-        Checked { label: id, id, started: "2026-03-02T09:14:33Z", wall_us: None, trials: (3, 3), sides }
+    fn of<'a>(id: &'a str, sides: &'a [Side]) -> CheckedRun<'a> {
+        CheckedRun { label: id, id, started: "2026-03-02T09:14:33Z", wall_us: None, trials: (3, 3), sides }
     }
 
     fn limits(texts: &[&str]) -> Vec<Limit> {
@@ -459,7 +460,7 @@ mod tests {
     #[test]
     fn what_compare_refuses_is_undecided_with_the_reason() {
         let means = [1000.0, 1002.0, 998.0];
-        let in_memory = Measure { medium: Medium::Memory, ..tps("new", &means) };
+        let in_memory = SideMeasure { medium: Medium::Memory, ..tps("new", &means) };
         let (new, old) = ([side("a", vec![in_memory])], [side("a", vec![tps("old", &means)])]);
         let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
         assert_eq!(found.outcome, Outcome::Undecided);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct MergeCandidate {
     /// The folder as named by the user.
     pub label: String,
     /// `run.json`.
@@ -25,14 +25,14 @@ pub struct Source {
     pub trials: Vec<TrialRecord>,
 }
 
-impl Source {
+impl MergeCandidate {
     /// Reads a run folder.
     ///
     /// # Errors
     /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
-    pub fn load(folder: &RunFolder, label: &Path) -> Result<Source> {
+    pub fn load(folder: &RunFolder, label: &Path) -> Result<MergeCandidate> {
         let (trials, live) = (folder.whole_trials()?, folder.is_live());
-        Ok(Source { label: label.display().to_string(), record: folder.record().clone(), live, trials })
+        Ok(MergeCandidate { label: label.display().to_string(), record: folder.record().clone(), live, trials })
     }
 
     fn hosts(&self, blocks: &BTreeSet<u32>) -> Vec<String> {
@@ -107,7 +107,7 @@ pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct MergeChoice {
     pub class: MachineClass,
     /// Index of each source that takes part, with its blocks.
     pub taken: Vec<(usize, BTreeSet<u32>)>,
@@ -119,7 +119,7 @@ pub struct Choice {
 ///
 /// # Errors
 /// When fewer than two runs belong together.
-pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
+pub fn choose(sources: &[MergeCandidate], unread: Vec<LeftOut>) -> Result<MergeChoice> {
     let mut choosing = Choosing { sources, able: (0..sources.len()).collect(), left_out: unread };
     choosing.leave(|place, _| unfit(&sources[place]));
     let plan = |place: &usize| Planned::of(&sources[*place].record);
@@ -143,12 +143,12 @@ pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
     if taken.len() < 2 {
         return Err(too_few(&choosing.left_out));
     }
-    Ok(Choice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
+    Ok(MergeChoice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
 }
 
 /// Runs still to be merged, by index.
 struct Choosing<'a> {
-    sources: &'a [Source],
+    sources: &'a [MergeCandidate],
     able: Vec<usize>,
     left_out: Vec<LeftOut>,
 }
@@ -222,7 +222,7 @@ pub fn line(left_out: &LeftOut) -> String {
 }
 
 /// Why a run cannot be merged at all.
-fn unfit(source: &Source) -> Option<String> {
+fn unfit(source: &MergeCandidate) -> Option<String> {
     let record = &source.record;
     if source.live {
         return Some("a pgstrata is still writing to it".to_owned());
@@ -241,7 +241,7 @@ fn unfit(source: &Source) -> Option<String> {
 
 /// What a run's machine lacked for a case that another run's machine has: its blocks would lack that case. A case that
 /// no machine can run is missing in every block, and the merged run reports it as each of its sources does.
-fn lacks(place: usize, able: &[usize], sources: &[Source]) -> Option<String> {
+fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<String> {
     let others = |case: &str| able.iter().any(|other| *other != place && sources[*other].has(case));
     let (case, reason) = sources[place].unmet().find(|(case, _)| others(case))?;
     Some(format!("its machine does not meet the plan's requirements: {case}: {reason}"))
@@ -300,9 +300,9 @@ fn most<K: Ord>(places: &[usize], key: &dyn Fn(&usize) -> K, weight: &dyn Fn(usi
     places.iter().copied().find(|place| weights.get(&key(place)) == Some(&heaviest))
 }
 
-impl Choice {
+impl MergeChoice {
     /// Entries of `merged.json` for the merged runs.
-    pub fn taken_runs(&self, sources: &[Source]) -> Vec<TakenRun> {
+    pub fn taken_runs(&self, sources: &[MergeCandidate]) -> Vec<TakenRun> {
         let taken = |(place, blocks): &(usize, BTreeSet<u32>)| {
             let source = &sources[*place];
             let trials = source.trials.iter().filter(|trial| blocks.contains(&trial.trial)).count();
@@ -322,7 +322,7 @@ impl Choice {
     ///
     /// # Errors
     /// When nothing is merged, which is a bug.
-    pub fn record(&self, sources: &[Source], id: String) -> Result<RunRecord> {
+    pub fn record(&self, sources: &[MergeCandidate], id: String) -> Result<RunRecord> {
         let (first, _) = self.taken.first().ok_or_else(|| Error::bug("a merge of nothing"))?;
         let mut order: BTreeMap<u32, Vec<TrialKey>> = BTreeMap::new();
         for (place, blocks) in &self.taken {

@@ -3,7 +3,7 @@
 
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
-use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
+use crate::analyse::limits::{self, CheckedRun, Limit, LimitFindings};
 use crate::analyse::load;
 use crate::cli::follow::Follower;
 use crate::cli::run::{self, Task, Watched};
@@ -67,8 +67,8 @@ pub(super) fn check(
     let news: Vec<_> = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
     let ((old, old_trials), (new, new_trials)) = (part(&source, &olds), part(&source, &news));
     let found = limits::check(
-        Checked::of(&run.label, &source.run, wall_us, new_trials, &new),
-        Checked::of(&baseline.label, &source.run, wall_us, old_trials, &old),
+        CheckedRun::of(&run.label, &source.run, wall_us, new_trials, &new),
+        CheckedRun::of(&baseline.label, &source.run, wall_us, old_trials, &old),
         limits,
     );
     let mut found = found.of_rerun(shown.clone(), before(run, baseline, &left_out, limits));
@@ -130,7 +130,7 @@ fn before(run: &Read, baseline: &Read, left_out: &LeftOut, limits: &[Limit]) -> 
     };
     let (equal_old, equal_new): (Vec<String>, Vec<String>) = left_out.equal.iter().cloned().unzip();
     let (new, old) = (rest(run, &equal_new), rest(baseline, &equal_old));
-    limits::check(Checked { sides: &new, ..run.checked() }, Checked { sides: &old, ..baseline.checked() }, limits)
+    limits::check(CheckedRun { sides: &new, ..run.checked() }, CheckedRun { sides: &old, ..baseline.checked() }, limits)
 }
 
 /// These cases under the name of another side.
@@ -190,9 +190,9 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    pub fn checked(&self) -> Checked<'_> {
+    pub fn checked(&self) -> CheckedRun<'_> {
         let run = &self.source.findings.run;
         let trials = (run.trials_planned, run.trials_measured);
-        Checked::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
+        CheckedRun::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::findings::{
-    CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
+    ClaimComparison, ConclusionFinding, PublishedCase, RemarkWeight, RuleRemark, ShelfFindings, Support,
 };
 use crate::report::layout::TextTable;
 use crate::report::text::{paragraph, printable, section};
@@ -66,7 +66,7 @@ fn origin(found: &ShelfFindings) -> String {
 }
 
 /// Table of cases: the facts that differ, then the figures.
-fn cases(cases: &[CaseFinding]) -> String {
+fn cases(cases: &[PublishedCase]) -> String {
     let keys: BTreeSet<&String> = cases.iter().flat_map(|case| case.facts.keys()).collect();
     let differs = |key: &&&String| {
         let first = cases.first().and_then(|case| case.facts.get(**key));
@@ -103,8 +103,8 @@ fn cases(cases: &[CaseFinding]) -> String {
 }
 
 /// Source and caveats of each case that has any.
-fn case_caveats(cases: &[CaseFinding]) -> String {
-    let of = |case: &CaseFinding| {
+fn case_caveats(cases: &[PublishedCase]) -> String {
+    let of = |case: &PublishedCase| {
         let source = case.facts.get("device.source").map(|source| format!("from {source}"));
         let all: Vec<String> = source.into_iter().chain(case.caveats.iter().cloned()).collect();
         (!all.is_empty()).then(|| paragraph("  - ", &format!("{}: {}", case.name, all.join("; "))))
@@ -115,7 +115,7 @@ fn case_caveats(cases: &[CaseFinding]) -> String {
 fn conclusion(found: &ConclusionFinding) -> String {
     let mut text = paragraph("  - ", &format!("Claim: {}.", found.says));
     text.push_str(&paragraph("    ", &format!("{}.", support_text(found.support))));
-    let odd = |it: &Comparison| if it.support == Support::Contradicted { " (opposite direction)" } else { "" };
+    let odd = |it: &ClaimComparison| if it.support == Support::Contradicted { " (opposite direction)" } else { "" };
     let compared = found.comparisons.iter().map(|it| format!("{}{}", it.sentence, odd(it)));
     let sentences = compared.chain(found.because.iter().cloned());
     sentences.for_each(|sentence| text.push_str(&paragraph("      · ", &sentence)));
@@ -134,15 +134,15 @@ fn support_text(support: Support) -> &'static str {
 }
 
 /// Remarks of the rules, a heading per weight, the most severe first.
-pub fn remarks(all: &[Remark]) -> String {
+pub fn remarks(all: &[RuleRemark]) -> String {
     let mut text = String::new();
-    let mut last: Option<&Remark> = None;
+    let mut last: Option<&RuleRemark> = None;
     for remark in all {
         if last.is_none_or(|last| last.weight != remark.weight) {
             text.push_str(match remark.weight {
-                Weight::Contradiction => "\nInconsistencies\n",
-                Weight::Suspicion => "\nMisleading figures\n",
-                Weight::Information => "\nOther findings\n",
+                RemarkWeight::Contradiction => "\nInconsistencies\n",
+                RemarkWeight::Suspicion => "\nMisleading figures\n",
+                RemarkWeight::Information => "\nOther findings\n",
             });
         }
         text.push_str(&paragraph("  - ", &format!("{}: {}", remark.case, remark.sentence)));

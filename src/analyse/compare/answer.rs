@@ -1,6 +1,6 @@
 //! The answer in two lines: the row that matters most, and how much could be compared.
 
-use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
+use super::findings::{Comparison, ComparisonFindings, MeasureRow, PairFinding, RatioOutcome};
 use super::single;
 use crate::analyse::findings::Estimate;
 use crate::analyse::probe::caveats::WAITED;
@@ -16,7 +16,7 @@ const TELLING: [(&str, &str); 4] = [
 
 /// The answer; ignores `findings.answer`.
 pub(super) fn answer(findings: &ComparisonFindings) -> String {
-    let compared: Vec<(&PairFinding, &Row, &Comparison)> = findings
+    let compared: Vec<(&PairFinding, &MeasureRow, &Comparison)> = findings
         .pairs
         .iter()
         .flat_map(|pair| pair.rows.iter().map(move |row| (pair, row)))
@@ -37,7 +37,7 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
 }
 
 /// Comparison of the most important row, the larger figure first, and how certain it is.
-fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comparison: &Comparison) -> String {
+fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &MeasureRow, comparison: &Comparison) -> String {
     let turned = comparison.ratio < 1.0;
     let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
     let (larger, smaller) = if turned { (&sides[1].mark, &sides[0].mark) } else { (&sides[0].mark, &sides[1].mark) };
@@ -57,7 +57,7 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
         _ if once => format!("{runs}: neither size nor direction is certain"),
         (Some(low), Some(high)) => {
             let (low, high) = if turned { (high, low) } else { (low, high) };
-            let says = if comparison.outcome == Outcome::Undecided { "undecided, " } else { "" };
+            let says = if comparison.outcome == RatioOutcome::Undecided { "undecided, " } else { "" };
             format!("{says}95 % interval {} to {}", shown(low), shown(high))
         }
         _ => comparison.how.clone(),
@@ -73,13 +73,13 @@ fn spoken(measure: &str) -> String {
 }
 
 /// Number of compared figures, by outcome.
-fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
+fn counted(compared: &[(&PairFinding, &MeasureRow, &Comparison)]) -> String {
     let counts = [
-        (Outcome::Faster, "faster"),
-        (Outcome::Slower, "slower"),
-        (Outcome::Undecided, "undecided"),
-        (Outcome::NotRepeated, "different but not repeated"),
-        (Outcome::NoInterval, "without an interval"),
+        (RatioOutcome::Faster, "faster"),
+        (RatioOutcome::Slower, "slower"),
+        (RatioOutcome::Undecided, "undecided"),
+        (RatioOutcome::NotRepeated, "different but not repeated"),
+        (RatioOutcome::NoInterval, "without an interval"),
     ];
     let counts = counts.map(|(outcome, word)| (compared.iter().filter(|it| it.2.outcome == outcome).count(), word));
     let counts: Vec<String> =
@@ -88,7 +88,7 @@ fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
 }
 
 /// True if neither figure lies within the known scatter of the other.
-fn lie_apart(row: &Row) -> bool {
+fn lie_apart(row: &MeasureRow) -> bool {
     let ends = |estimate: &Estimate| {
         let value = estimate.value;
         (estimate.low.unwrap_or(value), estimate.high.unwrap_or(value))

@@ -6,7 +6,9 @@
 use super::command;
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{kilobytes, pieces};
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{
+    ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin, UnsyncedForm,
+};
 use crate::analyse::findings::durability::by_promise;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::imported::beyond::beyond_storage;
@@ -31,7 +33,7 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
                 argument,
                 label,
                 name,
-                origin: Origin::Imported,
+                origin: SideOrigin::Imported,
                 facts: facts(record, case),
                 measures: Vec::new(),
                 caveats: case.caveats.iter().chain(&record.caveats).cloned().chain(perhaps_memory(case)).collect(),
@@ -47,16 +49,16 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
 
 /// The sides of a case; `bare` is a side without measures.
 fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
-    let standing = Standing::of(&bare.facts, beyond_storage(case));
+    let standing = StatedStorage::of(&bare.facts, beyond_storage(case));
     let mut left_out = BTreeSet::new();
     // Trials of each side with their measures.
-    let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
+    let mut sides: Vec<Vec<(&ImportedTrial, Vec<SideMeasure>)>> = vec![Vec::new()];
     let mut read: BTreeSet<&str> = BTreeSet::new();
     let mut copies = BTreeSet::new();
     // Remarks of the tools on the outputs of each side.
     let mut notes: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for trial in &case.trials {
-        let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
+        let mut passes: Vec<Vec<SideMeasure>> = vec![Vec::new()];
         // How many of the first sides have each measure, so that thousands of outputs are not searched one by one.
         let mut had: HashMap<String, usize> = HashMap::new();
         for output in &trial.outputs {
@@ -75,7 +77,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
             let failed = summary(output).and_then(|summary| summary.figure("failed")).filter(|it| it.value > 0.0);
             let failed = failed.map(|failed| format!("pgbench reports {} failed transactions", failed.text));
             let said: Vec<String> = output.notes.iter().cloned().chain(failed).filter(|_| !found.is_empty()).collect();
-            let is_new = |pass: &Vec<Measure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
+            let is_new = |pass: &Vec<SideMeasure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
             let keys: Vec<String> = found.iter().map(key).collect();
             let from = keys.iter().filter_map(|key| had.get(key)).max().copied().unwrap_or_default();
             let pass = (from..passes.len()).find(|pass| is_new(&passes[*pass])).unwrap_or(passes.len());
@@ -99,7 +101,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
             names.join(", ")
         ));
     }
-    let side = |(place, trials): (usize, Vec<(&ImportedTrial, Vec<Measure>)>)| {
+    let side = |(place, trials): (usize, Vec<(&ImportedTrial, Vec<SideMeasure>)>)| {
         let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
         let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
         let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
@@ -132,7 +134,7 @@ fn summary(output: &ImportedOutput) -> Option<&ImportedRow> {
     output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| row.label("part") == Some("summary"))
 }
 
-fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
     match output.tool.as_str() {
         "pg_test_fsync" | "published figures" => pg_test_fsync(output, facts),
         "pgbench" => pgbench(output, trial.log.as_ref(), facts),
@@ -142,8 +144,8 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
 }
 
 /// Merges figures of the same name from several trials into one figure with its spread.
-fn merged(trials: Vec<(&ImportedTrial, Vec<Measure>)>, run: &str) -> Vec<Measure> {
-    let mut found: Vec<(Measure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
+fn merged(trials: Vec<(&ImportedTrial, Vec<SideMeasure>)>, run: &str) -> Vec<SideMeasure> {
+    let mut found: Vec<(SideMeasure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
     for (trial, measure) in trials.into_iter().flat_map(|(trial, all)| all.into_iter().map(move |it| (trial, it))) {
         let value = (trial, measure.value);
         match found.iter_mut().find(|(known, _)| same(known, &measure)) {
@@ -163,8 +165,8 @@ fn merged(trials: Vec<(&ImportedTrial, Vec<Measure>)>, run: &str) -> Vec<Measure
     found.into_iter().map(|(measure, values)| of_trials(measure, &values, run)).collect()
 }
 
-fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Measure {
-    if let Figure::Percentile(which) = measure.figure.clone() {
+fn of_trials(measure: SideMeasure, found: &[(&ImportedTrial, f64)], run: &str) -> SideMeasure {
+    if let FigureKind::Percentile(which) = measure.figure.clone() {
         return of_all_operations(&which, measure, found);
     }
     // Values equal to the last digit are copies or rounded, so they give no spread.
@@ -175,13 +177,13 @@ fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Me
     let means: Vec<TrialMean> = found.iter().map(|(_, mean)| TrialMean { mean: *mean, within: None }).collect();
     let Some(all) = mean_over_trials(&means) else { return measure };
     let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
-    let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
-    Measure { value: all.mean, ends: all.ends, spread, ..measure }
+    let spread = MeasureSpread::Trials { run: run.to_owned(), means: blocks, slices: false };
+    SideMeasure { value: all.mean, ends: all.ends, spread, ..measure }
 }
 
 /// A percentile of several trials is that of all their operations together, as for a pgstrata run; a mean of
 /// percentiles is not a percentile.
-fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f64)]) -> Measure {
+fn of_all_operations(which: &str, measure: SideMeasure, found: &[(&ImportedTrial, f64)]) -> SideMeasure {
     let mut all: BTreeMap<u64, u64> = BTreeMap::new();
     for (us, count) in found.iter().filter_map(|(trial, _)| trial.log.as_ref()).flat_map(|log| &log.latency.steps) {
         *all.entry(*us).or_default() += count;
@@ -190,16 +192,16 @@ fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f6
     let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us / 1e3);
     let alone = found.iter().map(|(_, value)| (*value, *value));
     let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
-    let spread = Spread::Together { trials: found.len(), alone };
-    Measure { value: value.unwrap_or(measure.value), spread, ..measure }
+    let spread = MeasureSpread::Together { trials: found.len(), alone };
+    SideMeasure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
 /// Key by which measures of several trials are merged.
-fn key(measure: &Measure) -> String {
+fn key(measure: &SideMeasure) -> String {
     format!("{:?}", (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form))
 }
 
-fn same(a: &Measure, b: &Measure) -> bool {
+fn same(a: &SideMeasure, b: &SideMeasure) -> bool {
     a.subject() == b.subject()
         && a.figure == b.figure
         && a.conditions == b.conditions
@@ -323,7 +325,7 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
 }
 
 /// Conclusions from facts about where the data were and what a sync survives.
-struct Standing {
+struct StatedStorage {
     medium: Medium,
     data: Medium,
     /// What a sync survives, whoever issues it.
@@ -332,9 +334,9 @@ struct Standing {
     of_commit: Durability,
 }
 
-impl Standing {
+impl StatedStorage {
     /// From facts, and from a rate beyond any known storage.
-    fn of(facts: &BTreeMap<String, String>, beyond_storage: Option<String>) -> Standing {
+    fn of(facts: &BTreeMap<String, String>, beyond_storage: Option<String>) -> StatedStorage {
         let get = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).map(|value| value.trim().to_lowercase());
         let filesystem = get(&["wal_stack.filesystem", "stack.filesystem", "filesystem"]);
         let medium = match get(&["stack.medium", "medium"]).as_deref() {
@@ -368,10 +370,10 @@ impl Standing {
         let by_server = table::settings().find_map(setting).map(|promise| by_promise(&promise));
         let unknown = || Durability::of(DurabilityClass::Unknown, "imported files do not show flushes");
         let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
-        Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
+        StatedStorage { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
     }
 
-    fn stamp(&self, measure: &mut Measure) {
+    fn stamp(&self, measure: &mut SideMeasure) {
         let is_server = measure.family == "pgbench";
         measure.medium = self.medium;
         measure.data = if is_server { self.data } else { Medium::Unknown };
@@ -381,7 +383,7 @@ impl Standing {
     }
 }
 
-fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
     let version = facts.get("postgresql.version").map(String::as_str);
     let form = UnsyncedForm::of(output.version.as_deref(), version);
     let row = |row: &ImportedRow| {
@@ -394,10 +396,10 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
         let mut measure = if test == "open_sync sizes" {
             let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
             let item = item.or_else(|| bytes.map(kilobytes))?;
-            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/sec", rate)
+            SideMeasure::new(&family, Vec::new(), &item, FigureKind::Rate, "ops/sec", rate)
         } else {
-            let size = vec![Condition::named(ConditionKind::WriteSize, bytes.map(kilobytes))];
-            Measure::new(&family, size, method, Figure::Rate, "ops/sec", rate)
+            let size = vec![MeasureCondition::named(ConditionKind::WriteSize, bytes.map(kilobytes))];
+            SideMeasure::new(&family, size, method, FigureKind::Rate, "ops/sec", rate)
         };
         measure.absent = row.absent.clone();
         if test == "not synced" {
@@ -408,7 +410,7 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
     output.rows.iter().filter_map(row).collect()
 }
 
-fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
     let Some(summary) = summary(output) else { return Vec::new() };
     let whole = |name: &str| summary.figure(name).map(|figure| significant_whole(figure.value));
     let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
@@ -425,12 +427,12 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         let asked = || asked('R', "rate").and_then(|rate| Some(significant_whole(rate.parse().ok()?)));
         let rate = rate.or_else(asked).or_else(|| (!limited).then(|| "none".to_owned()));
         vec![
-            Condition::named(ConditionKind::Workload, workload),
-            Condition::named(ConditionKind::Scale, scale),
-            Condition::named(ConditionKind::Clients, clients),
-            Condition::usual(ConditionKind::QueryMode, output.fact("query mode").map(str::to_owned), "simple"),
-            Condition::usual(ConditionKind::RateLimit, rate, "none"),
-            Condition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
+            MeasureCondition::named(ConditionKind::Workload, workload),
+            MeasureCondition::named(ConditionKind::Scale, scale),
+            MeasureCondition::named(ConditionKind::Clients, clients),
+            MeasureCondition::usual(ConditionKind::QueryMode, output.fact("query mode").map(str::to_owned), "simple"),
+            MeasureCondition::usual(ConditionKind::RateLimit, rate, "none"),
+            MeasureCondition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
         ]
     };
     // First match wins: without the connection time if the summary has that figure.
@@ -443,22 +445,22 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     let mut measures = Vec::new();
     let found = forms.iter().find_map(|(name, connecting)| Some((summary.figure(name)?, *connecting)));
     if let Some((tps, connecting)) = found {
-        let measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
+        let measure = SideMeasure::new("pgbench", conditions(connecting), "tps", FigureKind::Rate, "tps", tps.value);
         measures.push(measure);
     }
     if let Some(latency) = summary.figure("latency_mean").filter(|latency| latency.unit == "ms") {
         let conditions = conditions("excluded");
-        measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "ms", latency.value));
+        measures.push(SideMeasure::new("pgbench", conditions, "latency", FigureKind::Mean, "ms", latency.value));
     }
     for (which, us) in log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default() {
-        let figure = Figure::Percentile(which.to_owned());
-        measures.push(Measure::new("pgbench", conditions("excluded"), "latency", figure, "ms", us / 1e3));
+        let figure = FigureKind::Percentile(which.to_owned());
+        measures.push(SideMeasure::new("pgbench", conditions("excluded"), "latency", figure, "ms", us / 1e3));
     }
     measures
 }
 
 /// A log without the summary of its run; its conditions come from the facts.
-fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
     let has_summary = trial.outputs.iter().any(|output| summary(output).is_some());
     let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
     let mut output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };

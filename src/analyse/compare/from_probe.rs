@@ -1,7 +1,9 @@
 //! Probes as sides: rows that pg_test_fsync has too use that tool's keys, others use their own.
 
 use super::facts::{Facts, medium};
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{
+    ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin, UnsyncedForm,
+};
 use crate::analyse::findings::{CredibilityKind, Durability, DurabilityClass};
 use crate::analyse::probe;
 use crate::analyse::probe::findings::Credibility;
@@ -60,14 +62,14 @@ fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     (durability, medium, caveats)
 }
 
-fn stamp(measures: &mut [Measure], durability: &Durability, medium: Medium) {
+fn stamp(measures: &mut [SideMeasure], durability: &Durability, medium: Medium) {
     for measure in measures.iter_mut().filter(|measure| measure.absent.is_none()) {
         measure.durability = measure.unsynced_form.is_none().then(|| durability.clone());
         measure.medium = medium;
     }
 }
 
-fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measure>, caveats: Vec<String>) -> Side {
+fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<SideMeasure>, caveats: Vec<String>) -> Side {
     let place = &record.place;
     let mut facts = Facts::default();
     facts.kernel(&place.kernel);
@@ -80,7 +82,7 @@ fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measur
         argument,
         label: label.to_owned(),
         name: String::new(),
-        origin: Origin::Probe,
+        origin: SideOrigin::Probe,
         facts: facts.texts(),
         measures,
         caveats,
@@ -89,7 +91,7 @@ fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measur
 }
 
 /// Rows of numbered probes, each probe a trial of the run with this name; without durability and medium.
-pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<Measure> {
+pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<SideMeasure> {
     let mut specs: Vec<&RowSpec> = Vec::new();
     for row in rounds.iter().flat_map(|(_, record)| &record.rows) {
         if !specs.iter().any(|spec| spec.id == row.spec.id) {
@@ -99,7 +101,7 @@ pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<Meas
     specs.into_iter().filter_map(|spec| over_rounds_one(run, rounds, spec)).collect()
 }
 
-fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) -> Option<Measure> {
+fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) -> Option<SideMeasure> {
     let (mut failed, mut absent, mut ends) = (None, None, None);
     let mut means = Vec::new();
     for (number, record) in rounds {
@@ -112,12 +114,12 @@ fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) ->
         }
     }
     if means.is_empty() {
-        return absent.map(|absent| Measure { absent: Some(absent), ..named(spec, 0.0) });
+        return absent.map(|absent| SideMeasure { absent: Some(absent), ..named(spec, 0.0) });
     }
     let all = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<TrialMean>>())?;
     let mut measure = named(spec, all.mean);
     measure.ends = if means.len() > 1 { all.ends } else { ends };
-    measure.spread = Spread::Trials { run: run.to_owned(), means, slices: true };
+    measure.spread = MeasureSpread::Trials { run: run.to_owned(), means, slices: true };
     measure.failure = failed;
     Some(measure)
 }
@@ -155,8 +157,8 @@ fn failure(row: &RowRecord) -> Option<String> {
 }
 
 /// The row's measure, with its name.
-fn named(spec: &RowSpec, per_s: f64) -> Measure {
-    let size = || vec![Condition::named(ConditionKind::WriteSize, Some(kilobytes(u64::from(spec.write_bytes))))];
+fn named(spec: &RowSpec, per_s: f64) -> SideMeasure {
+    let size = || vec![MeasureCondition::named(ConditionKind::WriteSize, Some(kilobytes(u64::from(spec.write_bytes))))];
     let label = spec.label.trim();
     let (family, conditions, item) = match spec.family {
         Family::OneWrite => ("pg_test_fsync/one write", size(), label.to_owned()),
@@ -169,7 +171,7 @@ fn named(spec: &RowSpec, per_s: f64) -> Measure {
         Family::Wal => ("wal", size(), wal_item(spec)),
         Family::Newer => ("newer", size(), label.to_owned()),
     };
-    let mut measure = Measure::new(family, conditions, &item, Figure::Rate, "ops/sec", per_s);
+    let mut measure = SideMeasure::new(family, conditions, &item, FigureKind::Rate, "ops/sec", per_s);
     if spec.family == Family::NotSynced {
         measure.unsynced_form = Some(UnsyncedForm::KeepsOpen);
     }

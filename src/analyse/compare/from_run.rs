@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, medium};
 use super::from_probe;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
+use super::side::{ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin};
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding, names};
 use crate::analyse::load;
@@ -114,11 +114,20 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
             facts_of(trial, &mut facts);
         }
         let Some(found) = source.findings.cases.iter().find(|case| of_case(&case.id)) else { continue };
-        let case = Case { spec, found, trials, findings: &source.findings, run: &source.run.id };
+        let case = CaseOfSide { spec, found, trials, findings: &source.findings, run: &source.run.id };
         measures.extend(case.measures());
         caveats.extend(found.cautions.iter().filter(|caution| !caveats.contains(caution)).cloned().collect::<Vec<_>>());
     }
-    Side { argument, label, name, origin: Origin::Run, facts: facts.texts(), measures, caveats, left_out: Vec::new() }
+    Side {
+        argument,
+        label,
+        name,
+        origin: SideOrigin::Run,
+        facts: facts.texts(),
+        measures,
+        caveats,
+        left_out: Vec::new(),
+    }
 }
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
@@ -129,7 +138,7 @@ fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
     }
 }
 
-struct Case<'a> {
+struct CaseOfSide<'a> {
     spec: &'a CaseSpec,
     found: &'a CaseFinding,
     trials: Vec<&'a TrialRecord>,
@@ -137,8 +146,8 @@ struct Case<'a> {
     run: &'a str,
 }
 
-impl Case<'_> {
-    fn measures(&self) -> Vec<Measure> {
+impl CaseOfSide<'_> {
+    fn measures(&self) -> Vec<SideMeasure> {
         let probed = self.trials.iter().any(|trial| probe_of(trial).is_some());
         if probed {
             return self.rows();
@@ -153,7 +162,7 @@ impl Case<'_> {
     }
 
     /// Probe rows over all trials.
-    fn rows(&self) -> Vec<Measure> {
+    fn rows(&self) -> Vec<SideMeasure> {
         let rounds = self.trials.iter().filter_map(|trial| Some((trial.trial, probe_of(trial)?)));
         let mut measures = from_probe::over_rounds(self.run, &rounds.collect::<Vec<_>>());
         for measure in &mut measures {
@@ -169,34 +178,34 @@ impl Case<'_> {
     }
 
     /// Rate and latencies of a server's measure.
-    fn transactions(&self, found: &MeasureFinding, conditions: &[Condition]) -> Vec<Measure> {
+    fn transactions(&self, found: &MeasureFinding, conditions: &[MeasureCondition]) -> Vec<SideMeasure> {
         let main = found.name == "transactions";
         let of = |what: &str| if main { what.to_owned() } else { format!("{what} of {}", found.name) };
         let rate = self.rate(found, conditions, Some(of(&found.unit)));
-        let mut measures: Vec<Measure> = rate.into_iter().collect();
+        let mut measures: Vec<SideMeasure> = rate.into_iter().collect();
         let Some(latency) = &found.latency else { return measures };
-        let mut mean = self.measure(conditions, &of("latency"), Figure::Mean, "ms", latency.mean_us / 1e3);
+        let mut mean = self.measure(conditions, &of("latency"), FigureKind::Mean, "ms", latency.mean_us / 1e3);
         let means = self.mean_latencies(&found.name);
         if let Some(all) = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<_>>()) {
             (mean.value, mean.ends) = (all.mean, all.ends);
-            mean.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+            mean.spread = MeasureSpread::Trials { run: self.run.to_owned(), means, slices: false };
         }
         measures.push(mean);
         for percentile in &latency.percentiles {
             let Some(over) = &percentile.over_trials else { continue };
-            let figure = Figure::Percentile(percentile.name.clone());
+            let figure = FigureKind::Percentile(percentile.name.clone());
             let measure = self.measure(conditions, &of("latency"), figure, "ms", over.value / 1e3);
             let of_trial = |(block, us): &(u32, u64)| BlockMean::of(*block, *us as f64 / 1e3);
             let means = percentile.trials.iter().map(of_trial).collect();
-            let spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+            let spread = MeasureSpread::Trials { run: self.run.to_owned(), means, slices: false };
             let ends = over.low.zip(over.high).map(|(low, high)| (low / 1e3, high / 1e3));
-            measures.push(Measure { ends, spread, ..measure });
+            measures.push(SideMeasure { ends, spread, ..measure });
         }
         let Some(max_us) = latency.max_us else { return measures };
-        let figure = Figure::Percentile("max".to_owned());
+        let figure = FigureKind::Percentile("max".to_owned());
         let max = self.measure(conditions, &of("latency"), figure, "ms", max_us as f64 / 1e3);
-        let spread = Spread::Together { trials: self.trials.len(), alone: None };
-        measures.push(Measure { spread, ..max });
+        let spread = MeasureSpread::Together { trials: self.trials.len(), alone: None };
+        measures.push(SideMeasure { spread, ..max });
         measures
     }
 
@@ -208,10 +217,15 @@ impl Case<'_> {
         self.trials.iter().filter_map(of_trial).collect()
     }
 
-    fn rate(&self, found: &MeasureFinding, conditions: &[Condition], item: Option<String>) -> Option<Measure> {
+    fn rate(
+        &self,
+        found: &MeasureFinding,
+        conditions: &[MeasureCondition],
+        item: Option<String>,
+    ) -> Option<SideMeasure> {
         let rate = found.rate.as_ref()?;
         let item = item.unwrap_or_else(|| found.name.clone());
-        let mut measure = self.measure(conditions, &item, Figure::Rate, &found.unit, rate.value);
+        let mut measure = self.measure(conditions, &item, FigureKind::Rate, &found.unit, rate.value);
         measure.ends = rate.low.zip(rate.high);
         let first = self.found.measures.first().is_some_and(|first| first.name == found.name);
         let of_trial = |trial: &&TrialRecord| {
@@ -224,7 +238,7 @@ impl Case<'_> {
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })
         };
         let means = self.trials.iter().filter_map(of_trial).collect();
-        measure.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+        measure.spread = MeasureSpread::Trials { run: self.run.to_owned(), means, slices: false };
         Some(measure)
     }
 
@@ -235,7 +249,14 @@ impl Case<'_> {
         autocorrelation::within(&series.min.iter().flatten().map(|done| f64::from(*done)).collect::<Vec<_>>())
     }
 
-    fn measure(&self, conditions: &[Condition], item: &str, figure: Figure, unit: &str, value: f64) -> Measure {
+    fn measure(
+        &self,
+        conditions: &[MeasureCondition],
+        item: &str,
+        figure: FigureKind,
+        unit: &str,
+        value: f64,
+    ) -> SideMeasure {
         let (family, conditions) = (&self.spec.workload.kind, conditions.to_vec());
         let data = match self.found.fits {
             Some(Fits::SharedBuffers | Fits::Memory) => Medium::Memory,
@@ -244,7 +265,13 @@ impl Case<'_> {
         };
         let (durability, medium) = (self.durability(), self.medium());
         let emulated = self.is_emulated();
-        Measure { durability, medium, data, emulated, ..Measure::new(family, conditions, item, figure, unit, value) }
+        SideMeasure {
+            durability,
+            medium,
+            data,
+            emulated,
+            ..SideMeasure::new(family, conditions, item, figure, unit, value)
+        }
     }
 
     /// What a commit survives; `None` if nothing commits.
@@ -261,14 +288,14 @@ impl Case<'_> {
         medium(stack.mount_of(stack.wal_base()), &devices)
     }
 
-    fn conditions(&self, operation: &Operation) -> Vec<Condition> {
+    fn conditions(&self, operation: &Operation) -> Vec<MeasureCondition> {
         let usual = |kind, value: Option<String>, usual: &str| {
-            Condition::usual(kind, Some(value.unwrap_or_else(|| usual.to_owned())), usual)
+            MeasureCondition::usual(kind, Some(value.unwrap_or_else(|| usual.to_owned())), usual)
         };
         vec![
-            Condition::named(ConditionKind::Workload, Some(operation.scripts.join(" + "))),
-            Condition::named(ConditionKind::Scale, self.scale(operation)),
-            Condition::named(ConditionKind::Clients, Some(operation.clients.to_string())),
+            MeasureCondition::named(ConditionKind::Workload, Some(operation.scripts.join(" + "))),
+            MeasureCondition::named(ConditionKind::Scale, self.scale(operation)),
+            MeasureCondition::named(ConditionKind::Clients, Some(operation.clients.to_string())),
             usual(ConditionKind::QueryMode, operation.query_mode.clone(), "simple"),
             usual(ConditionKind::RateLimit, operation.rate.map(|rate| rate.to_string()), "none"),
             usual(ConditionKind::Connecting, None, "excluded"),

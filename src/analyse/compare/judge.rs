@@ -1,7 +1,7 @@
 //! Decides whether two figures may be compared. The answer does not depend on their order.
 
 use super::findings::Reason;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Side, UnsyncedForm};
+use super::side::{ConditionKind, FigureKind, MeasureCondition, Medium, Side, SideMeasure, UnsyncedForm};
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{Durability, DurabilityClass};
 
@@ -22,12 +22,12 @@ impl Objection {
 }
 
 /// Why two figures of one subject may not be compared; `None` if they may.
-pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
+pub fn objection(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
     weightiest_difference(a, b).or_else(|| circumstances(a, b))
 }
 
 /// The most important difference in conditions; if conditions are merely unknown, all of these together.
-pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
+pub fn weightiest_difference(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
     let mut differing = differing_conditions(a, b).into_iter();
     let first = differing.next()?;
     if first.reason != Reason::NotTold {
@@ -42,19 +42,19 @@ pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
 }
 
 /// True if two figures of one subject have the same name: only the system and its durability may differ.
-pub fn same_measure(a: &Measure, b: &Measure) -> bool {
+pub fn same_measure(a: &SideMeasure, b: &SideMeasure) -> bool {
     differing_conditions(a, b).is_empty()
 }
 
 /// The figure on a side with the same name.
-pub fn same_in<'s>(side: &'s Side, measure: &Measure) -> Option<&'s Measure> {
+pub fn same_in<'s>(side: &'s Side, measure: &SideMeasure) -> Option<&'s SideMeasure> {
     side.measures.iter().find(|other| other.subject() == measure.subject() && same_measure(measure, other))
 }
 
 /// Conditions in which two figures of one subject differ, most important first.
-pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
-    let value = |measure: &Measure, kind| -> Option<String> {
-        measure.conditions.iter().find(|condition: &&Condition| condition.kind == kind)?.value.clone()
+pub fn differing_conditions(a: &SideMeasure, b: &SideMeasure) -> Vec<Objection> {
+    let value = |measure: &SideMeasure, kind| -> Option<String> {
+        measure.conditions.iter().find(|condition: &&MeasureCondition| condition.kind == kind)?.value.clone()
     };
     let mut kinds: Vec<ConditionKind> = a.conditions.iter().chain(&b.conditions).map(|c| c.kind).collect();
     kinds.sort_unstable();
@@ -78,11 +78,11 @@ pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
     found
 }
 
-fn figure_word(measure: &Measure) -> String {
+fn figure_word(measure: &SideMeasure) -> String {
     match &measure.figure {
-        Figure::Rate => "rate".to_owned(),
-        Figure::Mean => "mean".to_owned(),
-        Figure::Percentile(which) => which.clone(),
+        FigureKind::Rate => "rate".to_owned(),
+        FigureKind::Mean => "mean".to_owned(),
+        FigureKind::Percentile(which) => which.clone(),
     }
 }
 
@@ -97,19 +97,19 @@ fn reason_of(kind: ConditionKind) -> Reason {
 }
 
 /// Why two figures of the same name may not be compared.
-fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
-    let absent = |measure: &Measure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
+fn circumstances(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
+    let absent = |measure: &SideMeasure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
     match (&a.absent, &b.absent) {
         (None, None) => {}
         (Some(_), Some(_)) => return None,
         _ => return Some(Objection::new(Reason::NotToBeHad, "row", absent(a), absent(b))),
     }
-    let failed = |measure: &Measure| measure.failure.clone().unwrap_or_else(|| "measured".to_owned());
+    let failed = |measure: &SideMeasure| measure.failure.clone().unwrap_or_else(|| "measured".to_owned());
     if a.failure.is_some() || b.failure.is_some() {
         return Some(Objection::new(Reason::SyncFailed, "sync", failed(a), failed(b)));
     }
     if a.emulated || b.emulated {
-        let word = |measure: &Measure| if measure.emulated { "emulated" } else { "not emulated" };
+        let word = |measure: &SideMeasure| if measure.emulated { "emulated" } else { "not emulated" };
         return Some(Objection::new(Reason::EmulatedCpu, "CPU", word(a), word(b)));
     }
     if let (Some(one), Some(other)) = (a.unsynced_form, b.unsynced_form)
@@ -121,10 +121,10 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
         return Some(Objection::new(Reason::MemoryAgainstDisk, "files", medium_word(a.medium), medium_word(b.medium)));
     }
     if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.data, b.data) {
-        let word = |measure: &Measure| if measure.data == Medium::Memory { "fit into RAM" } else { "on disk" };
+        let word = |measure: &SideMeasure| if measure.data == Medium::Memory { "fit into RAM" } else { "on disk" };
         return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", word(a), word(b)));
     }
-    let class = |measure: &Measure| measure.durability.as_ref().map(|found| found.class);
+    let class = |measure: &SideMeasure| measure.durability.as_ref().map(|found| found.class);
     match (class(a), class(b)) {
         (Some(one), Some(other)) if !may_promise_the_same(one, other) => {
             let word = |durability: &Option<Durability>| {
@@ -134,7 +134,7 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
             Some(Objection::new(Reason::OtherDurability, "durability", word(&a.durability), word(&b.durability)))
         }
         _ if a.value <= 0.0 || b.value <= 0.0 || !a.value.is_finite() || !b.value.is_finite() => {
-            let word = |measure: &Measure| if measure.value > 0.0 { "measured" } else { "no operations" };
+            let word = |measure: &SideMeasure| if measure.value > 0.0 { "measured" } else { "no operations" };
             Some(Objection::new(Reason::NothingDone, "operations", word(a), word(b)))
         }
         _ => None,
@@ -191,8 +191,10 @@ mod tests {
 
     #[test]
     fn speed_on_an_emulated_cpu_is_compared_with_nothing() {
-        let on =
-            |emulated| Measure { emulated, ..Measure::new("pgbench", Vec::new(), "tps", Figure::Rate, "tps", 1.0) };
+        let on = |emulated| SideMeasure {
+            emulated,
+            ..SideMeasure::new("pgbench", Vec::new(), "tps", FigureKind::Rate, "tps", 1.0)
+        };
         for (one, other) in [(true, false), (false, true), (true, true)] {
             assert_eq!(objection(&on(one), &on(other)).map(|found| found.reason), Some(Reason::EmulatedCpu));
         }

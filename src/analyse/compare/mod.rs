@@ -24,8 +24,8 @@ mod tests;
 
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{DurabilityClass, Estimate};
-use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Row, SideFinding};
-use side::{Measure, Medium, Side, Spread};
+use findings::{Alone, ComparisonFindings, FORMAT, MeasureRow, Method, PairFinding, RatioOutcome, Reason, SideFinding};
+use side::{MeasureSpread, Medium, Side, SideMeasure};
 use std::collections::BTreeSet;
 
 /// Compares all sides; the first is the reference.
@@ -82,15 +82,15 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
 }
 
 /// Measures of the same name on both sides, in the order of their families.
-fn rows(side: &Side, reference: &Side) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
+fn rows(side: &Side, reference: &Side) -> Vec<MeasureRow> {
+    let mut rows: Vec<MeasureRow> = Vec::new();
     for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
         let same = judge::same_in(reference, measure);
         let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
         let objection = judge::objection(measure, other);
         let comparison = if objection.is_none() { ratio::compare(measure, other) } else { None };
         let nothing = comparison.is_none().then_some(Reason::NothingDone);
-        rows.push(Row {
+        rows.push(MeasureRow {
             measure: measure.key(),
             family: measure.family.clone(),
             unit: measure.unit.clone(),
@@ -123,19 +123,19 @@ fn family_rank(family: &str) -> usize {
     ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
 }
 
-pub(crate) fn estimate(measure: &Measure) -> Estimate {
+pub(crate) fn estimate(measure: &SideMeasure) -> Estimate {
     let trials = match &measure.spread {
-        Spread::Trials { means, .. } => means.len(),
-        Spread::Together { trials, .. } => *trials,
-        Spread::None => 1,
+        MeasureSpread::Trials { means, .. } => means.len(),
+        MeasureSpread::Together { trials, .. } => *trials,
+        MeasureSpread::None => 1,
     };
     Estimate::of(measure.value, measure.ends, trials)
 }
 
 /// Figures of two runs, because an interval from two says less than the two figures.
-fn two_runs(measure: &Measure) -> Vec<f64> {
+fn two_runs(measure: &SideMeasure) -> Vec<f64> {
     match &measure.spread {
-        Spread::Trials { means, .. } if means.len() == 2 => means.iter().map(|mean| mean.trial.mean).collect(),
+        MeasureSpread::Trials { means, .. } if means.len() == 2 => means.iter().map(|mean| mean.trial.mean).collect(),
         _ => Vec::new(),
     }
 }
@@ -172,21 +172,21 @@ fn mark(place: usize) -> String {
 fn alone(sides: &[Side]) -> Vec<Alone> {
     let found = sides.iter().enumerate().map(|(place, side)| {
         let others = || sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, s)| &s.measures);
-        let subjects: BTreeSet<(&str, &str)> = others().map(Measure::subject).collect();
+        let subjects: BTreeSet<(&str, &str)> = others().map(SideMeasure::subject).collect();
         let own = side.measures.iter().filter(|measure| measure.absent.is_none());
         let own = own.filter(|measure| !subjects.contains(&measure.subject()));
-        Alone { side: place, measures: own.map(Measure::key).collect() }
+        Alone { side: place, measures: own.map(SideMeasure::key).collect() }
     });
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
 /// Caveat that two sides are not known to be of one class in what is compared; the sides state the reasons.
-fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) -> Option<String> {
-    let compared = |measure: &&Measure| {
+fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[MeasureRow]) -> Option<String> {
+    let compared = |measure: &&SideMeasure| {
         let key = measure.key();
         rows.iter().any(|row| row.comparison.is_some() && row.measure == key)
     };
-    let classes = |measure: &Measure| {
+    let classes = |measure: &SideMeasure| {
         let other = judge::same_in(&sides[against], measure)?;
         Some((measure.durability.as_ref()?.class, other.durability.as_ref()?.class))
     };
@@ -210,7 +210,7 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let rows = || pairs.iter().flat_map(|pair| &pair.rows);
     let compared = || rows().filter_map(|row| row.comparison.as_ref());
     let any = |method: Method| compared().any(|comparison| comparison.method == method);
-    let once = any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated);
+    let once = any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == RatioOutcome::NotRepeated);
     let single = format!(
         "{} For a firm result, repeat: list repeats of an imported case in publication.toml, or give pgstrata probe both \
          folders at once (it alternates between them)",
@@ -246,7 +246,7 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
 }
 
 /// True if dividing the two figures of a row gives a different ratio from the one shown.
-fn is_no_quotient(row: &Row) -> bool {
+fn is_no_quotient(row: &MeasureRow) -> bool {
     const SEEN: f64 = 0.02;
     let quotient = row.value.value / row.reference.value;
     row.comparison.as_ref().is_some_and(|comparison| (comparison.ratio / quotient).ln().abs() > SEEN)

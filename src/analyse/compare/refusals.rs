@@ -1,9 +1,9 @@
 //! Everything that may not be compared between two sides, one entry per reason.
 
-use super::findings::{Reason, Refusal};
+use super::findings::{ComparisonRefusal, Reason};
 use super::judge::{Objection, differing_conditions, objection, reason_title, same_in, weightiest_difference};
 use super::mark;
-use super::side::{Measure, Side};
+use super::side::{Side, SideMeasure};
 use crate::analyse::findings::groups::{by_key, place_of};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ struct Entry {
 }
 
 /// What may not be compared between pairs of sides, each reason once.
-pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<Refusal> {
+pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<ComparisonRefusal> {
     let mut entries: Vec<Entry> = Vec::new();
     for places in pairs {
         between(&mut entries, sides, *places);
@@ -48,15 +48,15 @@ fn between(entries: &mut Vec<Entry>, sides: &[Side], places: (usize, usize)) {
 }
 
 /// Figures of a side with the same subject and the fewest differing conditions.
-fn nearest<'a>(measure: &Measure, side: &'a Side) -> Vec<&'a Measure> {
+fn nearest<'a>(measure: &SideMeasure, side: &'a Side) -> Vec<&'a SideMeasure> {
     let others = side.measures.iter().filter(|other| other.subject() == measure.subject());
-    let ranked: Vec<(usize, &Measure)> =
+    let ranked: Vec<(usize, &SideMeasure)> =
         others.map(|other| (differing_conditions(measure, other).len(), other)).collect();
     let least = ranked.iter().map(|(differing, _)| *differing).min().unwrap_or(0);
     ranked.into_iter().filter(|(differing, _)| *differing == least).map(|(_, other)| other).collect()
 }
 
-fn add(entries: &mut Vec<Entry>, places: (usize, usize), objection: Option<Objection>, of: [&Measure; 2]) {
+fn add(entries: &mut Vec<Entry>, places: (usize, usize), objection: Option<Objection>, of: [&SideMeasure; 2]) {
     let Some(Objection { reason, about, values }) = objection else { return };
     let same = |entry: &Entry| entry.reason == reason && (reason != Reason::NotTold || entry.about == about);
     let (sides, measures) = (Vec::new(), BTreeSet::new());
@@ -68,18 +68,23 @@ fn add(entries: &mut Vec<Entry>, places: (usize, usize), objection: Option<Objec
     }
     found.values.entry(places.0).or_default().insert(values.0);
     found.values.entry(places.1).or_default().insert(values.1);
-    found.measures.extend(of.map(Measure::key));
+    found.measures.extend(of.map(SideMeasure::key));
 }
 
 impl Entry {
-    fn refusal(self) -> Refusal {
+    fn refusal(self) -> ComparisonRefusal {
         let title = reason_title(self.reason);
         let about = if self.reason == Reason::NotTold { format!("{title}, {}", self.about) } else { title.to_owned() };
         let alike = by_key(self.values.iter().map(|(side, values)| (listed(values), mark(*side))));
         let values: Vec<String> =
             alike.iter().map(|(values, marks)| format!("{values} ({})", marks.join(", "))).collect();
         let words = format!("{about}: {}", values.join(" against "));
-        Refusal { sides: self.sides, reason: self.reason, words, measures: self.measures.into_iter().collect() }
+        ComparisonRefusal {
+            sides: self.sides,
+            reason: self.reason,
+            words,
+            measures: self.measures.into_iter().collect(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hosts of a group beside each other, and one group over another.
 
-use super::findings::{GroupComparison, HostFinding, HostGroup, HostRun};
-use super::{GroupBy, Machine, value};
+use super::findings::{GroupComparison, HostFinding, HostGroup, HostRunFinding};
+use super::{GroupBy, HostRun, Machine, value};
 use crate::analyse::findings::Estimate;
 use crate::stats::outliers::{FEWEST, Spread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
@@ -68,12 +68,12 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     let spread = Spread::of(&means);
     let named = spread.as_ref().map(Spread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
-    let speed = |host_run: &super::HostRun| {
+    let speed = |host_run: &HostRun| {
         let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - middles.get(case.as_str())?);
         let logs: Vec<f64> = host_run.cases.iter().filter_map(beside).collect();
         (!logs.is_empty()).then(|| (mean(&logs) - middle).exp())
     };
-    let is_of_group = |host_run: &super::HostRun| host_run.group(by) == *name;
+    let is_of_group = |host_run: &HostRun| host_run.group(by) == *name;
     let mut hosts: Vec<HostFinding> = (0..members.len())
         .map(|place| HostFinding {
             host: members[place].machine.host.hostname.clone(),
@@ -94,12 +94,12 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
 /// History of a machine: `speed` is that of a part of it relative to a group's hosts, in the cases that they have.
 fn history(
     machine: &Machine,
-    speed: impl Fn(&super::HostRun) -> Option<f64>,
-    is_of_group: impl Fn(&super::HostRun) -> bool,
-) -> Vec<HostRun> {
-    let mut host_runs: Vec<&super::HostRun> = machine.host_runs.iter().collect();
+    speed: impl Fn(&HostRun) -> Option<f64>,
+    is_of_group: impl Fn(&HostRun) -> bool,
+) -> Vec<HostRunFinding> {
+    let mut host_runs: Vec<&HostRun> = machine.host_runs.iter().collect();
     host_runs.sort_by(|one, other| one.started.cmp(&other.started));
-    let mut history: Vec<HostRun> = Vec::new();
+    let mut history: Vec<HostRunFinding> = Vec::new();
     for host_run in host_runs {
         let Some(speed) = speed(host_run) else { continue };
         let changed = |by: &GroupBy| {
@@ -108,7 +108,7 @@ fn history(
             (before != now).then(words)
         };
         let changes = MARKED.iter().filter_map(changed).collect();
-        history.push(HostRun {
+        history.push(HostRunFinding {
             run: host_run.run.clone(),
             started: host_run.started.clone(),
             speed,

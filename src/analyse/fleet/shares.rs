@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// Progress of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ShareProgress {
     /// It has no run folder.
     #[default]
     Absent,
@@ -29,7 +29,7 @@ pub struct ShareState {
     /// Its number, from 1.
     pub share: u32,
     pub blocks: Vec<u32>,
-    pub state: State,
+    pub state: ShareProgress,
     /// Trials with a result, and trials due; `None` for the latter if no folder has them.
     pub done: u32,
     pub trials: Option<u32>,
@@ -64,9 +64,9 @@ impl ShareState {
             }
         }
         let state = match (done == trials, folder.is_live()) {
-            (_, true) => State::Running,
-            (true, false) => State::Complete,
-            (false, false) => State::Incomplete,
+            (_, true) => ShareProgress::Running,
+            (true, false) => ShareProgress::Complete,
+            (false, false) => ShareProgress::Incomplete,
         };
         let (hosts, folder) = (hosts.into_iter().collect(), Some(folder.path().display().to_string()));
         Ok(ShareState { state, done, trials: Some(trials), hosts, folder, reason, ..self })

@@ -4,7 +4,7 @@
 use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, PairOutcome, RankedBy};
-use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::decided::Decided;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::complete_blocks;
@@ -21,7 +21,7 @@ pub struct CountedCase<'a> {
 pub fn compared(
     cases: &[CountedCase<'_>],
     reference: &str,
-    blocks: Blocks,
+    blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
     Counter::ALL.into_iter().filter_map(|counter| of_counter(counter, cases, reference, blocks, criticals)).collect()
@@ -31,7 +31,7 @@ fn of_counter(
     counter: Counter,
     cases: &[CountedCase<'_>],
     reference: &str,
-    blocks: Blocks,
+    blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Option<CounterComparison> {
     let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(case, counter)).collect();

@@ -1,7 +1,7 @@
 //! Decisions about the cases of one class and their wording: `crate::stats::decisions` with names.
 
 use crate::analyse::findings::{Decision, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
-use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::blocks::RunBlocks;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::{Decisions, Procedure};
 use crate::stats::margin::{Margin, POWER};
@@ -26,7 +26,7 @@ pub struct Decided {
     decisions: Decisions,
     /// Ranked figure; decides whether higher is better.
     by: RankedBy,
-    blocks: Blocks,
+    blocks: RunBlocks,
     /// All blocks as one look, to tell what further blocks would decide.
     looked: Option<Sequence>,
 }
@@ -36,7 +36,7 @@ impl Decided {
     pub fn of(
         cases: impl Iterator<Item = (String, Vec<BlockMean>)>,
         by: RankedBy,
-        blocks: Blocks,
+        blocks: RunBlocks,
         criticals: &mut Criticals,
     ) -> Decided {
         let (cases, trials): (Vec<String>, Vec<Vec<BlockMean>>) = cases.unzip();

@@ -171,7 +171,7 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
             (Some(_), false) => Demand::of_checkpoints(case.strata.checkpoints),
         };
         let cost = case.sync_cost.as_ref().filter(|_| found.is_empty());
-        let judged = Way { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
+        let judged = WayDown { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
         found.push((what(&end), said(judged, stack, base)));
     }
     let several = found.len() > 1;
@@ -310,7 +310,7 @@ fn loses_all(stack: &StackFacts, spec: &CaseSpec, base: &BaseName, what: &str) -
 }
 
 /// Devices below one part of the database, with their counters.
-struct Way<'a> {
+struct WayDown<'a> {
     stack: &'a StackFacts,
     base: &'a BaseName,
     /// Levels of devices, lowest last.
@@ -321,7 +321,7 @@ struct Way<'a> {
 }
 
 /// Flushes seen at one level.
-struct Seen {
+struct FlushesSeen {
     name: String,
     /// Flushes per unit, and per WAL sync if those were counted exactly.
     flushes: f64,
@@ -334,7 +334,7 @@ struct Seen {
     unseen: f64,
 }
 
-impl Way<'_> {
+impl WayDown<'_> {
     fn judge(&self, demand: &Demand<'_>) -> Durability {
         let end = self.stack.promise(Some(self.base), Claim::HiddenBelow).map(|(_, promise)| promise.to_string());
         let Some(lowest) = self.chain.last() else {
@@ -444,13 +444,13 @@ impl Way<'_> {
     }
 
     /// The level with the fewest flushes relative to its requirement, among those that need and count them.
-    fn least(&self, demand: &Demand<'_>) -> Option<Seen> {
+    fn least(&self, demand: &Demand<'_>) -> Option<FlushesSeen> {
         let levels = self.chain.iter().enumerate().filter(|(_, level)| !level.declares_stable());
         let seen = levels.filter_map(|(depth, level)| self.seen(depth, level, demand));
         seen.min_by(|a, b| a.enough.total_cmp(&b.enough))
     }
 
-    fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<Seen> {
+    fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<FlushesSeen> {
         let flushes = demand.per_unit(&level.own_flushes()?)?;
         let others = level.share_of_others().unwrap_or(0.0);
         // For one client whose commits each sync, PostgreSQL's sync count is not needed.
@@ -482,7 +482,7 @@ impl Way<'_> {
         let source = if per_commit.is_some() || by_sync { source } else { String::new() };
         let needed = format!("expected at least {} per {noun}{source}", significant(needed));
         let unseen = (1.0 - 1.0 / strictest.max(1.0 / part)).clamp(0.0, 1.0);
-        Some(Seen { name: level.name(), flushes, per_sync, enough, needed, unseen })
+        Some(FlushesSeen { name: level.name(), flushes, per_sync, enough, needed, unseen })
     }
 
     /// Flushes that one sync costs at a level, and how that is known.
@@ -540,7 +540,7 @@ fn plain(name: &str) -> &str {
     if name.starts_with("loop") { "the loop device" } else { name }
 }
 
-impl Seen {
+impl FlushesSeen {
     fn too_few(&self, demand: &Demand<'_>) -> String {
         format!("only {} seen at {}: {}", demand.words(self.flushes, self.per_sync), self.name, self.needed)
     }

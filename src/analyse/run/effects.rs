@@ -34,7 +34,7 @@ fn key<'a>(contest: &'a Contest<'_>) -> [&'a str; 3] {
 }
 
 /// An axis that varies, with its levels; the first is the reference.
-struct Axis<'a> {
+struct VariedAxis<'a> {
     name: &'a str,
     levels: Vec<String>,
     is_load: bool,
@@ -43,7 +43,7 @@ struct Axis<'a> {
 /// Cases of one workload and measure in the order of their combinations.
 struct Matrix<'a> {
     found: Effects,
-    axes: Vec<Axis<'a>>,
+    axes: Vec<VariedAxis<'a>>,
     cases: Vec<&'a ContestEntry<'a>>,
 }
 
@@ -69,13 +69,13 @@ impl<'a> Matrix<'a> {
             let mut seen = BTreeSet::new();
             let all = [&reference].into_iter().chain(&cases).map(|entry| level(entry, name));
             let levels: Vec<String> = all.filter(|level| seen.insert(level.clone())).collect();
-            Axis { name, levels, is_load: spec.is_workload_axis(name) && !baseline.contains_key(name) }
+            VariedAxis { name, levels, is_load: spec.is_workload_axis(name) && !baseline.contains_key(name) }
         };
         let common = spec.axes.keys().filter(|name| *name != "workload" && !is_partial(name));
-        let mut axes: Vec<Axis<'_>> = common.map(of_axis).filter(|axis| axis.levels.len() > 1).collect();
+        let mut axes: Vec<VariedAxis<'_>> = common.map(of_axis).filter(|axis| axis.levels.len() > 1).collect();
         axes.sort_by_key(|axis| (axis.name != "stack", axis.is_load));
         let place = |entry: &&ContestEntry<'_>| {
-            let digit = |axis: &Axis<'_>| axis.levels.iter().position(|known| *known == level(entry, axis.name));
+            let digit = |axis: &VariedAxis<'_>| axis.levels.iter().position(|known| *known == level(entry, axis.name));
             axes.iter().fold(0, |place, axis| place * axis.levels.len() + digit(axis).unwrap_or(0))
         };
         let mut sorted = cases.clone();

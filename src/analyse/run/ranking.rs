@@ -7,7 +7,7 @@ use crate::analyse::findings::{
     BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, DurabilityClass, Estimate,
     PairOutcome, RankRow, RankTrial, RankedBy, Ranking, names,
 };
-use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::counters::{self, CountedCase};
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranked::{Ranked, by_time, ranked};
@@ -79,7 +79,7 @@ pub fn contests<'a>(
     cases: &'a [CaseSums],
     durability: &'a [Durability],
     baseline: &BTreeMap<String, String>,
-    blocks: Blocks,
+    blocks: RunBlocks,
 ) -> Vec<Contest<'a>> {
     let mut compared: BTreeSet<&str> =
         if baseline.is_empty() { BTreeSet::from(["stack"]) } else { baseline.keys().map(String::as_str).collect() };
@@ -89,13 +89,13 @@ pub fn contests<'a>(
             of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
         );
     }
-    let mut entries: Vec<(Shared, ContestEntry<'a>)> = Vec::new();
+    let mut entries: Vec<(RankingKey, ContestEntry<'a>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
         let mut ranks = |measure: &'a str, is_one_of_several: bool, ranked: Ranked| {
             let (used, figure) = (ranked.values.clone(), ranked.figure);
             let label = String::new();
             let entry = ContestEntry { case, durability, measure, is_one_of_several, ranked, used, figure, label };
-            let shared = Shared::of(&entry, &compared);
+            let shared = RankingKey::of(&entry, &compared);
             entries.push((shared, entry));
         };
         // One-off work is ranked by its time; an emulated processor hides the storage.
@@ -129,7 +129,7 @@ pub fn contests<'a>(
         (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
     let mut criticals = Criticals::seeded(SEED);
-    let contest = |(shared, entries): (Shared, Vec<ContestEntry<'a>>)| {
+    let contest = |(shared, entries): (RankingKey, Vec<ContestEntry<'a>>)| {
         shared.contest(entries, &compared, baseline, blocks, &mut criticals)
     };
     groups.into_iter().map(contest).collect()
@@ -137,7 +137,7 @@ pub fn contests<'a>(
 
 /// Common properties of all cases in a ranking.
 #[derive(Debug, Clone, PartialEq)]
-struct Shared {
+struct RankingKey {
     workload: String,
     measure: String,
     takes_turns: bool,
@@ -146,10 +146,10 @@ struct Shared {
     axes: BTreeMap<String, String>,
 }
 
-impl Shared {
-    fn of(entry: &ContestEntry<'_>, compared: &BTreeSet<&str>) -> Shared {
+impl RankingKey {
+    fn of(entry: &ContestEntry<'_>, compared: &BTreeSet<&str>) -> RankingKey {
         let axes = entry.case.spec.axes.iter().filter(|(axis, _)| !compared.contains(axis.as_str()));
-        Shared {
+        RankingKey {
             workload: entry.case.spec.workload.name.clone(),
             measure: entry.measure.to_owned(),
             takes_turns: entry.is_one_of_several,
@@ -176,7 +176,7 @@ impl Shared {
         mut entries: Vec<ContestEntry<'a>>,
         compared: &BTreeSet<&str>,
         baseline: &BTreeMap<String, String>,
-        blocks: Blocks,
+        blocks: RunBlocks,
         criticals: &mut Criticals,
     ) -> Contest<'a> {
         let differing = differing(&entries, compared);
@@ -234,7 +234,7 @@ fn counters_of(
     entries: &[ContestEntry<'_>],
     base: Option<&ContestEntry<'_>>,
     classes: &[ClassRanking],
-    blocks: Blocks,
+    blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
     let best = classes.first().and_then(|class| class.rows.first()).map(|row| row.case.as_str());

@@ -1,18 +1,18 @@
 //! Summary of a case: its facts and main figures.
 
-use super::findings::{CaseFinding, MainFigure};
+use super::findings::{MainFigure, PublishedCase};
 use crate::analyse::imported::select::{rows, synced, tps};
 use crate::record::imported::ImportedCase;
 
 /// Summary of a case.
-pub(super) fn case(case: &ImportedCase) -> CaseFinding {
+pub(super) fn case(case: &ImportedCase) -> PublishedCase {
     let mut tools: Vec<String> = Vec::new();
     for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
         if !tools.contains(&output.tool) {
             tools.push(output.tool.clone());
         }
     }
-    CaseFinding {
+    PublishedCase {
         name: case.name.clone(),
         facts: case.facts.clone(),
         trials: case.trials.iter().filter(|trial| !trial.outputs.is_empty()).count(),

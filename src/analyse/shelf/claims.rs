@@ -3,7 +3,7 @@
 //! Repeated trials give an interval (`stats::ratio`). Two single runs have none and show nothing; `compare::single`
 //! decides whether their ratio indicates a direction.
 
-use super::findings::{Comparison, ConclusionFinding, Support};
+use super::findings::{ClaimComparison, ConclusionFinding, Support};
 use crate::analyse::compare::single;
 use crate::analyse::imported::select::{Found, length, rows};
 use crate::analyse::imported::words::rate;
@@ -15,7 +15,8 @@ use crate::units::significant;
 /// Support of a conclusion by the figures.
 pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> ConclusionFinding {
     let mut because = Vec::new();
-    let comparisons: Vec<Comparison> = conclusion.compare.iter().filter_map(|claim| compare(record, claim)).collect();
+    let comparisons: Vec<ClaimComparison> =
+        conclusion.compare.iter().filter_map(|claim| compare(record, claim)).collect();
     if comparisons.len() < conclusion.compare.len() {
         because.push("a figure it compares was not found".to_owned());
     }
@@ -43,7 +44,7 @@ fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Fo
 }
 
 /// Compares one figure of two cases.
-fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
+fn compare(record: &ImportRecord, claim: &Compare) -> Option<ClaimComparison> {
     let ((row, a), (_, b)) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
     // Separate blocks: imported trials are not known to be paired.
     let blocks = |values: &[f64], from: u32| -> Vec<BlockMean> {
@@ -54,7 +55,7 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
     let labels: Vec<&str> = claim.row.values().map(String::as_str).collect();
     let unit = row.figure(&claim.figure)?.unit.clone();
     let points = found.interval.is_none() && unit.ends_with("/s") && single::points_a_way(found.value);
-    let mut comparison = Comparison {
+    let mut comparison = ClaimComparison {
         case: claim.case.clone(),
         over: claim.over.clone(),
         what: [&[claim.tool.as_str()], labels.as_slice(), &[claim.figure.as_str()]].concat().join(", "),
@@ -86,7 +87,7 @@ fn support(found: &Ratio, points: bool) -> Support {
     }
 }
 
-fn sentence(it: &Comparison, points: bool, length: Option<&str>) -> String {
+fn sentence(it: &ClaimComparison, points: bool, length: Option<&str>) -> String {
     let unit = &it.unit;
     let (value, over) = (rate(it.value), rate(it.over_value));
     let text = format!("{} {value} {unit}, {} {over} {unit}: {} times", it.case, it.over, significant(it.ratio));

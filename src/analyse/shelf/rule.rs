@@ -1,19 +1,19 @@
 //! A remark on published figures.
 
 use crate::analyse::imported::select::Found;
-use crate::analyse::shelf::findings::{Remark, Weight};
+use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
 
 /// Name and source of a rule.
-pub(crate) struct Rule {
+pub(crate) struct ShelfRule {
     pub(super) name: &'static str,
-    pub(super) weight: Weight,
+    pub(super) weight: RemarkWeight,
     pub(super) source: &'static str,
 }
 
-impl Rule {
+impl ShelfRule {
     /// Remark on these rows, the first of which determines the case.
-    pub(super) fn says(&self, rows: &[Found<'_>], sentence: String) -> Option<Remark> {
-        Some(Remark {
+    pub(super) fn says(&self, rows: &[Found<'_>], sentence: String) -> Option<RuleRemark> {
+        Some(RuleRemark {
             rule: self.name.to_owned(),
             weight: self.weight,
             case: rows.first()?.case.name.clone(),

@@ -1,10 +1,10 @@
 //! Rules that compare the stated facts of a case with its own output, and cases that differ only in whether a sync is
 //! done.
 
-use super::findings::{Remark, Weight};
+use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{Found, rows, synced, tps};
 use crate::analyse::imported::words::rate;
-use crate::analyse::shelf::rule::Rule;
+use crate::analyse::shelf::rule::ShelfRule;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -20,7 +20,7 @@ const DECIDES: [(&str, &str); 5] = [
 const APART: f64 = 1.5;
 
 /// Contradictions of the facts of a case.
-pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark> {
+pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<RuleRemark> {
     let of_fact =
         |(key, value): (&String, &String)| property(case, key, value).or_else(|| of_pgbench(case, key, value));
     case.facts.iter().filter_map(of_fact).chain(mounted(record, case)).collect()
@@ -28,9 +28,9 @@ pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark>
 
 /// A property that contradicts every `zfs get` or `zpool get` list: of the dataset that the case reportedly used, or
 /// that is mounted at the data; of all datasets if neither is known.
-fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
+fn property(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
     let source = "the list of properties that came with the case";
-    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
+    let rule = ShelfRule { name: "facts_contradict", weight: RemarkWeight::Contradiction, source };
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
@@ -53,9 +53,12 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
 }
 
 /// A pgbench setting, given as `pgbench.NAME` or `workload.NAME`, that contradicts its summary.
-fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
-    let rule =
-        Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the summary that pgbench printed" };
+fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
+    let rule = ShelfRule {
+        name: "facts_contradict",
+        weight: RemarkWeight::Contradiction,
+        source: "the summary that pgbench printed",
+    };
     let name = key.strip_prefix("pgbench.").or_else(|| key.strip_prefix("workload."))?;
     let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
@@ -65,9 +68,9 @@ fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
 
 /// A filesystem that contradicts the `mount` output at the case's location. Mounts listed with other output belong to
 /// the case; a list alone is the machine's.
-fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
+fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<RuleRemark> {
     let source = "the mounts that came with the case";
-    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
+    let rule = ShelfRule { name: "facts_contradict", weight: RemarkWeight::Contradiction, source };
     let (kind, place) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
     let lists_only = |other: &&ImportedCase| {
         let mut outputs = other.trials.iter().flat_map(|trial| &trial.outputs);
@@ -79,18 +82,18 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
     let fits = listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind)));
     let sentence = format!("{place} is mounted as {shown}, but the case states {kind}");
     let remark = rule.says(&listed, sentence).filter(|_| !fits)?;
-    Some(Remark { case: case.name.clone(), ..remark })
+    Some(RuleRemark { case: case.name.clone(), ..remark })
 }
 
 /// Cost of durability: pairs of cases that differ only in whether a sync is done.
-pub(super) fn prices(record: &ImportRecord) -> Vec<Remark> {
+pub(super) fn prices(record: &ImportRecord) -> Vec<RuleRemark> {
     let pairs = record.cases.iter().flat_map(|a| record.cases.iter().map(move |b| (a, b)));
     pairs.filter_map(|(without, with)| price(without, with)).collect()
 }
 
-fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
+fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleRemark> {
     let source = "two cases that differ in this alone";
-    let rule = Rule { name: "price_of_durability", weight: Weight::Information, source };
+    let rule = ShelfRule { name: "price_of_durability", weight: RemarkWeight::Information, source };
     let keys = without.facts.keys().chain(with.facts.keys());
     let mut keys: Vec<&String> = keys.filter(|key| without.facts.get(*key) != with.facts.get(*key)).collect();
     keys.dedup();

@@ -1,8 +1,8 @@
 //! Rules on a load and its device: writes per commit, and inconsistent summaries.
 
-use super::findings::{Remark, Weight};
+use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{Found, rows_of_trial, tps};
-use crate::analyse::shelf::rule::Rule;
+use crate::analyse::shelf::rule::ShelfRule;
 use crate::record::imported::{ImportedCase, ImportedTrial};
 use crate::units::{Bytes, significant};
 
@@ -17,7 +17,7 @@ const ROUNDING: f64 = 0.01;
 const DRAIN_S: f64 = 2.0;
 
 /// Remarks on a pgbench trial.
-pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<RuleRemark> {
     let Some(load) = rows_of_trial(case, trial).find(|row| tps(row).is_some_and(|tps| tps.value > 0.0)) else {
         return Vec::new();
     };
@@ -45,10 +45,10 @@ fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>
 }
 
 /// Writes per commit, as means over all reports of the device.
-fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
-    let rule = Rule {
+fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<RuleRemark> {
+    let rule = ShelfRule {
         name: "commit_writes",
-        weight: Weight::Information,
+        weight: RemarkWeight::Information,
         source: "writes and bytes of iostat over transactions a second of pgbench: means of different seconds",
     };
     let name = device.first()?.label("device")?;
@@ -80,10 +80,10 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
 
 /// Transactions that do not fit their duration. The duration includes connecting, and transactions begun before its end
 /// count too.
-fn arithmetic(load: &Found<'_>) -> Option<Remark> {
-    let rule = Rule {
+fn arithmetic(load: &Found<'_>) -> Option<RuleRemark> {
+    let rule = ShelfRule {
         name: "tps_does_not_fit",
-        weight: Weight::Contradiction,
+        weight: RemarkWeight::Contradiction,
         source: "transactions over duration, as the summary has them",
     };
     let with_connecting = load.value("tps_including_connecting").or_else(|| load.value("tps_including_reconnecting"));

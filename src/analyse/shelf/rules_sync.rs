@@ -4,8 +4,8 @@ use crate::analyse::compare::side::UnsyncedForm;
 use crate::analyse::imported::beyond::{MOST_SYNCS_PER_S, fastest};
 use crate::analyse::imported::select::{Found, rows_of_trial, synced};
 use crate::analyse::imported::words::{milliseconds, rate as shown};
-use crate::analyse::shelf::findings::{Remark, Weight};
-use crate::analyse::shelf::rule::Rule;
+use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
+use crate::analyse::shelf::rule::ShelfRule;
 use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;
@@ -18,7 +18,7 @@ const ODD_COST: f64 = 4.0;
 const TWO_SYNCS_COST: f64 = 1.5;
 
 /// Remarks on the rates of a trial.
-pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<RuleRemark> {
     let version = case.fact("postgresql.version").or(record.origin.postgresql.as_deref());
     let all = [
         too_many(case, trial),
@@ -40,10 +40,10 @@ fn rate_of<'a>(
 }
 
 /// Rates that only memory can reach.
-fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
+fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
+    let rule = ShelfRule {
         name: "too_many_syncs",
-        weight: Weight::Suspicion,
+        weight: RemarkWeight::Suspicion,
         source: "the fastest published devices sync 47 000 times a second for one writer, tmpfs 820 000 and more",
     };
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate > MOST_SYNCS_PER_S)?;
@@ -60,7 +60,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
 
 /// A sync that costs nothing. The unsynced row does other work too, depending on the version; if that is unknown,
 /// nothing follows.
-fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: Option<&str>) -> Option<Remark> {
+fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: Option<&str>) -> Option<RuleRemark> {
     let unsynced = rows_of_trial(case, trial).find(|found| found.label("test") == Some("not synced"))?;
     let without = unsynced.value("rate")?;
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate >= without)?;
@@ -75,17 +75,17 @@ fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: 
         ),
         UnsyncedForm::Unknown => return None,
     };
-    let rule = Rule { name: "no_slower_than_unsynced", weight: Weight::Suspicion, source };
+    let rule = ShelfRule { name: "no_slower_than_unsynced", weight: RemarkWeight::Suspicion, source };
     let why = why.replace("{}", &shown(without));
     let sentence = format!("a write with {method} ({} a second) is {why}", shown(rate));
     rule.says(&[row, unsynced], sentence)
 }
 
 /// A rotating disk that syncs faster than it rotates.
-fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
+fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
+    let rule = ShelfRule {
         name: "faster_than_a_turn",
-        weight: Weight::Suspicion,
+        weight: RemarkWeight::Suspicion,
         source: "one rotation takes 4.0 ms at 15 000 rpm (the fastest disks sold), 8.3 ms at 7200 rpm, 11.1 ms at 5400 rpm",
     };
     if case.fact("stack.media") != Some("rotating") {
@@ -107,7 +107,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
 
 /// Two synced writes against one. The test of sizes may have the same row again; if the two disagree, or the cost is
 /// not that of two syncs, it is unknown what was measured.
-fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Option<Remark> {
+fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Option<RuleRemark> {
     let (one_row, one) = rate_of(case, trial, "one write", method)?;
     let (two_row, two) = rate_of(case, trial, "two writes", method)?;
     let source = "each write through O_SYNC or O_DSYNC is a sync of its own (open(2)): two cost about twice one";
@@ -144,7 +144,7 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
             )
         }
     };
-    let rule = Rule { name, weight: Weight::Suspicion, source };
+    let rule = ShelfRule { name, weight: RemarkWeight::Suspicion, source };
     let rows: Vec<Found<'_>> = [two_row, one_row].into_iter().chain(again.map(|it| it.0)).collect();
     rule.says(&rows, sentence)
 }

@@ -2,7 +2,7 @@
 //! because a terminal obeys control characters.
 
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
-use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
+use crate::analyse::compare::findings::{ComparisonFindings, MeasureRow, PairFinding};
 use crate::report::layout::TextTable;
 use crate::report::text::{paragraph, printable, section};
 
@@ -41,7 +41,7 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     text + &table.shown()
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &MeasureRow) -> Vec<String> {
     let with_interval = |(figure, interval): (String, String)| {
         if interval.is_empty() { figure } else { format!("{figure} ({interval})") }
     };
