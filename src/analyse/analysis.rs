@@ -112,7 +112,7 @@ impl Analysis {
         let blocks = RunBlocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us);
         let mut contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline, blocks);
         let order: Vec<&str> = self.cases.iter().map(|case| case.spec.id.as_str()).collect();
-        let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks.rule.is_none());
+        let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks);
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let is_merged = !self.input.run.merged.is_empty();
@@ -123,7 +123,7 @@ impl Analysis {
         let emulated = self.cases.iter().any(|case| case.strata.emulated);
         let mut answer = match contests.is_empty() && emulated {
             true => headline::emulated(),
-            false => headline::answer(&contests, &found, &not_run),
+            false => headline::answer(&contests, &effects, &found, &not_run),
         };
         answer.notes.extend(full::sentence(&self.full));
         spread::name_machines(&mut answer, &self.input.run, machines.len());
@@ -204,6 +204,7 @@ impl Analysis {
     fn summary(&self, not_run: &[NotRun]) -> RunSummary {
         let run = &self.input.run;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let without_figures: usize = not_run.iter().map(|entry| entry.trials.len()).sum();
         let share = |wall: u64, measured: u64| (wall > 0).then(|| (measured as f64 / wall as f64).min(1.0));
         RunSummary {
             id: run.id.clone(),
@@ -216,7 +217,8 @@ impl Analysis {
             blocks_held: spread::blocks_held(run),
             trials_planned: count(run.order.len()),
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
-            trials_not_run: count(not_run.iter().map(|entry| entry.trials.len()).sum()),
+            trials_not_run: count(without_figures.saturating_sub(self.input.damaged.len())),
+            trials_damaged: count(self.input.damaged.len()),
             trials_disturbed: self.disturbed.counting,
             measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
             plan: self.input.plan_text.clone(),

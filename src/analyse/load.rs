@@ -85,15 +85,14 @@ fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Res
             let (send, receive) = sync_channel(0);
             turns.push(receive);
             let keys = &keys;
-            let read = move || {
+            threads::begin(scope, move || {
                 for key in keys.iter().skip(reader).step_by(readers) {
                     // The receiver exits only after an error, which also ends the reading.
                     if send.send(read_stored(folder, key)).is_err() {
                         return;
                     }
                 }
-            };
-            threads::begin(scope, read)?;
+            })?;
         }
         for (place, key) in keys.iter().enumerate() {
             let stored =
@@ -117,9 +116,9 @@ fn read_stored(folder: &RunFolder, key: &TrialKey) -> Result<Stored> {
 
 /// All trials of a run, case by case in the plan's order.
 fn trials(folder: &RunFolder) -> Vec<TrialKey> {
-    let record = folder.record();
-    let key = |case: &str, trial| TrialKey { case: case.to_owned(), trial };
-    record.cases.iter().flat_map(|case| (1..=record.blocks).map(|trial| key(&case.id, trial))).collect()
+    let RunRecord { cases, blocks, .. } = folder.record();
+    let ids = cases.iter().map(|case| &case.id);
+    ids.flat_map(|case| (1..=*blocks).map(|trial| TrialKey { case: case.clone(), trial })).collect()
 }
 
 fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Result<TrialInput> {
@@ -170,19 +169,24 @@ fn read_latencies(path: &Path, input: &mut TrialInput) -> Result<()> {
 
 /// Minimum waiting times of operations that were never sent.
 fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
-    let bug = |e: &dyn std::fmt::Display| Error::bug(format!("waits do not fit into a histogram: {e}"));
-    let mut waits = Histogram::new(3).map_err(|e| bug(&e))?;
+    let mut waits = Histogram::new(3).map_err(|e| unfit(&e))?;
     for us in unsent.iter().flat_map(|unsent| unsent.waits_us()) {
-        waits.record(us).map_err(|e| bug(&e))?;
+        waits.record(us).map_err(|e| unfit(&e))?;
     }
     Ok(waits)
+}
+
+fn unfit(error: &dyn std::fmt::Display) -> Error {
+    Error::bug(format!("waits do not fit into a histogram: {error}"))
 }
 
 /// A path quoted as one shell word.
 fn as_word(path: &Path) -> String {
     let path = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    match path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c)) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// Wall time of all sessions of a run, microseconds; `None` if it has not ended or was merged.

@@ -134,6 +134,9 @@ fn about(findings: &Findings) -> String {
     if run.trials_not_run > 0 {
         add(format!(", {} not run", run.trials_not_run));
     }
+    if run.trials_damaged > 0 {
+        add(format!(", {} damaged (unreadable)", run.trials_damaged));
+    }
     if run.trials_disturbed > 0 {
         add(format!(", {} disturbed by others", run.trials_disturbed));
     }
@@ -412,7 +415,9 @@ fn not_run(labelled: &Labelled<'_>) -> String {
         let hint = found.hint.iter().map(|hint| paragraph("      try: ", hint));
         paragraph("  - ", &line) + &reason.chain(hint).collect::<String>()
     };
-    section("Not run, and why", labelled.findings.not_run.iter().map(one))
+    let title =
+        if labelled.findings.run.trials_damaged > 0 { "Not run or damaged, and why" } else { "Not run, and why" };
+    section(title, labelled.findings.not_run.iter().map(one))
 }
 
 fn absent() -> String {

@@ -534,6 +534,7 @@ pub fn findings() -> Findings {
             trials_measured: 45,
             trials_disturbed: 0,
             trials_not_run: 3,
+            trials_damaged: 0,
             measured_share: Some(0.713),
             plan: include_str!("plan.toml").to_owned(),
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),

@@ -1,9 +1,9 @@
 //! Decides whether two figures may be compared. The answer does not depend on their order.
 
 use super::findings::Reason;
-use super::side::{ConditionKind, FigureKind, MeasureCondition, Medium, Side, SideMeasure, UnsyncedForm};
+use super::side::{ConditionKind, FigureKind, Medium, Side, SideMeasure, UnsyncedForm};
+use crate::analyse::findings::DurabilityClass;
 use crate::analyse::findings::durability::class_word;
-use crate::analyse::findings::{Durability, DurabilityClass};
 
 /// A difference that forbids a comparison, with the value on either side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct Objection {
 }
 
 impl Objection {
-    fn new(reason: Reason, about: impl Into<String>, a: impl Into<String>, b: impl Into<String>) -> Objection {
-        Objection { reason, about: about.into(), values: (a.into(), b.into()) }
+    fn new(reason: Reason, about: &str, values: [impl Into<String>; 2]) -> Objection {
+        Objection { reason, about: about.to_owned(), values: values.map(Into::into).into() }
     }
 }
 
@@ -35,9 +35,9 @@ pub fn weightiest_difference(a: &SideMeasure, b: &SideMeasure) -> Option<Objecti
     }
     let more = differing.filter(|objection| objection.reason == Reason::NotTold);
     Some(more.fold(first, |all, objection| {
-        let join = |one: &str, other: &str| if one == other { one.to_owned() } else { format!("{one}, {other}") };
-        let values = (join(&all.values.0, &objection.values.0), join(&all.values.1, &objection.values.1));
-        Objection { about: format!("{}, {}", all.about, objection.about), values, ..all }
+        let values = [(all.values.0, objection.values.0), (all.values.1, objection.values.1)];
+        let values = values.map(|(one, other)| if one == other { one } else { format!("{one}, {other}") });
+        Objection { about: format!("{}, {}", all.about, objection.about), values: values.into(), ..all }
     }))
 }
 
@@ -53,36 +53,30 @@ pub fn same_in<'s>(side: &'s Side, measure: &SideMeasure) -> Option<&'s SideMeas
 
 /// Conditions in which two figures of one subject differ, most important first.
 pub fn differing_conditions(a: &SideMeasure, b: &SideMeasure) -> Vec<Objection> {
-    let value = |measure: &SideMeasure, kind| -> Option<String> {
-        measure.conditions.iter().find(|condition: &&MeasureCondition| condition.kind == kind)?.value.clone()
-    };
     let mut kinds: Vec<ConditionKind> = a.conditions.iter().chain(&b.conditions).map(|c| c.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let mut found: Vec<Objection> = Vec::new();
-    for kind in kinds {
-        let objection = match (value(a, kind), value(b, kind)) {
-            (Some(a), Some(b)) if a != b => Objection::new(reason_of(kind), kind.words(), a, b),
-            (Some(a), None) => Objection::new(Reason::NotTold, kind.words(), a, "unknown"),
-            (None, Some(b)) => Objection::new(Reason::NotTold, kind.words(), "unknown", b),
-            _ => continue,
-        };
-        found.push(objection);
-    }
+    let differing = kinds.into_iter().filter_map(|kind| {
+        let values = [a, b].map(|it| it.conditions.iter().find(|condition| condition.kind == kind)?.value.as_deref());
+        let is_told = values.iter().all(Option::is_some);
+        let reason = if is_told { reason_of(kind) } else { Reason::NotTold };
+        let words = values.map(|value| value.unwrap_or("unknown"));
+        (values[0] != values[1]).then(|| Objection::new(reason, kind.words(), words))
+    });
+    let mut found: Vec<Objection> = differing.collect();
     // A known difference says more than an unknown condition.
     found.sort_by_key(|objection| objection.reason == Reason::NotTold);
     if a.figure != b.figure {
-        let about = "figure";
-        found.push(Objection::new(Reason::MeanAgainstPercentile, about, figure_word(a), figure_word(b)));
+        found.push(Objection::new(Reason::MeanAgainstPercentile, "figure", [a, b].map(figure_word)));
     }
     found
 }
 
-fn figure_word(measure: &SideMeasure) -> String {
+fn figure_word(measure: &SideMeasure) -> &str {
     match &measure.figure {
-        FigureKind::Rate => "rate".to_owned(),
-        FigureKind::Mean => "mean".to_owned(),
-        FigureKind::Percentile(which) => which.clone(),
+        FigureKind::Rate => "rate",
+        FigureKind::Mean => "mean",
+        FigureKind::Percentile(which) => which,
     }
 }
 
@@ -98,44 +92,43 @@ fn reason_of(kind: ConditionKind) -> Reason {
 
 /// Why two figures of the same name may not be compared.
 fn circumstances(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
-    let absent = |measure: &SideMeasure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
+    let both = [a, b];
     match (&a.absent, &b.absent) {
         (None, None) => {}
         (Some(_), Some(_)) => return None,
-        _ => return Some(Objection::new(Reason::NotToBeHad, "row", absent(a), absent(b))),
+        _ => {
+            let words = both.map(|it| it.absent.as_deref().unwrap_or("measured"));
+            return Some(Objection::new(Reason::NotToBeHad, "row", words));
+        }
     }
-    let failed = |measure: &SideMeasure| measure.failure.clone().unwrap_or_else(|| "measured".to_owned());
     if a.failure.is_some() || b.failure.is_some() {
-        return Some(Objection::new(Reason::SyncFailed, "sync", failed(a), failed(b)));
+        let words = both.map(|it| it.failure.as_deref().unwrap_or("measured"));
+        return Some(Objection::new(Reason::SyncFailed, "sync", words));
     }
     if a.emulated || b.emulated {
-        let word = |measure: &SideMeasure| if measure.emulated { "emulated" } else { "not emulated" };
-        return Some(Objection::new(Reason::EmulatedCpu, "CPU", word(a), word(b)));
+        let words = both.map(|it| if it.emulated { "emulated" } else { "not emulated" });
+        return Some(Objection::new(Reason::EmulatedCpu, "CPU", words));
     }
     if let (Some(one), Some(other)) = (a.unsynced_form, b.unsynced_form)
         && (one != other || one == UnsyncedForm::Unknown)
     {
-        return Some(Objection::new(Reason::NotSyncedAcrossVersions, "test", form_words(one), form_words(other)));
+        return Some(Objection::new(Reason::NotSyncedAcrossVersions, "test", [one, other].map(form_words)));
     }
     if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.medium, b.medium) {
-        return Some(Objection::new(Reason::MemoryAgainstDisk, "files", medium_word(a.medium), medium_word(b.medium)));
+        return Some(Objection::new(Reason::MemoryAgainstDisk, "files", both.map(|it| medium_word(it.medium))));
     }
     if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.data, b.data) {
-        let word = |measure: &SideMeasure| if measure.data == Medium::Memory { "fit into RAM" } else { "on disk" };
-        return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", word(a), word(b)));
+        let words = both.map(|it| if it.data == Medium::Memory { "fit into RAM" } else { "on disk" });
+        return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", words));
     }
-    let class = |measure: &SideMeasure| measure.durability.as_ref().map(|found| found.class);
-    match (class(a), class(b)) {
-        (Some(one), Some(other)) if !may_promise_the_same(one, other) => {
-            let word = |durability: &Option<Durability>| {
-                let found = durability.as_ref();
-                found.map_or_else(String::new, |d| format!("{} ({})", class_word(d.class), d.reason))
-            };
-            Some(Objection::new(Reason::OtherDurability, "durability", word(&a.durability), word(&b.durability)))
+    match (&a.durability, &b.durability) {
+        (Some(one), Some(other)) if !may_promise_the_same(one.class, other.class) => {
+            let words = [one, other].map(|it| format!("{} ({})", class_word(it.class), it.reason));
+            Some(Objection::new(Reason::OtherDurability, "durability", words))
         }
-        _ if a.value <= 0.0 || b.value <= 0.0 || !a.value.is_finite() || !b.value.is_finite() => {
-            let word = |measure: &SideMeasure| if measure.value > 0.0 { "measured" } else { "no operations" };
-            Some(Objection::new(Reason::NothingDone, "operations", word(a), word(b)))
+        _ if both.iter().any(|it| it.value <= 0.0 || !it.value.is_finite()) => {
+            let words = both.map(|it| if it.value > 0.0 { "measured" } else { "no operations" });
+            Some(Objection::new(Reason::NothingDone, "operations", words))
         }
         _ => None,
     }

@@ -24,7 +24,9 @@ mod tests;
 
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{DurabilityClass, Estimate};
-use findings::{Alone, ComparisonFindings, FORMAT, MeasureRow, Method, PairFinding, RatioOutcome, Reason, SideFinding};
+use findings::{
+    Alone, Comparison, ComparisonFindings, FORMAT, MeasureRow, Method, PairFinding, RatioOutcome, Reason, SideFinding,
+};
 use side::{MeasureSpread, Medium, Side, SideMeasure};
 use std::collections::BTreeSet;
 
@@ -74,11 +76,9 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
         let common = (0..place).find(|other| !rows(side, &sides[*other]).is_empty());
         return vec![common.unwrap_or(0)];
     }
-    let of_first = || (0..sides.len()).filter(|other| sides[*other].argument == first);
-    match of_first().find(|other| !side.name.is_empty() && sides[*other].name == side.name) {
-        Some(same) => vec![same],
-        None => of_first().collect(),
-    }
+    let of_first: Vec<usize> = (0..sides.len()).filter(|other| sides[*other].argument == first).collect();
+    let same = of_first.iter().find(|other| !side.name.is_empty() && sides[**other].name == side.name).copied();
+    same.map_or(of_first, |same| vec![same])
 }
 
 /// Measures of the same name on both sides, in the order of their families.
@@ -141,10 +141,10 @@ fn two_runs(measure: &SideMeasure) -> Vec<f64> {
 }
 
 fn side_finding(place: usize, side: &Side) -> SideFinding {
-    let measured = || side.measures.iter().filter(|measure| measure.absent.is_none());
-    let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
-    let known = measured().find(|measure| measure.medium != Medium::Unknown);
-    let medium = if mediums.len() > 1 { Medium::Unknown } else { known.map_or(Medium::Unknown, |m| m.medium) };
+    let measured: Vec<&SideMeasure> = side.measures.iter().filter(|measure| measure.absent.is_none()).collect();
+    let mediums: BTreeSet<bool> = measured.iter().map(|measure| measure.medium == Medium::Memory).collect();
+    let known = measured.iter().map(|measure| measure.medium).find(|medium| *medium != Medium::Unknown);
+    let medium = known.filter(|_| mediums.len() == 1).unwrap_or_default();
     let durabilities = side.measures.iter().filter_map(|it| it.durability.as_ref());
     SideFinding {
         mark: mark(place),
@@ -154,7 +154,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         medium,
         // The least certain durability; the first among equals.
         durability: durabilities.reduce(|one, other| if other.class > one.class { other } else { one }).cloned(),
-        measures: measured().count(),
+        measures: measured.len(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
         left_out: side.left_out.clone(),
@@ -171,8 +171,8 @@ fn mark(place: usize) -> String {
 /// Measures whose subject no other side has.
 fn alone(sides: &[Side]) -> Vec<Alone> {
     let found = sides.iter().enumerate().map(|(place, side)| {
-        let others = || sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, s)| &s.measures);
-        let subjects: BTreeSet<(&str, &str)> = others().map(SideMeasure::subject).collect();
+        let others = sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, it)| &it.measures);
+        let subjects: BTreeSet<(&str, &str)> = others.map(SideMeasure::subject).collect();
         let own = side.measures.iter().filter(|measure| measure.absent.is_none());
         let own = own.filter(|measure| !subjects.contains(&measure.subject()));
         Alone { side: place, measures: own.map(SideMeasure::key).collect() }
@@ -182,15 +182,14 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
 
 /// Caveat that two sides are not known to be of one class in what is compared; the sides state the reasons.
 fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[MeasureRow]) -> Option<String> {
-    let compared = |measure: &&SideMeasure| {
-        let key = measure.key();
-        rows.iter().any(|row| row.comparison.is_some() && row.measure == key)
-    };
-    let classes = |measure: &SideMeasure| {
+    let compared: Vec<&str> =
+        rows.iter().filter(|row| row.comparison.is_some()).map(|row| row.measure.as_str()).collect();
+    let mut measures = sides[place].measures.iter().filter(|measure| compared.contains(&measure.key().as_str()));
+    let classes = measures.find_map(|measure| {
         let other = judge::same_in(&sides[against], measure)?;
         Some((measure.durability.as_ref()?.class, other.durability.as_ref()?.class))
-    };
-    match sides[place].measures.iter().filter(compared).find_map(classes)? {
+    });
+    match classes? {
         (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
             Some("Durability of synced writes is unknown on both sides.".to_owned())
         }
@@ -207,10 +206,11 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[MeasureR
 
 /// Caveats that apply to all ratios.
 fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
-    let rows = || pairs.iter().flat_map(|pair| &pair.rows);
-    let compared = || rows().filter_map(|row| row.comparison.as_ref());
-    let any = |method: Method| compared().any(|comparison| comparison.method == method);
-    let once = any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == RatioOutcome::NotRepeated);
+    let rows = pairs.iter().flat_map(|pair| &pair.rows);
+    let compared: Vec<&Comparison> = rows.clone().filter_map(|row| row.comparison.as_ref()).collect();
+    let methods: Vec<Method> = compared.iter().map(|comparison| comparison.method).collect();
+    let once = methods.contains(&Method::SingleRuns)
+        || compared.iter().any(|comparison| comparison.outcome == RatioOutcome::NotRepeated);
     let single = format!(
         "{} For a firm result, repeat: list repeats of an imported case in publication.toml, or give pgstrata probe both \
          folders at once (it alternates between them)",
@@ -219,16 +219,16 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let general = [
         (once, single.as_str()),
         (
-            rows().any(is_no_quotient),
+            rows.clone().any(is_no_quotient),
             "ratios of interleaved trials use only the blocks that both sides have; where a block is missing, the ratio \
              is not the quotient of the two means beside it",
         ),
         (
-            any(Method::PercentilesTogether),
+            methods.contains(&Method::PercentilesTogether),
             "percentiles and maxima without an interval are those of all trials of a side merged, not means of trials",
         ),
         (
-            any(Method::Slices),
+            methods.contains(&Method::Slices),
             "intervals from slices cover these minutes only, not another hour, another location on the device or other \
              load on the host",
         ),
@@ -256,8 +256,10 @@ fn is_no_quotient(row: &MeasureRow) -> bool {
 /// may be any script, unless both were imported together.
 fn unknown(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
     const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
-    let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
     let common = side.measures.iter().filter(|measure| judge::same_in(reference, measure).is_some());
-    let silent = common.flat_map(|measure| &measure.conditions).filter(|c| c.value.as_deref().is_none_or(own));
+    let silent = common.flat_map(|measure| &measure.conditions).filter(|condition| {
+        let value = condition.value.as_deref().map(str::to_lowercase);
+        value.is_none_or(|value| side.argument != reference.argument && OWN.contains(&value.as_str()))
+    });
     silent.map(|condition| condition.kind.words()).collect()
 }

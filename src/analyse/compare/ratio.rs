@@ -63,14 +63,14 @@ fn shifted(means: &[BlockMean]) -> Vec<BlockMean> {
 }
 
 fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
-    let nothing = || none(Method::NoSpread, "a trial had no operations");
-    let found = ratio(a, b).ok_or_else(nothing)?;
+    const NOTHING: &str = "a trial had no operations";
+    let found = ratio(a, b).ok_or_else(|| none(Method::NoSpread, NOTHING))?;
     let how = match found.method {
         RatioMethod::Paired { blocks } => (Method::Paired, format!("paired over {blocks} blocks")),
         RatioMethod::Unpaired { trials: (a, b) } => {
             (Method::Trials, format!("from {a} and {b} trials without common blocks"))
         }
-        RatioMethod::NoInterval => return Err(nothing()),
+        RatioMethod::NoInterval => return Err(none(Method::NoSpread, NOTHING)),
     };
     found
         .interval
@@ -88,23 +88,23 @@ fn has_own(spread: &MeasureSpread) -> bool {
 
 /// Why a percentile or maximum has no interval, with the values of single trials.
 fn together(a: &SideMeasure, b: &SideMeasure) -> String {
-    let one = |measure: &SideMeasure| match measure.spread {
+    let [one, other] = [a, b].map(|measure| match measure.spread {
         MeasureSpread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
             format!("{trials} trials, own interval {} to {} {}", significant(least), significant(most), measure.unit)
         }
         MeasureSpread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
         _ => "1 trial".to_owned(),
-    };
-    format!("operations of all trials merged ({} vs. {})", one(a), one(b))
+    });
+    format!("operations of all trials merged ({one} vs. {other})")
 }
 
 /// Ratio from each side's own interval.
 fn from_own(a: &SideMeasure, b: &SideMeasure, plain: f64) -> Found {
-    let half = |measure: &SideMeasure| {
+    let halves = [a, b].map(|measure| {
         let (low, high) = measure.ends?;
         Some((high / low).ln() / 2.0).filter(|half| half.is_finite() && *half >= 0.0)
-    };
-    let (Some(one), Some(other)) = (half(a), half(b)) else {
+    });
+    let [Some(one), Some(other)] = halves else {
         return Err(none(Method::SingleRuns, "too few slices"));
     };
     let factor = one.hypot(other).exp();
@@ -112,11 +112,11 @@ fn from_own(a: &SideMeasure, b: &SideMeasure, plain: f64) -> Found {
     if !(ends.0 > 0.0 && ends.1.is_finite()) {
         return Err(none(Method::SingleRuns, "variance between slices is too high"));
     }
-    let trials = |measure: &SideMeasure| match &measure.spread {
+    let trials = [a, b].into_iter().find_map(|measure| match &measure.spread {
         MeasureSpread::Trials { means, .. } if means.len() > 1 => Some(means.len()),
         _ => None,
-    };
-    let words = match trials(a).or_else(|| trials(b)) {
+    });
+    let words = match trials {
         Some(trials) => format!("from {trials} trials and the slices of one measurement"),
         None => "from the slices of one measurement each".to_owned(),
     };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One side: the cases of an argument that share everything except their workload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
     /// Index of the argument it comes from.
     pub argument: usize,
@@ -25,10 +25,11 @@ pub struct Side {
 }
 
 /// Source of a side's measurements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SideOrigin {
     /// Trials of a pgstrata run.
+    #[default]
     Run,
     /// A pgstrata probe.
     Probe,
@@ -37,7 +38,7 @@ pub enum SideOrigin {
 }
 
 /// One figure with everything that decides which figures it may be compared with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SideMeasure {
     /// Benchmark: `pgbench`, `pg_test_fsync/one write`, `wal`.
     pub family: String,
@@ -99,9 +100,10 @@ pub enum ConditionKind {
 }
 
 /// Kind of figure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FigureKind {
     /// Operations per second; more is better.
+    #[default]
     Rate,
     /// Mean time; less is better.
     Mean,
@@ -110,7 +112,7 @@ pub enum FigureKind {
 }
 
 /// Source of a figure's spread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum MeasureSpread {
     /// Trials; the measures of one run have blocks in common.
     Trials {
@@ -129,18 +131,19 @@ pub enum MeasureSpread {
         alone: Option<(f64, f64)>,
     },
     /// A single figure.
+    #[default]
     None,
 }
 
 /// Kind of storage that data are on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Medium {
     /// Memory.
     Memory,
     /// A device.
     Disk,
-    /// Unknown.
+    #[default]
     Unknown,
 }
 
@@ -170,16 +173,14 @@ impl UnsyncedForm {
     fn of_version(version: Option<&str>) -> UnsyncedForm {
         const FIRST_NEW: u32 = 14;
         let Some(version) = version else { return UnsyncedForm::Unknown };
-        let open_ended = version.contains("or newer");
-        let major = |text: &str| text.split('.').next().and_then(|major| major.trim().parse::<u32>().ok());
-        let majors: Option<Vec<u32>> = version
-            .trim_end_matches(" or newer")
-            .split(" or ")
-            .map(|one| one.split_whitespace().next().and_then(major))
-            .collect();
+        let each = version.trim_end_matches(" or newer").split(" or ");
+        let majors: Option<Vec<u32>> =
+            each.map(|one| one.split_whitespace().next()?.split('.').next()?.parse().ok()).collect();
         match majors {
             Some(all) if all.iter().all(|major| *major >= FIRST_NEW) => UnsyncedForm::KeepsOpen,
-            Some(all) if all.iter().all(|major| *major < FIRST_NEW) && !open_ended => UnsyncedForm::OpensEachTime,
+            Some(all) if all.iter().all(|major| *major < FIRST_NEW) && !version.contains("or newer") => {
+                UnsyncedForm::OpensEachTime
+            }
             _ => UnsyncedForm::Unknown,
         }
     }
@@ -202,15 +203,7 @@ impl SideMeasure {
             figure,
             unit: unit.to_owned(),
             value,
-            ends: None,
-            spread: MeasureSpread::None,
-            durability: None,
-            medium: Medium::Unknown,
-            data: Medium::Unknown,
-            absent: None,
-            failure: None,
-            emulated: false,
-            unsynced_form: None,
+            ..SideMeasure::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Effects of the options of a plan that were varied together.
 
-use super::{Estimate, PairOutcome};
+use super::{DurabilityClass, Estimate, PairOutcome};
 use serde::{Deserialize, Serialize};
 
 /// Effects of the options that vary among the cases of one workload and measure. Intervals and outcomes of all its
@@ -17,6 +17,29 @@ pub struct Effects {
     pub unavailable: Option<String>,
     /// Axis by axis, the stack first.
     pub options: Vec<OptionEffect>,
+    /// `None` without effects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestCombinations>,
+}
+
+/// The best combinations of the safest durability class, at the load of the most important ranking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BestCombinations {
+    /// Names of those that no other was shown to beat, best figure first: "xfs full_page_writes=off".
+    pub labels: Vec<String>,
+    /// Their ids.
+    pub cases: Vec<String>,
+    /// True if they are shown to be the same, rather than undecided.
+    pub are_same: bool,
+    pub class: DurabilityClass,
+    /// Ids of all combinations of that class at that load.
+    pub compared: Vec<String>,
+    /// "clients=8"; `None` if the load does not vary.
+    pub load: Option<String>,
+    /// The baseline, else the plan's first combination.
+    pub reference: String,
+    /// Of the first of the best over the reference; `None` if it is the reference.
+    pub ratio: Option<Estimate>,
 }
 
 impl Effects {

@@ -11,6 +11,7 @@ mod effects;
 pub(crate) mod estimate;
 mod full;
 pub(crate) mod groups;
+pub(crate) mod lists;
 pub(crate) mod names;
 mod outcome;
 mod over_time;
@@ -32,7 +33,7 @@ pub use crate::record::merged::{LeftOut, MachineClass, MergeRecord, TakenRun};
 pub use crate::record::probe::Family;
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::trial::{Gap, StepTime};
-pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
+pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict, VerdictRecord};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
 
 pub use ageing::{Ageing, AgeingPoint};
@@ -41,7 +42,7 @@ pub use capacity::{Capacity, CapacityStep};
 pub use counters::{Counter, CounterComparison, CounterRow};
 pub use drive::{DriveFinding, DriveRoundFinding};
 pub use durability::{Durability, DurabilityClass};
-pub use effects::{Effects, OptionEffect};
+pub use effects::{BestCombinations, Effects, OptionEffect};
 pub use estimate::Estimate;
 pub use full::FullFinding;
 pub use outcome::PairOutcome;
@@ -140,8 +141,11 @@ pub struct RunSummary {
     /// Planned trials.
     pub trials_planned: u32,
     pub trials_measured: u32,
-    /// Those without figures: failed, damaged, or still to do.
+    /// Those that failed or are still to do.
     pub trials_not_run: u32,
+    /// Those whose files cannot be read.
+    #[serde(default)]
+    pub trials_damaged: u32,
     /// Measured trials during which other programs or guests took more CPU time than on a quiet machine.
     pub trials_disturbed: u32,
     /// Share of the wall time spent measuring a workload, 0 to 1; `None` while the run has not ended.

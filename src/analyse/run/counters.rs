@@ -45,7 +45,7 @@ fn of_counter(
     let tested =
         counted.iter().filter(|found| found.always).map(|found| (found.case.id.to_owned(), found.trials.clone()));
     let decided = Decided::of(tested, RankedBy::Rate, blocks, criticals);
-    let row = |found: &Counted<'_>| {
+    let rows = counted.iter().filter_map(|found| {
         let (id, base_id) = (found.case.id, base.case.id);
         let ratio = ratio(&found.trials, &base.trials).filter(|_| id != base_id && found.always && base.always);
         let ratio = ratio.map(|ratio| decided.tested(id, base_id, ratio));
@@ -62,8 +62,8 @@ fn of_counter(
             ratio: ratio.map(|ratio| Estimate::of_ratio(&ratio, found.trials.len().min(base.trials.len()))),
             outcome: (id != base_id).then_some(outcome),
         })
-    };
-    let rows: Vec<CounterRow> = counted.iter().filter_map(row).collect();
+    });
+    let rows: Vec<CounterRow> = rows.collect();
     (rows.len() > 1).then(|| CounterComparison { counter, reference: base.case.id.to_owned(), rows })
 }
 

@@ -8,7 +8,7 @@ use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::case::strata::{COMMIT, noun};
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced::SyncCost;
-use crate::analyse::findings::{Estimate, FlushShare, TrialFinding};
+use crate::analyse::findings::{Estimate, FlushShare};
 use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
 use crate::units::significant;
@@ -46,8 +46,7 @@ pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
 /// block, from the other blocks).
 fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estimate> {
     let value = commits.value / syncs.value;
-    let end = |end: f64| value * end / compared.value;
-    let interval = compared.interval.map(|(low, high)| (end(low), end(high)));
+    let interval = compared.interval.map(|ends| (value * ends.0 / compared.value, value * ends.1 / compared.value));
     (value.is_finite() && compared.value > 0.0)
         .then(|| Estimate::of(value, interval, commits.trials.min(syncs.trials) as usize))
 }
@@ -68,16 +67,13 @@ fn setting<'a>(case: &'a CaseSums, name: &str) -> Option<&'a str> {
 
 /// True if the setting was off in any trial.
 fn is_off(case: &CaseSums, name: &str) -> bool {
-    let of = |trial: &TrialFinding| trial.server.as_ref()?.key_settings.get(name).map(|value| value == "off");
-    case.trials.iter().any(|trial| of(trial) == Some(true))
+    let mut servers = case.trials.iter().filter_map(|trial| trial.server.as_ref());
+    servers.any(|server| server.key_settings.get(name).is_some_and(|value| value == "off"))
 }
 
 /// The `sync` case on the stack of the WAL that shares the most axes with `case`, the first in the plan's order among
 /// equals, and its measure for `method`.
 fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(&'a CaseSums, &'a MeasureSums)> {
-    let shared = |other: &CaseSums| {
-        other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
-    };
     // Without a server, a measure named after a method measures synced writes.
     let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
     let measured = fitting.filter_map(|other| {
@@ -85,7 +81,9 @@ fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(
         (!measure.rates.is_empty()).then_some((other, measure))
     });
     // `max_by_key` returns the last of equals; reversed, that is the plan's first.
-    measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| shared(other))
+    measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| {
+        other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
+    })
 }
 
 /// True if a case without a server runs on the storage of another case's WAL.

@@ -19,14 +19,14 @@ pub fn rank_rows(rankings: &mut [Ranking], found: &[CaseFinding]) {
 
 /// Compares the percentiles of each ranked measure with those of its baseline.
 pub fn compare(rankings: &[Ranking], sums: &[CaseSums], found: &mut [CaseFinding]) {
-    let of = |case: &str, measure: &str| {
-        let case = sums.iter().find(|sums| sums.spec.id == case)?;
-        case.measures.iter().find(|sums| sums.name == measure).map(|measure| &measure.percentiles)
-    };
     for ranking in rankings {
         let rows = ranking.classes.iter().flat_map(|class| &class.rows);
         for (case, baseline) in rows.filter_map(|row| Some((&row.case, &row.comparison.as_ref()?.baseline))) {
-            let Some((own, base)) = of(case, &ranking.measure).zip(of(baseline, &ranking.measure)) else { continue };
+            let [own, base] = [case, baseline].map(|id| {
+                let case = sums.iter().find(|sums| sums.spec.id == *id)?;
+                case.measures.iter().find(|sums| sums.name == ranking.measure).map(|measure| &measure.percentiles)
+            });
+            let Some((own, base)) = own.zip(base) else { continue };
             let found = found.iter_mut().filter(|found| found.id == *case).flat_map(|found| &mut found.measures);
             let latency =
                 found.filter(|measure| measure.name == ranking.measure).filter_map(|found| found.latency.as_mut());
