@@ -158,9 +158,9 @@ impl Fleet {
                     continue;
                 }
                 for figure in row.trials.iter().filter(|figure| figure.rate > 0.0) {
-                    let is_it = |trial: &TrialRecord| trial.case.id == row.case && trial.trial == figure.trial;
-                    let Some(at) = trials.iter().position(is_it) else { continue };
-                    let (trial, place) = (&trials[at], places[at]);
+                    let mut of_places = trials.iter().zip(&places);
+                    let of = of_places.find(|(trial, _)| trial.case.id == row.case && trial.trial == figure.trial);
+                    let Some((trial, &place)) = of else { continue };
                     all += 1;
                     if self.seen.insert((place, trial.run.clone(), row.case.clone(), trial.trial)) {
                         self.machines[place].add(trial, &of_blocks.facts(trial, place), sign * figure.rate.ln());
@@ -177,8 +177,11 @@ impl Fleet {
     }
 
     fn place_of(&mut self, host: &HostFacts) -> usize {
-        let new = || Machine { host: host.clone(), host_runs: Vec::new() };
-        place_of(&mut self.machines, |known| known.host.is_same_machine(host), new)
+        place_of(
+            &mut self.machines,
+            |known| known.host.is_same_machine(host),
+            || Machine { host: host.clone(), host_runs: Vec::new() },
+        )
     }
 
     fn findings(self, by: &[GroupBy]) -> FleetFindings {
@@ -204,8 +207,11 @@ impl Fleet {
 impl Machine {
     fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
         let (run, started) = (trial.run.clone(), trial.started.clone());
-        let new = || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() };
-        let place = place_of(&mut self.host_runs, |known| known.run == trial.run && known.facts == *facts, new);
+        let place = place_of(
+            &mut self.host_runs,
+            |known| known.run == trial.run && known.facts == *facts,
+            || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() },
+        );
         let host_run = &mut self.host_runs[place];
         if trial.started < host_run.started {
             host_run.started.clone_from(&trial.started);

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::record::case::TrialKey;
-use crate::record::run::{RunRecord, Share};
+use crate::record::run::Share;
 use crate::record::submitted::Submission;
 use crate::record::trial::Outcome;
 use crate::store::folder::{RunFolder, StoredTrial};
@@ -81,9 +81,10 @@ pub fn shares(submission: &Submission, folders: &[RunFolder]) -> Result<Vec<Shar
     let mut found: Vec<ShareState> = (1..=submission.shares)
         .map(|part| ShareState::absent(Share { part, of: submission.shares }, submission.blocks))
         .collect();
-    let is_of = |record: &RunRecord| record.is_of_plan(&submission.plan_sha256, submission.seed, submission.quick);
     for folder in folders {
-        let Some(share) = folder.record().share.filter(|_| is_of(folder.record())) else { continue };
+        let record = folder.record();
+        let is_of_plan = record.is_of_plan(&submission.plan_sha256, submission.seed, submission.quick);
+        let Some(share) = record.share.filter(|_| is_of_plan) else { continue };
         let place = found.iter_mut().find(|known| share.of == submission.shares && known.share == share.part);
         let Some(known) = place else { continue };
         let read = ShareState::absent(share, submission.blocks).read(folder)?;

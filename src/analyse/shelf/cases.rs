@@ -1,7 +1,8 @@
 //! Summary of a case: its facts and main figures.
 
 use super::findings::{MainFigure, PublishedCase};
-use crate::analyse::imported::select::{rows, synced, tps};
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::imported::select::{Found, rows, synced, tps};
 use crate::record::imported::ImportedCase;
 
 /// Summary of a case.
@@ -25,21 +26,12 @@ pub(super) fn case(case: &ImportedCase) -> PublishedCase {
 
 /// Transactions per second, and the rate of each sync method with one write; means over the trials.
 fn main_figures(case: &ImportedCase) -> Vec<MainFigure> {
-    let mut found: Vec<(MainFigure, usize)> = Vec::new();
-    let mut add = |name: &str, unit: &str, value: f64| match found.iter_mut().find(|(it, _)| it.name == name) {
-        Some((figure, count)) => {
-            *count += 1;
-            figure.value += (value - figure.value) / *count as f64;
-        }
-        None => found.push((MainFigure { name: name.to_owned(), unit: unit.to_owned(), value }, 1)),
-    };
-    for row in rows(case) {
-        if let Some(tps) = tps(&row) {
-            add("tps", &tps.unit, tps.value);
-        }
-    }
-    for (_, method, rate) in synced(rows(case), "one write") {
-        add(method, "ops/s", rate);
-    }
-    found.into_iter().map(|(figure, _)| figure).collect()
+    let rows: Vec<Found<'_>> = rows(case).collect();
+    let commits = rows.iter().filter_map(tps).map(|tps| (("tps", tps.unit.as_str()), tps.value));
+    let synced = synced(rows.iter().copied(), "one write").map(|(_, method, rate)| ((method, "ops/s"), rate));
+    let found = by_key(commits.chain(synced)).into_iter().map(|((name, unit), values)| {
+        let value = values.iter().sum::<f64>() / values.len() as f64;
+        MainFigure { name: name.to_owned(), unit: unit.to_owned(), value }
+    });
+    found.collect()
 }

@@ -47,11 +47,11 @@ fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Fo
 fn compare(record: &ImportRecord, claim: &Compare) -> Option<ClaimComparison> {
     let ((row, a), (_, b)) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
     // Separate blocks: imported trials are not known to be paired.
-    let blocks = |values: &[f64], from: u32| -> Vec<BlockMean> {
-        (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect()
-    };
-    let found = ratio::ratio(&blocks(&a, 0), &blocks(&b, 1 << 16))?;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let [own, others] = [(&a, 0u32), (&b, 1 << 16)].map(|(values, from)| {
+        (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect::<Vec<_>>()
+    });
+    let found = ratio::ratio(&own, &others)?;
+    let [value, over_value] = [&a, &b].map(|values| values.iter().sum::<f64>() / values.len() as f64);
     let labels: Vec<&str> = claim.row.values().map(String::as_str).collect();
     let unit = row.figure(&claim.figure)?.unit.clone();
     let points = found.interval.is_none() && unit.ends_with("/s") && single::points_a_way(found.value);
@@ -60,8 +60,8 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<ClaimComparison> {
         over: claim.over.clone(),
         what: [&[claim.tool.as_str()], labels.as_slice(), &[claim.figure.as_str()]].concat().join(", "),
         unit,
-        value: mean(&a),
-        over_value: mean(&b),
+        value,
+        over_value,
         ratio: found.value,
         trials: (a.len(), b.len()),
         interval: found.interval,
@@ -75,13 +75,8 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<ClaimComparison> {
 /// Support from a ratio that the conclusion claims to exceed 1. Two single runs can neither show nor refute it.
 fn support(found: &Ratio, points: bool) -> Support {
     match (found.interval.is_some(), found.value > 1.0) {
-        (true, above) if found.tells_apart() => {
-            if above {
-                Support::Shown
-            } else {
-                Support::Contradicted
-            }
-        }
+        (true, true) if found.tells_apart() => Support::Shown,
+        (true, false) if found.tells_apart() => Support::Contradicted,
         (false, true) if points => Support::PointsThatWay,
         _ => Support::NotShown,
     }

@@ -1,6 +1,6 @@
 //! A remark on published figures.
 
-use crate::analyse::imported::select::Found;
+use crate::analyse::imported::select::{Found, synced};
 use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
 
 /// Name and source of a rule.
@@ -8,6 +8,19 @@ pub(crate) struct ShelfRule {
     pub(super) name: &'static str,
     pub(super) weight: RemarkWeight,
     pub(super) source: &'static str,
+}
+
+pub(super) fn rule(name: &'static str, weight: RemarkWeight, source: &'static str) -> ShelfRule {
+    ShelfRule { name, weight, source }
+}
+
+/// The rate of synced writes with a method, and its row.
+pub(super) fn rate_of<'a>(
+    rows: impl Iterator<Item = Found<'a>>,
+    test: &'a str,
+    method: &str,
+) -> Option<(Found<'a>, f64)> {
+    synced(rows, test).find(|(_, of, _)| *of == method).map(|(row, _, rate)| (row, rate))
 }
 
 impl ShelfRule {
