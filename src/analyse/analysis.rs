@@ -133,8 +133,7 @@ impl Analysis {
         let headline = answer.text();
         let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         decided::name_folder(&mut rankings, &self.input.folder);
-        percentile_ratios::compare(&rankings, &self.cases, &mut found);
-        percentile_ratios::rank_rows(&mut rankings, &found);
+        percentile_ratios::compare(&mut rankings, &self.cases, &mut found);
         ranking::one_rate(&rankings, &mut found);
         let run = self.summary(&not_run);
         let finished = self.input.pending.is_empty();

@@ -343,15 +343,13 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
             notes.push(format!("The {what} has {measured} of {planned} trials"));
         }
     }
-    if !new.is_empty() {
-        notes.push(format!("Not checked, because the baseline has no such figure: {}", new.join("; ")));
-    }
+    notes.extend(
+        (!new.is_empty()).then(|| format!("Not checked, because the baseline has no such figure: {}", new.join("; "))),
+    );
     if found.iter().filter(|one| one.change.is_some()).count() > 1 {
-        notes.push(
-            "Each limit is decided by its own 95 % interval; the more limits and cases, the more often one fails by \
-             chance"
-                .to_owned(),
-        );
+        let words = "Each limit is decided by its own 95 % interval; the more limits and cases, the more often one fails by \
+                     chance";
+        notes.push(words.to_owned());
     }
     let mut undecided = found.iter().filter(|one| one.outcome == Outcome::Undecided);
     if undecided.any(|one| one.change.is_some_and(|change| change.low.is_some())) {
@@ -362,7 +360,7 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::side::{ConditionKind, MeasureCondition, MeasureSpread, Medium, SideOrigin};
+    use super::super::compare::side::{ConditionKind, MeasureCondition, MeasureSpread, Medium};
     use super::*;
     use crate::stats::ratio::BlockMean;
 
@@ -380,16 +378,8 @@ mod tests {
     }
 
     fn side(name: &str, measures: Vec<SideMeasure>) -> Side {
-        Side {
-            argument: 0,
-            label: name.to_owned(),
-            name: name.to_owned(),
-            origin: SideOrigin::Run,
-            facts: [("host.kernel".to_owned(), "6.1".to_owned())].into(),
-            measures,
-            caveats: Vec::new(),
-            left_out: Vec::new(),
-        }
+        let facts = [("host.kernel".to_owned(), "6.1".to_owned())].into();
+        Side { label: name.to_owned(), name: name.to_owned(), facts, measures, ..Side::default() }
     }
 
     fn of<'a>(id: &'a str, sides: &'a [Side]) -> CheckedRun<'a> {

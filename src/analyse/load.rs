@@ -38,7 +38,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let mut run = folder.record().clone();
     run.order = run.due(events.iter().map(|event| &event.what));
     let due: BTreeSet<TrialKey> = run.order.iter().cloned().collect();
-    let (wall_us, measured_us) = spans_of(&run, &events);
+    let (wall_us, measured_us) = spans(!run.merged.is_empty(), &events);
     let mut analysis = Analysis::new(RunInput {
         run,
         plan_text: folder.plan_text()?,
@@ -194,18 +194,14 @@ fn as_word(path: &Path) -> String {
 /// # Errors
 /// If its events cannot be read.
 pub fn wall_us(folder: &RunFolder) -> Result<Option<u64>> {
-    Ok(spans_of(folder.record(), &folder.events()?).0)
+    Ok(spans(!folder.record().merged.is_empty(), &folder.events()?).0)
 }
 
-/// As [`spans`]; `None` for a merged run, since its parts ran at the same time on several machines.
-fn spans_of(run: &RunRecord, events: &[Stamped]) -> (Option<u64>, Option<u64>) {
-    if run.merged.is_empty() { spans(events) } else { (None, None) }
-}
-
-/// Wall time of all sessions, and the part spent measuring; `None` for a run that has not ended.
-fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
+/// Wall time of all sessions, and the part spent measuring; `None` for a run that has not ended, and for a merged one,
+/// since its parts ran at the same time on several machines.
+fn spans(is_merged: bool, events: &[Stamped]) -> (Option<u64>, Option<u64>) {
     let ended = events.iter().rev().any(|event| matches!(event.what, Event::RunDone { .. }));
-    if !ended {
+    if !ended || is_merged {
         return (None, None);
     }
     let (mut wall_us, mut measured_us, mut began_us) = (0, 0, 0);
@@ -275,8 +271,8 @@ mod tests {
         };
         let ended = Event::RunDone { wall_us: 50, measured_us: 30, done: 2, not_run: 0 };
         let mut events = vec![at(100, started), at(140, done(20)), at(9000, resumed), at(9040, done(30))];
-        assert_eq!(spans(&events), (None, None));
+        assert_eq!(spans(false, &events), (None, None));
         events.push(at(9050, ended));
-        assert_eq!(spans(&events), (Some(90), Some(50)));
+        assert_eq!(spans(false, &events), (Some(90), Some(50)));
     }
 }

@@ -41,8 +41,7 @@ impl Analysis {
         let contests = contests(&self.cases, &durability, &run.baseline, RunBlocks::of(run, false, None));
         let mut found = BlockLook { decided: Vec::new(), needed: Vec::new(), stopped: Vec::new() };
         for case in &run.cases {
-            let first =
-                contests.iter().find(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case.id));
+            let first = contests.iter().find(|contest| contest.entry(&case.id).is_some());
             let decided = first.and_then(|contest| contest.decided(&case.id, &case.id));
             match why_stopped(&case.id, decided) {
                 Some(reason) => found.stopped.push(CaseStopped { case: case.id.clone(), reason }),

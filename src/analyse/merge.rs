@@ -218,19 +218,16 @@ pub fn line(left_out: &LeftOut) -> String {
 /// Why a run cannot be merged at all.
 fn unfit(source: &MergeCandidate) -> Option<String> {
     let record = &source.record;
-    if source.live {
-        return Some("a pgstrata is still writing to it".to_owned());
-    }
-    if !record.merged.is_empty() {
-        return Some("it was merged itself: name the runs that it was merged from".to_owned());
-    }
-    if record.at_least.is_some() || !record.extended.is_empty() {
-        return Some("its number of blocks was decided while it ran, by its own trials".to_owned());
-    }
-    if !source.trials.iter().any(TrialRecord::is_result) {
-        return Some("it has no trial with a result".to_owned());
-    }
-    None
+    let reasons = [
+        (source.live, "a pgstrata is still writing to it"),
+        (!record.merged.is_empty(), "it was merged itself: name the runs that it was merged from"),
+        (
+            record.at_least.is_some() || !record.extended.is_empty(),
+            "its number of blocks was decided while it ran, by its own trials",
+        ),
+        (!source.trials.iter().any(TrialRecord::is_result), "it has no trial with a result"),
+    ];
+    reasons.into_iter().find(|(is_so, _)| *is_so).map(|(_, reason)| reason.to_owned())
 }
 
 /// What a run's machine lacked for a case that another run's machine has: its blocks would lack that case. A case that

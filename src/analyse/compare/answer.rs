@@ -79,8 +79,10 @@ fn counted(compared: &[(&PairFinding, &MeasureRow, &Comparison)]) -> String {
         (RatioOutcome::NotRepeated, "different but not repeated"),
         (RatioOutcome::NoInterval, "without an interval"),
     ];
-    let counts = counts.map(|(outcome, word)| (compared.iter().filter(|it| it.2.outcome == outcome).count(), word));
-    let counts = counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
+    let counts = counts.into_iter().filter_map(|(outcome, word)| {
+        let number = compared.iter().filter(|it| it.2.outcome == outcome).count();
+        (number > 0).then(|| format!("{number} {word}"))
+    });
     let counts: Vec<String> = counts.collect();
     format!("{} compared: {}", count(compared.len(), "figure"), counts.join(", "))
 }

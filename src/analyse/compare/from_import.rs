@@ -66,7 +66,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 left_out.insert(output.tool.clone());
             }
             found.iter_mut().for_each(|measure| storage.stamp(measure));
-            let keys: Vec<String> = found.iter().map(key).collect();
+            let keys: Vec<String> = found.iter().map(|measure| format!("{:?}", identity(measure))).collect();
             let from = keys.iter().filter_map(|key| had.get(key)).max().copied().unwrap_or_default();
             let has_one = |side: &Vec<(&ImportedTrial, SideMeasure)>| {
                 let mut own = side.iter().rev().take_while(|(of, _)| std::ptr::eq(*of, trial));
@@ -186,16 +186,13 @@ fn of_all_operations(which: &str, measure: SideMeasure, found: &[(&ImportedTrial
     SideMeasure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
-/// Key by which measures of several trials are merged.
-fn key(measure: &SideMeasure) -> String {
-    format!("{:?}", (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form))
+/// By this, measures of several trials are merged.
+fn identity(measure: &SideMeasure) -> impl PartialEq + std::fmt::Debug {
+    (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form)
 }
 
 fn same(a: &SideMeasure, b: &SideMeasure) -> bool {
-    a.subject() == b.subject()
-        && a.figure == b.figure
-        && a.conditions == b.conditions
-        && a.unsynced_form == b.unsynced_form
+    identity(a) == identity(b)
 }
 
 /// Facts from the description, the origin and the outputs.

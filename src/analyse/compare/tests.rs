@@ -42,16 +42,8 @@ fn trials(run: &str, means: &[f64]) -> MeasureSpread {
 }
 
 fn side(argument: usize, label: &str, origin: SideOrigin, measures: Vec<SideMeasure>) -> Side {
-    Side {
-        argument,
-        label: label.to_owned(),
-        name: String::new(),
-        origin,
-        facts: [("host.kernel".to_owned(), format!("kernel of {label}"))].into(),
-        measures,
-        caveats: Vec::new(),
-        left_out: Vec::new(),
-    }
+    let facts = [("host.kernel".to_owned(), format!("kernel of {label}"))].into();
+    Side { argument, label: label.to_owned(), origin, facts, measures, ..Side::default() }
 }
 
 fn two(a: SideMeasure, b: SideMeasure) -> ComparisonFindings {

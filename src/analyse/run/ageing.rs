@@ -8,6 +8,7 @@ use crate::analyse::findings::{Ageing, AgeingPoint, Estimate, names};
 use crate::stats::ratio::{BlockMean, ratio};
 use crate::stats::trend::{self, Course, Point};
 use crate::units::significant;
+use std::collections::BTreeSet;
 
 /// `age` options that are amounts: axis, meaning of one unit, meaning of the whole.
 const AMOUNTS: [(&str, &str, &str); 4] = [
@@ -57,13 +58,9 @@ fn groups<'a>(
 
 impl Group<'_> {
     fn found(&self) -> Vec<Ageing> {
-        let mut keys: Vec<&(String, String)> = Vec::new();
-        for key in self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order) {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        keys.into_iter().map(|key| self.figure(key)).collect()
+        let mut seen = BTreeSet::new();
+        let keys = self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order).filter(|key| seen.insert(*key));
+        keys.map(|key| self.figure(key)).collect()
     }
 
     fn figure(&self, key: &(String, String)) -> Ageing {

@@ -96,9 +96,11 @@ pub fn judge(case: &CaseSums) -> Durability {
     let promises: Vec<Promise> = case.trials.iter().flat_map(|trial| of_server(trial, operation)).collect();
     let found = match promises.iter().find(|promise| promise.claim == Claim::AcknowledgesEarly) {
         Some(early) => by_promise(early),
-        None => settings_untold(case, operation)
-            .or_else(|| waits_for_nothing(case))
-            .unwrap_or_else(|| with_unlogged(by_bases(case, operation), case)),
+        None => settings_untold(case, operation).or_else(|| waits_for_nothing(case)).unwrap_or_else(|| {
+            let mut found = by_bases(case, operation);
+            found.reason.extend(unlogged(case).map(|tables| format!("; {tables}")));
+            found
+        }),
     };
     match promises.iter().find(|promise| promise.claim == Claim::MayTear) {
         Some(tears) => Durability {
@@ -140,11 +142,6 @@ pub fn unlogged(case: &CaseSums) -> Option<String> {
     let tables = of_trials.find(|tables| !tables.is_empty())?;
     let (plural, are) = if tables.len() == 1 { ("", "is") } else { ("s", "are") };
     Some(format!("unlogged table{plural} {} {are} empty after a power cut", tables.join(", ")))
-}
-
-fn with_unlogged(mut found: Durability, case: &CaseSums) -> Durability {
-    found.reason.extend(unlogged(case).map(|tables| format!("; {tables}")));
-    found
 }
 
 /// Lowest class over all storage of the database, naming the part if there are several.
@@ -339,10 +336,7 @@ impl WayDown<'_> {
             let why = end.map_or_else(String::new, |end| format!(": {end}"));
             return unknown(&format!("no block device with counters is visible below {below}{why}"));
         };
-        if let Some(why) = self.others() {
-            return unknown(&why);
-        }
-        self.by_flushes(lowest, end, demand)
+        self.others().map_or_else(|| self.by_flushes(lowest, end, demand), |why| unknown(&why))
     }
 
     /// True if it is an existing folder, whose devices other programs use too.
@@ -353,23 +347,18 @@ impl WayDown<'_> {
 
     /// Why flushes of other programs cannot be separated.
     fn others(&self) -> Option<String> {
-        for level in self.chain.iter().filter(|level| level.own_flushes().is_some()) {
-            match level.share_of_others() {
-                None if self.is_shared() => {
-                    let name = level.name();
-                    return Some(format!("other programs flush {name} too, at a rate that was not measured"));
-                }
-                Some(share) if share > MOST_OF_OTHERS => {
-                    return Some(format!(
-                        "{} % of the flushes at {} may come from other programs, by their rate before the trials",
-                        significant(share * 100.0),
-                        level.name()
-                    ));
-                }
-                _ => {}
+        let mut counting = self.chain.iter().filter(|level| level.own_flushes().is_some());
+        counting.find_map(|level| match level.share_of_others() {
+            None if self.is_shared() => {
+                Some(format!("other programs flush {} too, at a rate that was not measured", level.name()))
             }
-        }
-        None
+            Some(share) if share > MOST_OF_OTHERS => Some(format!(
+                "{} % of the flushes at {} may come from other programs, by their rate before the trials",
+                significant(share * 100.0),
+                level.name()
+            )),
+            _ => None,
+        })
     }
 
     /// Judges by the flushes that were counted.
@@ -386,15 +375,24 @@ impl WayDown<'_> {
             return unknown(&(seen.unwrap_or_default() + &end));
         }
         let writes = demand.per_unit(&lowest.writes()).unwrap_or(0.0);
+        let least = self.least(demand);
         if let Some(promise) = lowest.promise(Claim::DeclaredStable)
             && lowest.declares_stable()
         {
-            return self.by_word(promise, writes, demand).unwrap_or_else(|| {
-                let seen = format!("{promise}; {} writes per {} reached it", significant(writes), demand.noun);
-                self.with_caveats(DurabilityClass::DeclaredStable, seen + &above, lowest)
-            });
+            // The word of the lowest device alone is not enough.
+            return match &least {
+                Some(least) if least.enough < 1.0 => unknown(&least.too_few(demand)),
+                _ if writes < demand.flushes * ROUGH_PART => {
+                    let writes = significant(writes);
+                    unknown(&format!("{promise}; but only {writes} writes per {} were counted there", demand.noun))
+                }
+                _ => {
+                    let seen = format!("{promise}; {} writes per {} reached it", significant(writes), demand.noun);
+                    self.with_caveats(DurabilityClass::DeclaredStable, seen + &above, lowest)
+                }
+            };
         }
-        let Some(least) = self.least(demand) else {
+        let Some(least) = least else {
             return unknown(&format!("no flushes of {name} were recorded{above}"));
         };
         if least.enough >= 1.0 {
@@ -424,19 +422,6 @@ impl WayDown<'_> {
             return unknown(&format!("{name} has never counted a flush: unknown whether it counts any"));
         }
         unknown(&least.too_few(demand))
-    }
-
-    /// Why the declaration of a lowest device that its writes are stable is not enough.
-    fn by_word(&self, promise: &Promise, writes: f64, demand: &Demand<'_>) -> Option<Durability> {
-        match self.least(demand).filter(|least| least.enough < 1.0) {
-            Some(least) => Some(unknown(&least.too_few(demand))),
-            None if writes < demand.flushes * ROUGH_PART => Some(unknown(&format!(
-                "{promise}; but only {} writes per {} were counted there",
-                significant(writes),
-                demand.noun
-            ))),
-            None => None,
-        }
     }
 
     /// The level with the fewest flushes relative to its requirement, among those that need and count them.

@@ -151,10 +151,9 @@ impl<'a> Matrix<'a> {
 
     /// The best of the safest durability class, at the load of the most important ranking.
     fn best(&self, blocks: RunBlocks, criticals: &mut Criticals) -> Option<BestCombinations> {
-        let mut at_load = self.cases.clone();
-        at_load.retain(|(of, _)| (0..of.len()).all(|axis| !self.axes[axis].is_load || of[axis] == self.load[axis]));
-        let (of_reference, reference) = at_load.first().cloned()?;
-        let mut safest = at_load.clone();
+        let mut safest = self.cases.clone();
+        safest.retain(|(of, _)| (0..of.len()).all(|axis| !self.axes[axis].is_load || of[axis] == self.load[axis]));
+        let (of_reference, reference) = safest.first().cloned()?;
         let class = safest.iter().map(|(_, entry)| (entry.durability.class, entry.durability.otherwise)).min()?;
         safest.retain(|(_, entry)| (entry.durability.class, entry.durability.otherwise) == class);
         let by = reference.ranked.by;
@@ -162,11 +161,11 @@ impl<'a> Matrix<'a> {
             let rising = a.ranked.figure.value.total_cmp(&b.ranked.figure.value);
             if by.less_is_better() { rising } else { rising.reverse() }
         });
-        let trials = safest.iter().map(|(_, entry)| (entry.case.spec.id.clone(), entry.ranked.values.clone()));
-        let decided = Decided::of(trials, by, blocks, criticals);
-        let ids: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
-        let cases: Vec<String> = ids.iter().filter(|id| decided.rank(id) == 1).cloned().collect();
-        safest.retain(|(_, entry)| cases.contains(&entry.case.spec.id));
+        let compared: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
+        let trials = safest.iter().map(|(_, entry)| entry.ranked.values.clone());
+        let decided = Decided::of(compared.iter().cloned().zip(trials), by, blocks, criticals);
+        safest.retain(|(_, entry)| decided.rank(&entry.case.spec.id) == 1);
+        let cases: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
         let (_, best) = safest.first()?;
         let (id, other) = (&best.case.spec.id, &reference.case.spec.id);
         let against = ratio(&best.ranked.values, &reference.ranked.values).filter(|_| id != other);
@@ -178,7 +177,7 @@ impl<'a> Matrix<'a> {
             are_same,
             cases,
             class: class.0,
-            compared: ids,
+            compared,
             load: Some(self.label(&of_reference, true)).filter(|load| !load.is_empty()),
             reference: self.label(&of_reference, false),
             ratio: against.map(|found| Estimate::of_ratio(&found, trials)),

@@ -87,7 +87,7 @@ pub fn of_case(
     }
     let mut remarks = Vec::new();
     let places = MachineOfTrial::of(machines);
-    let ranked = contests.iter().filter(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case));
+    let ranked = contests.iter().filter(|contest| contest.entry(case).is_some());
     let others = ranked.flat_map(|contest| {
         let others = contest.entries.iter().map(|entry| entry.case.spec.id.as_str());
         others.filter(move |other| guest(&contest.entries, case) == guest(&contest.entries, other))

@@ -1,6 +1,7 @@
 //! Decides which cases to compare, how, and how they rank within their durability class.
 
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
@@ -8,7 +9,7 @@ use crate::analyse::findings::{
     RankTrial, RankedBy, Ranking, names,
 };
 use crate::analyse::run::blocks::RunBlocks;
-use crate::analyse::run::counters::{self, CountedCase};
+use crate::analyse::run::counters;
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranked::{Ranked, by_time, ranked};
 use crate::stats::criticals::Criticals;
@@ -37,10 +38,6 @@ pub struct Contest<'a> {
 pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
-    /// Name of the measure or stage.
-    measure: &'a str,
-    /// True if a trial has several such measures, each ranked on its own.
-    is_one_of_several: bool,
     pub ranked: Ranked,
     /// Its trials in the blocks that all cases of the ranking have; all its trials if those are too few.
     used: Vec<BlockMean>,
@@ -52,9 +49,12 @@ pub struct ContestEntry<'a> {
 impl Contest<'_> {
     /// Ranked figure of one case over another's, both by id.
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
-        let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        let own = ratio(&entry(case)?.used, &entry(other)?.used)?;
+        let own = ratio(&self.entry(case)?.used, &self.entry(other)?.used)?;
         Some(self.decided(case, other).map_or(own, |all| all.tested(case, other, own)))
+    }
+
+    pub fn entry(&self, case: &str) -> Option<&ContestEntry<'_>> {
+        self.entries.iter().find(|entry| entry.case.spec.id == case)
     }
 
     /// Decisions within each class.
@@ -103,10 +103,13 @@ pub fn contests<'a>(
         let of_measures = measures.filter(|_| stages.is_empty()).flat_map(|(_, of)| {
             ranked(of, case.operation.as_ref()).into_iter().map(|ranked| (&of.name, of.takes_turns, ranked))
         });
-        for (measure, is_one_of_several, ranked) in of_stages.chain(of_measures) {
+        for (measure, takes_turns, ranked) in of_stages.chain(of_measures) {
             let (used, figure, label) = (ranked.values.clone(), ranked.figure, String::new());
-            let entry = ContestEntry { case, durability, measure, is_one_of_several, ranked, used, figure, label };
-            entries.push((RankingKey::of(&entry, &compared), entry));
+            let mut axes = case.spec.axes.clone();
+            axes.retain(|axis, _| !compared.contains(axis.as_str()));
+            let (workload, by) = (case.spec.workload.name.clone(), ranked.title.clone());
+            let key = RankingKey { workload, measure: measure.clone(), takes_turns, by, axes };
+            entries.push((key, ContestEntry { case, durability, ranked, used, figure, label }));
         }
     }
     let mut groups = by_key(entries);
@@ -129,7 +132,9 @@ pub fn contests<'a>(
 #[derive(Debug, Clone, PartialEq)]
 struct RankingKey {
     workload: String,
+    /// Name of the measure or stage.
     measure: String,
+    /// True if a trial has several such measures, each ranked on its own.
     takes_turns: bool,
     /// Ranked figure in words; empty for a rate.
     by: String,
@@ -137,17 +142,6 @@ struct RankingKey {
 }
 
 impl RankingKey {
-    fn of(entry: &ContestEntry<'_>, compared: &BTreeSet<&str>) -> RankingKey {
-        let axes = entry.case.spec.axes.iter().filter(|(axis, _)| !compared.contains(axis.as_str()));
-        RankingKey {
-            workload: entry.case.spec.workload.name.clone(),
-            measure: entry.measure.to_owned(),
-            takes_turns: entry.is_one_of_several,
-            by: entry.ranked.title.clone(),
-            axes: axes.map(|(axis, value)| (axis.clone(), value.clone())).collect(),
-        }
-    }
-
     fn clients(&self) -> u64 {
         self.axes.get("clients").and_then(|clients| clients.parse().ok()).unwrap_or(0)
     }
@@ -234,10 +228,8 @@ fn counters_of(
 ) -> Vec<CounterComparison> {
     let best = classes.first().and_then(|class| class.rows.first()).map(|row| row.case.as_str());
     let reference = base.map(|base| base.case.spec.id.as_str()).or(best);
-    let cases: Vec<CountedCase<'_>> = entries
-        .iter()
-        .map(|entry| CountedCase { id: &entry.case.spec.id, label: &entry.label, work: &entry.case.work })
-        .collect();
+    let cases: Vec<(&str, &str, &WorkSums)> =
+        entries.iter().map(|entry| (entry.case.spec.id.as_str(), entry.label.as_str(), &entry.case.work)).collect();
     reference.map_or_else(Vec::new, |reference| counters::compared(&cases, reference, blocks, criticals))
 }
 

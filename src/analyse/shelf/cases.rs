@@ -4,20 +4,18 @@ use super::findings::{MainFigure, PublishedCase};
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::imported::select::{Found, rows, synced, tps};
 use crate::record::imported::ImportedCase;
+use crate::stats::moments;
+use std::collections::BTreeSet;
 
 /// Summary of a case.
 pub(super) fn case(case: &ImportedCase) -> PublishedCase {
-    let mut tools: Vec<String> = Vec::new();
-    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
-        if !tools.contains(&output.tool) {
-            tools.push(output.tool.clone());
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let tools = case.trials.iter().flat_map(|trial| &trial.outputs).map(|output| &output.tool);
     PublishedCase {
         name: case.name.clone(),
         facts: case.facts.clone(),
         trials: case.trials.iter().filter(|trial| !trial.outputs.is_empty()).count(),
-        tools,
+        tools: tools.filter(|tool| seen.insert(*tool)).cloned().collect(),
         figures: rows(case).map(|found| found.row.figures.len()).sum(),
         main: main_figures(case),
         caveats: case.caveats.clone(),
@@ -29,9 +27,8 @@ fn main_figures(case: &ImportedCase) -> Vec<MainFigure> {
     let rows: Vec<Found<'_>> = rows(case).collect();
     let commits = rows.iter().filter_map(tps).map(|tps| (("tps", tps.unit.as_str()), tps.value));
     let synced = synced(rows.iter().copied(), "one write").map(|(_, method, rate)| ((method, "ops/s"), rate));
-    let found = by_key(commits.chain(synced)).into_iter().map(|((name, unit), values)| {
-        let value = values.iter().sum::<f64>() / values.len() as f64;
-        MainFigure { name: name.to_owned(), unit: unit.to_owned(), value }
+    let found = by_key(commits.chain(synced)).into_iter().filter_map(|((name, unit), values)| {
+        Some(MainFigure { name: name.to_owned(), unit: unit.to_owned(), value: moments::mean(&values)? })
     });
     found.collect()
 }

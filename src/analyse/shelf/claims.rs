@@ -9,6 +9,7 @@ use crate::analyse::imported::select::{Found, length, rows};
 use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
+use crate::stats::moments;
 use crate::stats::ratio::{self, BlockMean, Ratio};
 use crate::units::significant;
 
@@ -51,7 +52,7 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<ClaimComparison> {
         (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect::<Vec<_>>()
     });
     let found = ratio::ratio(&own, &others)?;
-    let [value, over_value] = [&a, &b].map(|values| values.iter().sum::<f64>() / values.len() as f64);
+    let (value, over_value) = moments::mean(&a).zip(moments::mean(&b))?;
     let labels: Vec<&str> = claim.row.values().map(String::as_str).collect();
     let unit = row.figure(&claim.figure)?.unit.clone();
     let points = found.interval.is_none() && unit.ends_with("/s") && single::points_a_way(found.value);

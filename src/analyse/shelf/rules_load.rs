@@ -4,6 +4,7 @@ use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{Found, rows_of_trial, tps};
 use crate::analyse::shelf::rule::rule;
 use crate::record::imported::{ImportedCase, ImportedTrial};
+use crate::stats::moments;
 use crate::units::{Bytes, significant};
 
 const KIB: f64 = 1024.0;
@@ -53,7 +54,7 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<RuleRemark> {
     let tps = tps(load)?.value;
     let [writes, bytes] = ["write_ops_per_s", "write_bytes_per_s"].map(|figure| {
         let values: Option<Vec<f64>> = device.iter().map(|row| row.value(figure)).collect();
-        values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        moments::mean(&values?)
     });
     let (writes, bytes) = (writes?, bytes?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);

@@ -41,30 +41,28 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums, run.quick.is_some()));
     remarks.extend(full_cpus(sums));
-    if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
-        let what = "{} of CPU time went to other guests of the hypervisor (steal)";
-        remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
-    }
+    let stolen = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING);
+    let what = "{} of CPU time went to other guests of the hypervisor (steal)";
+    remarks.extend(of_share(Weight::Disturbed, what, stolen));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));
-    if let Some(share) = sums.arc_holds {
-        let what = "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
-        remarks.push(Remark::with(Weight::Cached, what, Number::Share(share)));
-    }
+    let what =
+        "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
+    remarks.extend(of_share(Weight::Cached, what, sums.arc_holds));
     remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(clock(sums));
     remarks.extend(missed(&sums.trials));
-    if let Some(share) = found.log_sample {
-        let what = "latency was logged for {} of the operations: the slowest operation is unknown";
-        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
-    }
-    if sums.telemetry_share > TELEMETRY_ALLOWANCE {
-        let what = "telemetry used {} of one CPU";
-        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
-    }
+    let what = "latency was logged for {} of the operations: the slowest operation is unknown";
+    remarks.extend(of_share(Weight::Instrument, what, found.log_sample));
+    let telemetry = Some(sums.telemetry_share).filter(|share| *share > TELEMETRY_ALLOWANCE);
+    remarks.extend(of_share(Weight::Instrument, "telemetry used {} of one CPU", telemetry));
     remarks
+}
+
+fn of_share(weight: Weight, words: &str, share: Option<f64>) -> Option<Remark> {
+    share.map(|share| Remark::with(weight, words, Number::Share(share)))
 }
 
 /// Filesystems of a trial's database that a power cut may destroy.

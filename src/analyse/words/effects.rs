@@ -1,8 +1,12 @@
 //! The answer to a plan with several axes: what each option does, and the best combination.
 
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::lists::list;
 use crate::analyse::findings::{BestCombinations, Effects, OptionEffect, PairOutcome, names};
 use crate::analyse::words::digits::in_sentence;
+
+/// Most effects, or combinations, that are named.
+const MOST_NAMED: usize = 4;
 
 /// "xfs is at 1.30 times ext4 (1.27 to 1.33) and guest=trixie at 0.80 times bookworm (0.78 to 0.82); data=ordered:
 /// undecided", the biggest effect first.
@@ -16,8 +20,15 @@ pub fn effects(found: &Effects) -> String {
         Some(first) => *first = first.replacen(" at ", " is at ", 1),
         None => parts.push("no option was shown to have an effect".to_owned()),
     }
-    let open = open.iter().map(|(option, outcome)| format!("; {}: {}", level(option), outcome.words()));
-    list(&parts) + &open.collect::<String>()
+    let open = by_key(open.iter().map(|(option, outcome)| (outcome.words(), level(option)))).into_iter();
+    some(&parts) + &open.map(|(words, levels)| format!("; {}: {words}", some(&levels))).collect::<String>()
+}
+
+/// "a, b, c, d and 3 more".
+fn some(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let shown = names.iter().take(MOST_NAMED).cloned().chain((more > 0).then(|| format!("{more} more")));
+    list(&shown.collect::<Vec<_>>())
 }
 
 fn effect(option: &OptionEffect) -> String {
@@ -39,7 +50,7 @@ pub fn best(found: &BestCombinations, kind: &str) -> String {
         1 => "The only combination".to_owned(),
         several => format!("Best of the {several} combinations"),
     };
-    let best = format!("{of} {kind}{load}: {}", list(&found.labels));
+    let best = format!("{of} {kind}{load}: {}", some(&found.labels));
     let (first, several) = (found.labels.first().cloned().unwrap_or_default(), found.labels.len() > 1);
     let tied = match (several, found.are_same) {
         (false, _) => String::new(),

@@ -2,6 +2,7 @@
 
 use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::lists::list;
 use crate::analyse::findings::{
     Answer, BestCombinations, CaseFinding, ClassRanking, DurabilityClass, Effects, Estimate, NotRun, PairOutcome,
@@ -13,7 +14,6 @@ use crate::analyse::run::ranking::Contest;
 use crate::analyse::words::digits::{estimate_text, in_sentence};
 use crate::analyse::words::{effects as words, work};
 use crate::stats::ratio::Ratio;
-use std::collections::BTreeMap;
 
 /// Maximum length of a failed trial's reason in a headline, characters.
 const REASON_CHARS: usize = 160;
@@ -151,11 +151,9 @@ impl HeadlineSentence<'_> {
     /// On the best combinations of a plan with several options.
     fn best(&self, best: &BestCombinations, contests: &[Contest<'_>]) -> String {
         let entries = contests.iter().flat_map(|contest| &contest.entries);
-        let compared: BTreeMap<&str, &CaseSums> = entries
-            .map(|entry| (entry.case.spec.id.as_str(), entry.case))
-            .filter(|(id, _)| best.compared.iter().any(|case| case == id))
-            .collect();
-        let unequal = work::unequal_cycles(&compared.into_iter().collect::<Vec<_>>());
+        let cases = entries.map(|entry| (entry.case.spec.id.as_str(), entry.case));
+        let compared = cases.filter(|(id, _)| best.compared.iter().any(|case| case == id));
+        let unequal = work::unequal_cycles(&compared.collect::<Vec<_>>());
         let kind = class_words(best.class, self.operations(), best.compared.len());
         let words = match unequal {
             Some(why) => format!("Best combination: {why}"),
@@ -241,7 +239,7 @@ impl HeadlineSentence<'_> {
     }
 
     fn case(&self, row: &RankRow) -> Option<&CaseSums> {
-        self.main.entries.iter().map(|entry| entry.case).find(|case| case.spec.id == row.case)
+        self.main.entry(&row.case).map(|entry| entry.case)
     }
 
     fn cases<'r>(&'r self, rows: &'r [RankRow]) -> Vec<(&'r str, &'r CaseSums)> {
@@ -290,30 +288,28 @@ impl HeadlineSentence<'_> {
     fn less_safe(&self, class: &ClassRanking) -> Vec<String> {
         let Some(best) = self.head.rows.first() else { return Vec::new() };
         let by = self.main.ranking.by;
-        let (mut faster, mut unproven, mut not_faster) = (Vec::new(), Vec::new(), Vec::new());
-        for row in &class.rows {
-            match self.main.ratio(&row.case, &best.case) {
-                Some(ratio) if ratio.tells_apart() && by.is_better(ratio.value) => {
-                    faster.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
-                }
-                Some(ratio) if ratio.interval.is_none() && by.is_better(ratio.value) => {
-                    unproven.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
-                }
-                _ => not_faster.push(row.label.clone()),
-            }
-        }
-        let faster_words = if by == RankedBy::InTime { "in time more often" } else { "faster" };
-        let groups = [
-            (faster, format!("{faster_words}, but")),
-            (unproven, format!("{faster_words}, without an interval, but")),
-            (not_faster, format!("not shown to be {faster_words} and")),
+        let faster = if by == RankedBy::InTime { "in time more often" } else { "faster" };
+        let how = [
+            format!("{faster}, but"),
+            format!("{faster}, without an interval, but"),
+            format!("not shown to be {faster} and"),
         ];
-        let named = groups.into_iter().filter(|(names, _)| !names.is_empty());
-        named
-            .map(|(names, how)| {
-                format!("{} {} {how} {}", list(&names), are(names.len()), price(class.class, names.len()))
-            })
-            .collect()
+        let compared = class.rows.iter().map(|row| {
+            let better = self.main.ratio(&row.case, &best.case).filter(|ratio| by.is_better(ratio.value));
+            match better.filter(|ratio| ratio.interval.is_none() || ratio.tells_apart()) {
+                Some(ratio) => {
+                    let named = format!("{} ({})", row.label, self.quoted_value(&ratio, row, best));
+                    (usize::from(ratio.interval.is_none()), named)
+                }
+                None => (2, row.label.clone()),
+            }
+        });
+        let mut groups = by_key(compared);
+        groups.sort_by_key(|(place, _)| *place);
+        let clauses = groups.into_iter().map(|(place, names)| {
+            format!("{} {} {} {}", list(&names), are(names.len()), how[place], price(class.class, names.len()))
+        });
+        clauses.collect()
     }
 
     /// "2.36 times ext4": the ratio from the table against the baseline; against `best` if there is none or it is

@@ -2,6 +2,7 @@
 
 use crate::analyse::case::sums::CaseSums;
 use crate::record::case::CaseSpec;
+use crate::stats::moments;
 
 /// Difference of the WAL per commit that is reported with a comparison.
 const WAL_WORTH_SAYING: f64 = 0.05;
@@ -37,8 +38,7 @@ pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
         let windows = case.trials.iter().filter_map(|trial| trial.window.as_ref());
         let cycles: Vec<f64> = windows.clone().map(|window| window.whole_cycles as f64).collect();
         let asked = windows.clone().any(|window| window.asked_cycles.is_some());
-        let mean = cycles.iter().sum::<f64>() / cycles.len() as f64;
-        (!cycles.is_empty()).then_some((*label, mean, !asked && sets_checkpoints(&case.spec)))
+        Some((*label, moments::mean(&cycles)?, !asked && sets_checkpoints(&case.spec)))
     });
     let known: Vec<(&str, f64, bool)> = known.collect();
     let fewest = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
