@@ -17,7 +17,7 @@ pub struct Effects {
     pub unavailable: Option<String>,
     /// Axis by axis, the stack first.
     pub options: Vec<OptionEffect>,
-    /// `None` without effects.
+    /// `None` without effects, and where the number of blocks was not fixed in advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestCombinations>,
 }

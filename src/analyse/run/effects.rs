@@ -149,8 +149,12 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The best of the safest durability class, at the load of the most important ranking.
+    /// The best of the safest durability class, at the load of the most important ranking. `None` where looks or added
+    /// blocks decided inside each ranking: then these answer.
     fn best(&self, blocks: RunBlocks, criticals: &mut Criticals) -> Option<BestCombinations> {
+        if blocks.rule.is_some() {
+            return None;
+        }
         let mut safest = self.cases.clone();
         safest.retain(|(of, _)| (0..of.len()).all(|axis| !self.axes[axis].is_load || of[axis] == self.load[axis]));
         let (of_reference, reference) = safest.first().cloned()?;

@@ -25,24 +25,21 @@ pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<Mac
     machines
 }
 
-/// Index of the machine that each trial ran on.
-pub struct MachineOfTrial<'a>(BTreeMap<&'a TrialKey, usize>);
+/// Index of the machine that each trial ran on, by case and block.
+pub struct MachineOfTrial<'a>(BTreeMap<(&'a str, u32), usize>);
 
 impl<'a> MachineOfTrial<'a> {
     pub fn of(machines: &'a [MachineFinding]) -> MachineOfTrial<'a> {
         let machines = machines.iter().enumerate();
-        let keys = machines.flat_map(|(place, machine)| machine.trials.iter().map(move |key| (key, place)));
+        let keys = machines
+            .flat_map(|(place, machine)| machine.trials.iter().map(move |key| ((key.case.as_str(), key.trial), place)));
         MachineOfTrial(keys.collect())
-    }
-
-    fn of_trial(&self, case: &str, trial: u32) -> Option<usize> {
-        self.0.get(&TrialKey { case: case.to_owned(), trial }).copied()
     }
 
     /// Blocks in which two cases ran on different machines.
     pub fn apart(&self, case: &str, other: &str, blocks: u32) -> BTreeSet<u32> {
         let apart = (1..=blocks).filter(|block| {
-            let both = self.of_trial(case, *block).zip(self.of_trial(other, *block));
+            let both = self.0.get(&(case, *block)).zip(self.0.get(&(other, *block)));
             both.is_some_and(|(one, two)| one != two)
         });
         apart.collect()
