@@ -12,8 +12,8 @@ pub(crate) mod shares;
 
 pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
+use super::findings::Findings;
 use super::findings::groups::place_of;
-use super::findings::{Findings, RankedBy};
 use super::load;
 use super::merge::storage;
 use crate::error::Result;
@@ -148,10 +148,7 @@ impl Fleet {
         let mut ranked: BTreeSet<&str> = BTreeSet::new();
         let (mut all, mut doubled) = (0, 0);
         for ranking in &findings.rankings {
-            let sign = match ranking.by {
-                RankedBy::Latency | RankedBy::Time => -1.0,
-                RankedBy::Rate | RankedBy::Capacity | RankedBy::InTime => 1.0,
-            };
+            let sign = if ranking.by.less_is_better() { -1.0 } else { 1.0 };
             for row in ranking.classes.iter().flat_map(|class| &class.rows) {
                 // The first ranking of a case is its most important figure.
                 if !ranked.insert(&row.case) {

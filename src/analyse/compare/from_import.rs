@@ -206,11 +206,9 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         ("postgresql.version", &origin.postgresql),
         ("measured", &origin.measured),
     ];
-    for (key, value) in published {
-        // The case's own facts take precedence.
-        if let Some(value) = value.as_ref().filter(|_| !case.facts.contains_key(key)) {
-            facts.add(key, value);
-        }
+    // The case's own facts take precedence.
+    for (key, value) in published.into_iter().filter(|(key, _)| !case.facts.contains_key(*key)) {
+        facts.add(key, value.as_deref().unwrap_or_default());
     }
     for (key, value) in &case.facts {
         // A name without a prefix is a server setting.

@@ -83,14 +83,13 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
 
 /// Measures of the same name on both sides, in the order of their families.
 fn rows(side: &Side, reference: &Side) -> Vec<MeasureRow> {
-    let mut rows: Vec<MeasureRow> = Vec::new();
-    for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
-        let same = judge::same_in(reference, measure);
-        let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
+    let measured = side.measures.iter().filter(|measure| measure.absent.is_none());
+    let rows = measured.filter_map(|measure| {
+        let other = judge::same_in(reference, measure).filter(|other| other.absent.is_none())?;
         let objection = judge::objection(measure, other);
         let comparison = if objection.is_none() { ratio::compare(measure, other) } else { None };
         let nothing = comparison.is_none().then_some(Reason::NothingDone);
-        rows.push(MeasureRow {
+        Some(MeasureRow {
             measure: measure.key(),
             family: measure.family.clone(),
             unit: measure.unit.clone(),
@@ -101,8 +100,9 @@ fn rows(side: &Side, reference: &Side) -> Vec<MeasureRow> {
             reference_runs: two_runs(other),
             comparison,
             refused: objection.map(|objection| objection.reason).or(nothing),
-        });
-    }
+        })
+    });
+    let mut rows: Vec<MeasureRow> = rows.collect();
     rows.sort_by_key(|row| family_rank(&row.family));
     rows
 }
