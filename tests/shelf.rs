@@ -1,7 +1,7 @@
 //! What the shelf says of its publications: the answers that their own figures give, and the program that shows them.
 
 use pgstrata::analyse::shelf::find;
-use pgstrata::analyse::shelf::findings::{ShelfFindings, Support, Weight};
+use pgstrata::analyse::shelf::findings::{RemarkWeight, ShelfFindings, Support};
 use pgstrata::foreign::shelf;
 use std::process::{Command, Output};
 
@@ -61,7 +61,7 @@ fn zfs_properties_that_contradict_the_run_are_reported() {
         price.starts_with("fsync ran 6676 times a second with zfs.sync=standard, 115 687 with disabled: 17.3 times")
     );
     let odd = found.remarks.first().unwrap();
-    assert_eq!((odd.weight, odd.case.as_str()), (Weight::Contradiction, "sync-standard"));
+    assert_eq!((odd.weight, odd.case.as_str()), (RemarkWeight::Contradiction, "sync-standard"));
     assert!(odd.sentence.starts_with("zfs get lists sync=disabled, but the case states sync=standard"));
     assert_eq!(odd.at, [("zfs-get-all.txt".to_owned(), 46)]);
     assert!(said(&found, "sync-standard", "faster_than_a_turn").contains("0.15 ms"));
@@ -78,7 +78,7 @@ fn of_memory_filesystems_it_says_that_nothing_is_synced() {
         assert!(memory.contains("ran at 1 14"), "{memory}");
         assert!(said(&found, case, "no_slower_than_unsynced").contains("costs less than an open"));
     }
-    assert!(!found.remarks.iter().any(|remark| remark.weight == Weight::Contradiction), "{:#?}", found.remarks);
+    assert!(!found.remarks.iter().any(|remark| remark.weight == RemarkWeight::Contradiction), "{:#?}", found.remarks);
     let expected = [Support::PointsThatWay, Support::CannotBeTold, Support::CannotBeTold, Support::CannotBeTold];
     assert_eq!(support(&found), expected);
 }

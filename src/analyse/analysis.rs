@@ -6,7 +6,7 @@ use super::findings::remark::{Remark, Weight};
 use super::findings::{
     self, CaseFinding, Durability, Findings, FullFinding, MachineFinding, NotRun, Ranking, RunSummary,
 };
-use super::run::blocks::Blocks;
+use super::run::blocks::RunBlocks;
 use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
 use super::run::{
@@ -103,10 +103,10 @@ impl Analysis {
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();
-        let blocks = Blocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us);
+        let blocks = RunBlocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us);
         let mut contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline, blocks);
         let order: Vec<&str> = self.cases.iter().map(|case| case.spec.id.as_str()).collect();
-        let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks.rule.is_none());
+        let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks);
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let is_merged = !self.input.run.merged.is_empty();
@@ -117,7 +117,7 @@ impl Analysis {
         let emulated = self.cases.iter().any(|case| case.strata.emulated);
         let mut answer = match contests.is_empty() && emulated {
             true => headline::emulated(),
-            false => headline::answer(&contests, &found, &not_run),
+            false => headline::answer(&contests, &effects, &found, &not_run),
         };
         answer.notes.extend(full::sentence(&self.full));
         spread::name_machines(&mut answer, &self.input.run, machines.len());
@@ -127,8 +127,7 @@ impl Analysis {
         let headline = answer.text();
         let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         decided::name_folder(&mut rankings, &self.input.folder);
-        percentile_ratios::compare(&rankings, &self.cases, &mut found);
-        percentile_ratios::rank_rows(&mut rankings, &found);
+        percentile_ratios::compare(&mut rankings, &self.cases, &mut found);
         ranking::one_rate(&rankings, &mut found);
         let run = self.summary(&not_run, disturbed);
         let finished = self.input.pending.is_empty();
@@ -198,6 +197,7 @@ impl Analysis {
         let run = &self.input.run;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let times = self.input.wall_us.filter(|wall| *wall > 0).zip(self.input.measured_us);
+        let without_figures: usize = not_run.iter().map(|entry| entry.trials.len()).sum();
         RunSummary {
             id: run.id.clone(),
             name: run.name.clone(),
@@ -209,7 +209,8 @@ impl Analysis {
             blocks_held: spread::blocks_held(run),
             trials_planned: count(run.order.len()),
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
-            trials_not_run: count(not_run.iter().map(|entry| entry.trials.len()).sum()),
+            trials_not_run: count(without_figures.saturating_sub(self.input.damaged.len())),
+            trials_damaged: count(self.input.damaged.len()),
             trials_disturbed,
             disk: self.disturbed.disk(),
             measured_share: times.map(|(wall, measured)| (measured as f64 / wall as f64).min(1.0)),

@@ -10,10 +10,10 @@ mod findings;
 mod groups;
 pub(crate) mod shares;
 
-pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRun as HostRunFinding};
+pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
+use super::findings::Findings;
 use super::findings::groups::place_of;
-use super::findings::{Findings, RankedBy};
 use super::load;
 use super::merge::storage;
 use crate::error::Result;
@@ -148,19 +148,16 @@ impl Fleet {
         let mut ranked: BTreeSet<&str> = BTreeSet::new();
         let (mut all, mut doubled) = (0, 0);
         for ranking in &findings.rankings {
-            let sign = match ranking.by {
-                RankedBy::Latency | RankedBy::Time => -1.0,
-                RankedBy::Rate | RankedBy::Capacity | RankedBy::InTime => 1.0,
-            };
+            let sign = if ranking.by.less_is_better() { -1.0 } else { 1.0 };
             for row in ranking.classes.iter().flat_map(|class| &class.rows) {
                 // The first ranking of a case is its most important figure.
                 if !ranked.insert(&row.case) {
                     continue;
                 }
                 for figure in row.trials.iter().filter(|figure| figure.rate > 0.0) {
-                    let is_it = |trial: &TrialRecord| trial.case.id == row.case && trial.trial == figure.trial;
-                    let Some(at) = trials.iter().position(is_it) else { continue };
-                    let (trial, place) = (&trials[at], places[at]);
+                    let mut of_places = trials.iter().zip(&places);
+                    let of = of_places.find(|(trial, _)| trial.case.id == row.case && trial.trial == figure.trial);
+                    let Some((trial, &place)) = of else { continue };
                     all += 1;
                     if self.seen.insert((place, trial.run.clone(), row.case.clone(), trial.trial)) {
                         self.machines[place].add(trial, &of_blocks.facts(trial, place), sign * figure.rate.ln());
@@ -177,8 +174,11 @@ impl Fleet {
     }
 
     fn place_of(&mut self, host: &HostFacts) -> usize {
-        let new = || Machine { host: host.clone(), host_runs: Vec::new() };
-        place_of(&mut self.machines, |known| known.host.is_same_machine(host), new)
+        place_of(
+            &mut self.machines,
+            |known| known.host.is_same_machine(host),
+            || Machine { host: host.clone(), host_runs: Vec::new() },
+        )
     }
 
     fn findings(self, by: &[GroupBy]) -> FleetFindings {
@@ -204,8 +204,11 @@ impl Fleet {
 impl Machine {
     fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
         let (run, started) = (trial.run.clone(), trial.started.clone());
-        let new = || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() };
-        let place = place_of(&mut self.host_runs, |known| known.run == trial.run && known.facts == *facts, new);
+        let place = place_of(
+            &mut self.host_runs,
+            |known| known.run == trial.run && known.facts == *facts,
+            || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() },
+        );
         let host_run = &mut self.host_runs[place];
         if trial.started < host_run.started {
             host_run.started.clone_from(&trial.started);

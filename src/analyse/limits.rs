@@ -6,7 +6,7 @@
 
 use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
-use super::compare::side::{Figure, Measure, Side};
+use super::compare::side::{FigureKind, Side, SideMeasure};
 use super::compare::{estimate, facts, ratio};
 pub use super::probe::requirements::Compliance;
 use crate::analyse::findings::Estimate;
@@ -69,11 +69,10 @@ impl Limit {
         format!("{} {sign}{} %", self.figure, shortest(self.change.abs() * 100.0))
     }
 
-    fn names(&self, measure: &Measure) -> bool {
-        let of_latency = |name: &str| measure.item == "latency" && figure_name(measure) == Some(name);
-        match LATENCIES.iter().find(|(name, _)| *name == self.figure) {
-            Some((name, _)) => of_latency(name),
-            None => measure.key() == self.figure || (measure.more_is_better() && measure.item == self.figure),
+    fn names(&self, measure: &SideMeasure) -> bool {
+        match LATENCIES.iter().any(|(name, _)| *name == self.figure) {
+            true => measure.item == "latency" && figure_name(measure) == Some(&self.figure),
+            false => measure.key() == self.figure || (measure.more_is_better() && measure.item == self.figure),
         }
     }
 
@@ -96,17 +95,17 @@ fn shortest(percent: f64) -> f64 {
 }
 
 /// Name of a figure in limits; `None` for one without an interval.
-fn figure_name(measure: &Measure) -> Option<&str> {
-    let latency = |which: &str| LATENCIES.iter().find(|(_, known)| *known == which).map(|(name, _)| *name);
-    match &measure.figure {
-        Figure::Rate => Some(&measure.item),
-        Figure::Mean => latency("mean"),
-        Figure::Percentile(which) => latency(which),
-    }
+fn figure_name(measure: &SideMeasure) -> Option<&str> {
+    let which = match &measure.figure {
+        FigureKind::Rate => return Some(&measure.item),
+        FigureKind::Mean => "mean",
+        FigureKind::Percentile(which) => which,
+    };
+    LATENCIES.iter().find(|(_, known)| *known == which).map(|(name, _)| *name)
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Checked<'a> {
+pub struct CheckedRun<'a> {
     /// For example `results/x`.
     pub label: &'a str,
     /// Id of the run; trials of one run have blocks in common.
@@ -120,15 +119,15 @@ pub struct Checked<'a> {
     pub sides: &'a [Side],
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedRun<'a> {
     pub fn of(
         label: &'a str,
         run: &'a RunRecord,
         wall_us: Option<u64>,
         trials: (u32, u32),
         sides: &'a [Side],
-    ) -> Checked<'a> {
-        Checked { label, id: &run.id, started: &run.started, wall_us, trials, sides }
+    ) -> CheckedRun<'a> {
+        CheckedRun { label, id: &run.id, started: &run.started, wall_us, trials, sides }
     }
 }
 
@@ -178,9 +177,9 @@ pub struct LimitFinding {
 
 /// Figures that limits name but neither run has, with the available names.
 pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(String, Vec<String>)> {
-    let measures = || sides.iter().chain(others).flat_map(|side| &side.measures);
-    let missing = limits.iter().find(|limit| !measures().any(|measure| limit.names(measure)))?;
-    let short = measures().filter(|measure| measure.more_is_better() || measure.item == "latency");
+    let measures = sides.iter().chain(others).flat_map(|side| &side.measures);
+    let missing = limits.iter().find(|limit| !measures.clone().any(|measure| limit.names(measure)))?;
+    let short = measures.filter(|measure| measure.more_is_better() || measure.item == "latency");
     let names: BTreeSet<&str> = short.filter_map(figure_name).collect();
     Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
 }
@@ -194,11 +193,10 @@ pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Si
 }
 
 /// Checks a run against a baseline.
-pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> LimitFindings {
+pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) -> LimitFindings {
     let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
-    let same = |one: &Side, other: &Side| are_partners(run.sides, one, baseline.sides, other);
     for reference in baseline.sides {
-        let side = run.sides.iter().find(|side| same(side, reference));
+        let side = run.sides.iter().find(|side| are_partners(run.sides, side, baseline.sides, reference));
         found.extend(limits.iter().flat_map(|limit| of_side(limit, side, reference)));
         if let Some(side) = side {
             new.extend(only_here(limits, side, reference));
@@ -207,7 +205,10 @@ pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> Limit
                 .extend(differing.into_iter().filter(|fact| !facts_that_differ.contains(fact)).collect::<Vec<_>>());
         }
     }
-    let unmatched = run.sides.iter().filter(|side| !baseline.sides.iter().any(|other| same(side, other)));
+    let unmatched = run
+        .sides
+        .iter()
+        .filter(|side| !baseline.sides.iter().any(|other| are_partners(run.sides, side, baseline.sides, other)));
     new.extend(unmatched.map(|side| format!("case {}", side.name)));
     LimitFindings {
         format: FORMAT,
@@ -226,10 +227,10 @@ pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> Limit
 }
 
 fn of_all(found: &[LimitFinding]) -> Compliance {
-    let any = |outcome| found.iter().any(|one| one.outcome == outcome);
+    let outcomes: Vec<Compliance> = found.iter().map(|one| one.outcome).collect();
     match () {
-        () if any(Compliance::Fail) => Compliance::Fail,
-        () if any(Compliance::Undecided) || found.is_empty() => Compliance::Undecided,
+        () if outcomes.contains(&Compliance::Fail) => Compliance::Fail,
+        () if outcomes.contains(&Compliance::Undecided) || found.is_empty() => Compliance::Undecided,
         () => Compliance::Pass,
     }
 }
@@ -238,9 +239,8 @@ impl LimitFindings {
     /// Turns this into the result of a rerun in `folder`: a finding of `before` that is missing here becomes undecided,
     /// so that a case which now fails to run does not pass silently.
     pub fn of_rerun(mut self, folder: String, before: LimitFindings) -> LimitFindings {
-        let key = |one: &LimitFinding| (one.case.clone(), one.measure.clone(), one.limit.clone());
-        let known: BTreeSet<_> = self.limits.iter().map(key).collect();
-        let lost = before.limits.into_iter().filter(|one| !known.contains(&key(one))).map(|one| match one.value {
+        let known: BTreeSet<_> = self.limits.iter().map(LimitFinding::key).collect();
+        let lost = before.limits.into_iter().filter(|one| !known.contains(&one.key())).map(|one| match one.value {
             None => one,
             Some(_) => LimitFinding {
                 outcome: Compliance::Undecided,
@@ -259,69 +259,76 @@ impl LimitFindings {
     }
 }
 
-/// Applies a limit to every figure of a case that it names.
-fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFinding> {
-    let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
-    named.map(|measure| of_measure(limit, side, reference, measure)).collect()
+impl LimitFinding {
+    fn key(&self) -> [String; 3] {
+        [&self.case, &self.measure, &self.limit].map(String::clone)
+    }
 }
 
-fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &Measure) -> LimitFinding {
-    let has = |measure: &&Measure| measure.absent.is_none() && measure.subject() == expected.subject();
-    let same = |measure: &&Measure| has(measure) && judge::same_measure(measure, expected);
-    let mut finding = LimitFinding {
-        outcome: Compliance::Undecided,
-        case: reference.name.clone(),
-        measure: expected.key(),
-        limit: limit.words(),
-        unit: expected.unit.clone(),
-        value: None,
-        baseline: Some(expected.value),
-        change: None,
-        how: String::new(),
+/// Applies a limit to every figure of a case that it names.
+fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFinding> {
+    let case = match side {
+        Some(side) if side.name != reference.name => format!("{} against {}", side.name, reference.name),
+        _ => reference.name.clone(),
     };
-    let Some(side) = side else {
-        finding.how = "the run has no such case".to_owned();
-        return finding;
+    let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
+    let found = named.map(|expected| {
+        let finding = LimitFinding {
+            outcome: Compliance::Undecided,
+            case: case.clone(),
+            measure: expected.key(),
+            limit: limit.words(),
+            unit: expected.unit.clone(),
+            value: None,
+            baseline: Some(expected.value),
+            change: None,
+            how: "the run has no such case".to_owned(),
+        };
+        side.map_or(finding.clone(), |side| of_measure(finding, limit, side, expected))
+    });
+    found.collect()
+}
+
+/// `finding` with what the figure of a side says of it.
+fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &SideMeasure) -> LimitFinding {
+    let Some(measure) = partner(side, expected) else {
+        return LimitFinding { how: "the run has no such figure".to_owned(), ..finding };
     };
-    if side.name != reference.name {
-        finding.case = format!("{} against {}", side.name, reference.name);
-    }
-    let Some(measure) = side.measures.iter().find(same) else {
-        finding.how = "the run has no such figure".to_owned();
-        return finding;
-    };
-    finding.value = Some(measure.value);
+    let finding = LimitFinding { value: Some(measure.value), ..finding };
     if let Some(objection) = judge::objection(measure, expected) {
         let (run, baseline) = objection.values;
-        finding.how = format!("not compared: {}: {run}; baseline: {baseline}", reason_title(objection.reason));
-        return finding;
+        let how = format!("not compared: {}: {run}; baseline: {baseline}", reason_title(objection.reason));
+        return LimitFinding { how, ..finding };
     }
     let Some(comparison) = ratio::compare(measure, expected) else {
-        finding.how = "not compared: no operations were done".to_owned();
-        return finding;
+        return LimitFinding { how: "not compared: no operations were done".to_owned(), ..finding };
     };
-    let trials = [measure, expected].map(|measure| estimate(measure).trials).into_iter().min().unwrap_or(0);
-    let less_one = |ratio: f64| ratio - 1.0;
-    let change = less_one(comparison.ratio);
-    let (low, high) = (comparison.low.map(less_one), comparison.high.map(less_one));
-    finding.change = Some(Estimate { trials, ..Estimate::of(change, low.zip(high), 0) });
-    finding.outcome = limit.decide(&comparison);
-    let single = finding.outcome == Compliance::Undecided && comparison.method.is_of_single_runs() && low.is_some();
-    finding.how = if single { format!("{}: single runs decide no limit", comparison.how) } else { comparison.how };
-    finding
+    let trials = estimate(measure).trials.min(estimate(expected).trials);
+    let ends = comparison.low.zip(comparison.high).map(|(low, high)| (low - 1.0, high - 1.0));
+    let outcome = limit.decide(&comparison);
+    let single = outcome == Compliance::Undecided && comparison.method.is_of_single_runs() && ends.is_some();
+    let single = if single { ": single runs decide no limit" } else { "" };
+    LimitFinding {
+        outcome,
+        change: Some(Estimate { trials, ..Estimate::of(comparison.ratio - 1.0, ends, 0) }),
+        how: comparison.how + single,
+        ..finding
+    }
+}
+
+/// The figure of the same name that a side has.
+fn partner<'s>(side: &'s Side, measure: &SideMeasure) -> Option<&'s SideMeasure> {
+    judge::same_in(side, measure).filter(|other| other.absent.is_none())
 }
 
 /// Figures that a limit names and only the run has.
 fn only_here(limits: &[Limit], side: &Side, reference: &Side) -> Vec<String> {
-    let known = |measure: &Measure| {
-        let same = |other: &&Measure| other.subject() == measure.subject() && judge::same_measure(measure, other);
-        reference.measures.iter().any(|other| other.absent.is_none() && same(&other))
-    };
     let named = side.measures.iter().filter(|measure| limits.iter().any(|limit| limit.names(measure)));
-    named.filter(|measure| !known(measure)).map(|measure| format!("{} of {}", measure.key(), side.name)).collect()
+    let new = named.filter(|measure| partner(reference, measure).is_none());
+    new.map(|measure| format!("{} of {}", measure.key(), side.name)).collect()
 }
 
-fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
+fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     if run.id != baseline.id {
         notes.push(format!(
@@ -336,20 +343,16 @@ fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &
             notes.push(format!("The {what} has {measured} of {planned} trials"));
         }
     }
-    if !new.is_empty() {
-        notes.push(format!("Not checked, because the baseline has no such figure: {}", new.join("; ")));
-    }
+    notes.extend(
+        (!new.is_empty()).then(|| format!("Not checked, because the baseline has no such figure: {}", new.join("; "))),
+    );
     if found.iter().filter(|one| one.change.is_some()).count() > 1 {
-        notes.push(
-            "Each limit is decided by its own 95 % interval; the more limits and cases, the more often one fails by \
-             chance"
-                .to_owned(),
-        );
+        let words = "Each limit is decided by its own 95 % interval; the more limits and cases, the more often one fails by \
+                     chance";
+        notes.push(words.to_owned());
     }
-    if found
-        .iter()
-        .any(|one| one.outcome == Compliance::Undecided && one.change.is_some_and(|change| change.low.is_some()))
-    {
+    let mut undecided = found.iter().filter(|one| one.outcome == Compliance::Undecided);
+    if undecided.any(|one| one.change.is_some_and(|change| change.low.is_some())) {
         notes.push(MORE_BLOCKS.to_owned());
     }
     notes
@@ -357,44 +360,37 @@ fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::side::{Condition, ConditionKind, Medium, Origin, Spread};
+    use super::super::compare::side::{ConditionKind, MeasureCondition, MeasureSpread, Medium};
     use super::*;
     use crate::stats::ratio::BlockMean;
 
-    fn tps(run: &str, means: &[f64]) -> Measure {
-        let clients = Condition::named(ConditionKind::Clients, Some("4".to_owned()));
+    fn tps(run: &str, means: &[f64]) -> SideMeasure {
+        let clients = MeasureCondition::named(ConditionKind::Clients, Some("4".to_owned()));
         let value = means.iter().sum::<f64>() / means.len() as f64;
         let mean = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
-        let spread = Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
-        Measure {
+        let spread =
+            MeasureSpread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
+        SideMeasure {
             spread,
             medium: Medium::Disk,
-            ..Measure::new("pgbench", vec![clients], "tps", Figure::Rate, "tps", value)
+            ..SideMeasure::new("pgbench", vec![clients], "tps", FigureKind::Rate, "tps", value)
         }
     }
 
-    fn side(name: &str, measures: Vec<Measure>) -> Side {
-        Side {
-            argument: 0,
-            label: name.to_owned(),
-            name: name.to_owned(),
-            origin: Origin::Run,
-            facts: [("host.kernel".to_owned(), "6.1".to_owned())].into(),
-            measures,
-            caveats: Vec::new(),
-            left_out: Vec::new(),
-        }
+    fn side(name: &str, measures: Vec<SideMeasure>) -> Side {
+        let facts = [("host.kernel".to_owned(), "6.1".to_owned())].into();
+        Side { label: name.to_owned(), name: name.to_owned(), facts, measures, ..Side::default() }
     }
 
-    fn of<'a>(id: &'a str, sides: &'a [Side]) -> Checked<'a> {
-        Checked { label: id, id, started: "2026-03-02T09:14:33Z", wall_us: None, trials: (3, 3), sides }
+    fn of<'a>(id: &'a str, sides: &'a [Side]) -> CheckedRun<'a> {
+        CheckedRun { label: id, id, started: "2026-03-02T09:14:33Z", wall_us: None, trials: (3, 3), sides }
     }
 
     fn limits(texts: &[&str]) -> Vec<Limit> {
         texts.iter().map(|text| Limit::parse(text).unwrap()).collect()
     }
 
-    /// Outcome of one limit on the rates of two runs.
+    /// Compliance of one limit on the rates of two runs.
     fn outcome(new: &[f64], old: &[f64], limit: &str) -> Compliance {
         let (new, old) = ([side("ext4", vec![tps("new", new)])], [side("ext4", vec![tps("old", old)])]);
         let found = check(of("new", &new), of("old", &old), &limits(&[limit]));
@@ -459,7 +455,7 @@ mod tests {
     #[test]
     fn what_compare_refuses_is_undecided_with_the_reason() {
         let means = [1000.0, 1002.0, 998.0];
-        let in_memory = Measure { medium: Medium::Memory, ..tps("new", &means) };
+        let in_memory = SideMeasure { medium: Medium::Memory, ..tps("new", &means) };
         let (new, old) = ([side("a", vec![in_memory])], [side("a", vec![tps("old", &means)])]);
         let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
         assert_eq!(found.outcome, Compliance::Undecided);

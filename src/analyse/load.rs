@@ -38,7 +38,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let mut run = folder.record().clone();
     run.order = run.due(events.iter().map(|event| &event.what));
     let due: BTreeSet<TrialKey> = run.order.iter().cloned().collect();
-    let (wall_us, measured_us) = spans_of(&run, &events);
+    let (wall_us, measured_us) = spans(!run.merged.is_empty(), &events);
     let mut analysis = Analysis::new(RunInput {
         run,
         plan_text: folder.plan_text()?,
@@ -85,15 +85,14 @@ fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Res
             let (send, receive) = sync_channel(0);
             turns.push(receive);
             let keys = &keys;
-            let read = move || {
+            threads::begin(scope, move || {
                 for key in keys.iter().skip(reader).step_by(readers) {
                     // The receiver exits only after an error, which also ends the reading.
                     if send.send(read_stored(folder, key)).is_err() {
                         return;
                     }
                 }
-            };
-            threads::begin(scope, read)?;
+            })?;
         }
         for (place, key) in keys.iter().enumerate() {
             let stored =
@@ -117,9 +116,9 @@ fn read_stored(folder: &RunFolder, key: &TrialKey) -> Result<Stored> {
 
 /// All trials of a run, case by case in the plan's order.
 fn trials(folder: &RunFolder) -> Vec<TrialKey> {
-    let record = folder.record();
-    let key = |case: &str, trial| TrialKey { case: case.to_owned(), trial };
-    record.cases.iter().flat_map(|case| (1..=record.blocks).map(|trial| key(&case.id, trial))).collect()
+    let RunRecord { cases, blocks, .. } = folder.record();
+    let ids = cases.iter().map(|case| &case.id);
+    ids.flat_map(|case| (1..=*blocks).map(|trial| TrialKey { case: case.clone(), trial })).collect()
 }
 
 fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Result<TrialInput> {
@@ -170,19 +169,24 @@ fn read_latencies(path: &Path, input: &mut TrialInput) -> Result<()> {
 
 /// Minimum waiting times of operations that were never sent.
 fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
-    let bug = |e: &dyn std::fmt::Display| Error::bug(format!("waits do not fit into a histogram: {e}"));
-    let mut waits = Histogram::new(3).map_err(|e| bug(&e))?;
+    let mut waits = Histogram::new(3).map_err(|e| unfit(&e))?;
     for us in unsent.iter().flat_map(|unsent| unsent.waits_us()) {
-        waits.record(us).map_err(|e| bug(&e))?;
+        waits.record(us).map_err(|e| unfit(&e))?;
     }
     Ok(waits)
+}
+
+fn unfit(error: &dyn std::fmt::Display) -> Error {
+    Error::bug(format!("waits do not fit into a histogram: {error}"))
 }
 
 /// A path quoted as one shell word.
 fn as_word(path: &Path) -> String {
     let path = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    match path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c)) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// Wall time of all sessions of a run, microseconds; `None` if it has not ended or was merged.
@@ -190,18 +194,14 @@ fn as_word(path: &Path) -> String {
 /// # Errors
 /// If its events cannot be read.
 pub fn wall_us(folder: &RunFolder) -> Result<Option<u64>> {
-    Ok(spans_of(folder.record(), &folder.events()?).0)
+    Ok(spans(!folder.record().merged.is_empty(), &folder.events()?).0)
 }
 
-/// As [`spans`]; `None` for a merged run, since its parts ran at the same time on several machines.
-fn spans_of(run: &RunRecord, events: &[Stamped]) -> (Option<u64>, Option<u64>) {
-    if run.merged.is_empty() { spans(events) } else { (None, None) }
-}
-
-/// Wall time of all sessions, and the part spent measuring; `None` for a run that has not ended.
-fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
+/// Wall time of all sessions, and the part spent measuring; `None` for a run that has not ended, and for a merged one,
+/// since its parts ran at the same time on several machines.
+fn spans(is_merged: bool, events: &[Stamped]) -> (Option<u64>, Option<u64>) {
     let ended = events.iter().rev().any(|event| matches!(event.what, Event::RunDone { .. }));
-    if !ended {
+    if !ended || is_merged {
         return (None, None);
     }
     let (mut wall_us, mut measured_us, mut began_us) = (0, 0, 0);
@@ -271,8 +271,8 @@ mod tests {
         };
         let ended = Event::RunDone { wall_us: 50, measured_us: 30, done: 2, not_run: 0 };
         let mut events = vec![at(100, started), at(140, done(20)), at(9000, resumed), at(9040, done(30))];
-        assert_eq!(spans(&events), (None, None));
+        assert_eq!(spans(false, &events), (None, None));
         events.push(at(9050, ended));
-        assert_eq!(spans(&events), (Some(90), Some(50)));
+        assert_eq!(spans(false, &events), (Some(90), Some(50)));
     }
 }

@@ -7,7 +7,7 @@ use crate::analyse::analysis::Analysis;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::Durability;
 use crate::analyse::load;
-use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranking::{Contest, contests};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Result of a look.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Look {
+pub struct BlockLook {
     /// Pairs decided at this block.
     pub decided: Vec<PairDecided>,
     /// Ids of the cases that need further trials.
@@ -30,19 +30,18 @@ pub struct Look {
 ///
 /// # Errors
 /// If the folder is damaged.
-pub fn look(folder: &Path, block: u32) -> Result<Look> {
+pub fn look(folder: &Path, block: u32) -> Result<BlockLook> {
     Ok(load::analysis(folder)?.look(block))
 }
 
 impl Analysis {
-    pub(super) fn look(&self, block: u32) -> Look {
+    pub(super) fn look(&self, block: u32) -> BlockLook {
         let run = &self.input.run;
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
-        let contests = contests(&self.cases, &durability, &run.baseline, Blocks::of(run, false, None));
-        let mut found = Look { decided: Vec::new(), needed: Vec::new(), stopped: Vec::new() };
+        let contests = contests(&self.cases, &durability, &run.baseline, RunBlocks::of(run, false, None));
+        let mut found = BlockLook { decided: Vec::new(), needed: Vec::new(), stopped: Vec::new() };
         for case in &run.cases {
-            let first =
-                contests.iter().find(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case.id));
+            let first = contests.iter().find(|contest| contest.entry(&case.id).is_some());
             let decided = first.and_then(|contest| contest.decided(&case.id, &case.id));
             match why_stopped(&case.id, decided) {
                 Some(reason) => found.stopped.push(CaseStopped { case: case.id.clone(), reason }),

@@ -3,6 +3,7 @@
 //! Cases are compared within a block, and a block belongs to one machine, so no pair in a merged run spans machines.
 //! Runs with a different plan, order or class of machine are left out. Writing the merged folder is not done here.
 
+use crate::analyse::findings::lists::numbered;
 use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::Step;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct MergeCandidate {
     /// The folder as named by the user.
     pub label: String,
     /// `run.json`.
@@ -25,36 +26,32 @@ pub struct Source {
     pub trials: Vec<TrialRecord>,
 }
 
-impl Source {
+impl MergeCandidate {
     /// Reads a run folder.
     ///
     /// # Errors
     /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
-    pub fn load(folder: &RunFolder, label: &Path) -> Result<Source> {
+    pub fn load(folder: &RunFolder, label: &Path) -> Result<MergeCandidate> {
         let (trials, live) = (folder.whole_trials()?, folder.is_live());
-        Ok(Source { label: label.display().to_string(), record: folder.record().clone(), live, trials })
+        Ok(MergeCandidate { label: label.display().to_string(), record: folder.record().clone(), live, trials })
     }
 
     fn hosts(&self, blocks: &BTreeSet<u32>) -> Vec<String> {
         let of = self.trials.iter().filter(|trial| blocks.contains(&trial.trial));
-        of.map(|trial| trial.host.hostname.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+        sorted(of.map(|trial| trial.host.hostname.clone()))
     }
 
     /// Properties that runs must share to be merged with it.
     pub fn class(&self) -> MachineClass {
         let version: Vec<&str> = self.record.tool_version.split('.').take(2).collect();
-        let (mut postgres, mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for trial in &self.trials {
-            postgres.extend(trial.server.as_ref().map(|server| server.version.clone()));
-            let (of_trial, its_firmware) = storage(trial);
-            models.extend(of_trial);
-            firmware.extend(its_firmware);
-        }
+        let servers = self.trials.iter().filter_map(|trial| Some(trial.server.as_ref()?.version.clone()));
+        let (models, firmware): (Vec<BTreeSet<String>>, Vec<BTreeSet<String>>) =
+            self.trials.iter().map(storage).unzip();
         MachineClass {
             pgstrata: version.join("."),
-            postgres: postgres.into_iter().collect(),
-            models: models.into_iter().collect(),
-            firmware: firmware.into_iter().collect(),
+            postgres: sorted(servers),
+            models: sorted(models.into_iter().flatten()),
+            firmware: sorted(firmware.into_iter().flatten()),
             emulated: self.trials.iter().any(|trial| trial.host.is_emulated()),
         }
     }
@@ -90,6 +87,11 @@ impl Source {
     }
 }
 
+/// Each once.
+fn sorted(values: impl Iterator<Item = String>) -> Vec<String> {
+    values.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// Models and firmware of the disks below a trial's stack, as far as known.
 pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new());
@@ -107,7 +109,7 @@ pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct MergeChoice {
     pub class: MachineClass,
     /// Index of each source that takes part, with its blocks.
     pub taken: Vec<(usize, BTreeSet<u32>)>,
@@ -119,23 +121,17 @@ pub struct Choice {
 ///
 /// # Errors
 /// When fewer than two runs belong together.
-pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
+pub fn choose(sources: &[MergeCandidate], unread: Vec<LeftOut>) -> Result<MergeChoice> {
     let mut choosing = Choosing { sources, able: (0..sources.len()).collect(), left_out: unread };
     choosing.leave(|place, _| unfit(&sources[place]));
-    let plan = |place: &usize| Planned::of(&sources[*place].record);
-    if let Some(first) = most(&choosing.able, &plan, &|_| 1) {
-        let reference = plan(&first);
-        let label = &sources[first].label;
-        choosing.leave(|place, _| {
-            let own = plan(&place);
-            (own != reference).then(|| own.other_than(&reference, label))
-        });
+    if let Some(first) = most(&choosing.able, |place| planned(&sources[place].record), |_| 1) {
+        let (reference, label) = (planned(&sources[first].record), &sources[first].label);
+        choosing.leave(|place, _| other_plan(&planned(&sources[place].record), &reference, label));
     }
-    let class = |place: &usize| sources[*place].class();
-    let weight = |place: usize| sources[place].blocks().count();
-    let common = most(&choosing.able, &class, &weight).map(|place| class(&place)).unwrap_or_default();
+    let heaviest = most(&choosing.able, |place| sources[place].class(), |place| sources[place].blocks().count());
+    let common = heaviest.map(|place| sources[place].class()).unwrap_or_default();
     choosing.leave(|place, _| {
-        let own = class(&place);
+        let own = sources[place].class();
         (own != common).then(|| format!("another class of machine: {own}; merged is {common}"))
     });
     choosing.leave(|place, able| lacks(place, able, sources));
@@ -143,12 +139,12 @@ pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
     if taken.len() < 2 {
         return Err(too_few(&choosing.left_out));
     }
-    Ok(Choice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
+    Ok(MergeChoice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
 }
 
 /// Runs still to be merged, by index.
 struct Choosing<'a> {
-    sources: &'a [Source],
+    sources: &'a [MergeCandidate],
     able: Vec<usize>,
     left_out: Vec<LeftOut>,
 }
@@ -171,7 +167,6 @@ impl Choosing<'_> {
     /// Blocks taken from each run; each block comes from one run.
     fn blocks(&mut self) -> BTreeMap<usize, BTreeSet<u32>> {
         let sources = self.sources;
-        let rank = |place: usize, block: u32| sources[place].results(block).count();
         let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
         for place in self.able.clone() {
             for block in sources[place].blocks() {
@@ -180,13 +175,9 @@ impl Choosing<'_> {
                     self.leave_blocks(place, vec![block], reason);
                     continue;
                 }
-                let better = |owner: usize| {
-                    (rank(place, block), &sources[owner].record.started)
-                        > (rank(owner, block), &sources[place].record.started)
-                };
-                let (kept, other) = match owners.get(&block) {
-                    Some(owner) if better(*owner) => (place, Some(*owner)),
-                    Some(owner) => (*owner, Some(place)),
+                let (kept, other) = match owners.get(&block).copied() {
+                    Some(owner) if has_more(&sources[place], &sources[owner], block) => (place, Some(owner)),
+                    Some(owner) => (owner, Some(place)),
                     None => (place, None),
                 };
                 owners.insert(block, kept);
@@ -204,6 +195,11 @@ impl Choosing<'_> {
     }
 }
 
+/// True if a run has more of a block than its owner, or as much and was first.
+fn has_more(run: &MergeCandidate, owner: &MergeCandidate, block: u32) -> bool {
+    (run.results(block).count(), &owner.record.started) > (owner.results(block).count(), &run.record.started)
+}
+
 fn too_few(left_out: &[LeftOut]) -> Error {
     let lines: Vec<String> = left_out.iter().map(line).collect();
     let message = format!("fewer than two of the folders belong together\n{}", lines.join("\n"));
@@ -213,97 +209,71 @@ fn too_few(left_out: &[LeftOut]) -> Error {
 /// Describes one exclusion in a line.
 pub fn line(left_out: &LeftOut) -> String {
     let LeftOut { folder, blocks, reason } = left_out;
-    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
-    match numbers.as_slice() {
+    match blocks.as_slice() {
         [] => format!("{folder}: {reason}"),
-        [one] => format!("{folder}, block {one}: {reason}"),
-        several => format!("{folder}, blocks {}: {reason}", several.join(", ")),
+        _ => format!("{folder}, {}: {reason}", numbered("block", blocks)),
     }
 }
 
 /// Why a run cannot be merged at all.
-fn unfit(source: &Source) -> Option<String> {
+fn unfit(source: &MergeCandidate) -> Option<String> {
     let record = &source.record;
-    if source.live {
-        return Some("a pgstrata is still writing to it".to_owned());
-    }
-    if !record.merged.is_empty() {
-        return Some("it was merged itself: name the runs that it was merged from".to_owned());
-    }
-    if record.at_least.is_some() || !record.extended.is_empty() {
-        return Some("its number of blocks was decided while it ran, by its own trials".to_owned());
-    }
-    if !source.trials.iter().any(TrialRecord::is_result) {
-        return Some("it has no trial with a result".to_owned());
-    }
-    None
+    let reasons = [
+        (source.live, "a pgstrata is still writing to it"),
+        (!record.merged.is_empty(), "it was merged itself: name the runs that it was merged from"),
+        (
+            record.at_least.is_some() || !record.extended.is_empty(),
+            "its number of blocks was decided while it ran, by its own trials",
+        ),
+        (!source.trials.iter().any(TrialRecord::is_result), "it has no trial with a result"),
+    ];
+    reasons.into_iter().find(|(is_so, _)| *is_so).map(|(_, reason)| reason.to_owned())
 }
 
 /// What a run's machine lacked for a case that another run's machine has: its blocks would lack that case. A case that
 /// no machine can run is missing in every block, and the merged run reports it as each of its sources does.
-fn lacks(place: usize, able: &[usize], sources: &[Source]) -> Option<String> {
-    let others = |case: &str| able.iter().any(|other| *other != place && sources[*other].has(case));
-    let (case, reason) = sources[place].unmet().find(|(case, _)| others(case))?;
+fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<String> {
+    let (case, reason) = sources[place]
+        .unmet()
+        .find(|(case, _)| able.iter().any(|other| *other != place && sources[*other].has(case)))?;
     Some(format!("its machine does not meet the plan's requirements: {case}: {reason}"))
 }
 
-/// Common properties of two runs of one plan.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Planned {
-    sha256: String,
-    seed: u64,
-    quick: bool,
-    blocks: u32,
-    format: u32,
-    cases: Vec<String>,
+/// What two runs of one plan have in common: its name and value.
+fn planned(record: &RunRecord) -> [(&'static str, String); 6] {
+    let cases: Vec<&str> = record.cases.iter().map(|case| case.id.as_str()).collect();
+    let length = if record.quick.is_some() { "quick run" } else { "whole run" };
+    [
+        ("plan", record.plan_sha256.clone()),
+        ("seed", record.seed.to_string()),
+        ("length", length.to_owned()),
+        ("number of blocks", record.blocks.to_string()),
+        ("format of the run folder", record.format.to_string()),
+        ("set of cases", cases.join(", ")),
+    ]
 }
 
-impl Planned {
-    fn of(record: &RunRecord) -> Planned {
-        Planned {
-            sha256: record.plan_sha256.clone(),
-            seed: record.seed,
-            quick: record.quick.is_some(),
-            blocks: record.blocks,
-            format: record.format,
-            cases: record.cases.iter().map(|case| case.id.clone()).collect(),
-        }
-    }
-
-    fn other_than(&self, other: &Planned, label: &str) -> String {
-        let short = |sha256: &str| sha256.chars().take(12).collect::<String>();
-        let (what, own, others) = if self.sha256 != other.sha256 {
-            ("plan", short(&self.sha256), short(&other.sha256))
-        } else if self.seed != other.seed {
-            ("seed", self.seed.to_string(), other.seed.to_string())
-        } else if self.quick != other.quick {
-            let word = |quick: bool| if quick { "quick run" } else { "whole run" }.to_owned();
-            ("length", word(self.quick), word(other.quick))
-        } else if self.blocks != other.blocks {
-            ("number of blocks", self.blocks.to_string(), other.blocks.to_string())
-        } else if self.format != other.format {
-            ("format of the run folder", self.format.to_string(), other.format.to_string())
-        } else {
-            ("set of cases", self.cases.join(", "), other.cases.join(", "))
-        };
-        format!("another {what} than {label}: {own}, there {others}")
-    }
+/// Why a run is of another plan than the one with this label; `None` if it is not.
+fn other_plan(own: &[(&str, String); 6], other: &[(&str, String); 6], label: &str) -> Option<String> {
+    let ((what, own), (_, others)) = own.iter().zip(other).find(|(own, other)| own != other)?;
+    let shown = if *what == "plan" { 12 } else { usize::MAX };
+    Some(format!("another {what} than {label}: {own:.shown$}, there {others:.shown$}"))
 }
 
 /// First item among those sharing the key with the most weight.
-fn most<K: Ord>(places: &[usize], key: &dyn Fn(&usize) -> K, weight: &dyn Fn(usize) -> usize) -> Option<usize> {
+fn most<K: Ord>(places: &[usize], key: impl Fn(usize) -> K, weight: impl Fn(usize) -> usize) -> Option<usize> {
     let mut weights: BTreeMap<K, usize> = BTreeMap::new();
     for place in places {
-        *weights.entry(key(place)).or_default() += weight(*place);
+        *weights.entry(key(*place)).or_default() += weight(*place);
     }
     let heaviest = weights.values().max().copied()?;
-    places.iter().copied().find(|place| weights.get(&key(place)) == Some(&heaviest))
+    places.iter().copied().find(|place| weights.get(&key(*place)) == Some(&heaviest))
 }
 
-impl Choice {
+impl MergeChoice {
     /// Entries of `merged.json` for the merged runs.
-    pub fn taken_runs(&self, sources: &[Source]) -> Vec<TakenRun> {
-        let taken = |(place, blocks): &(usize, BTreeSet<u32>)| {
+    pub fn taken_runs(&self, sources: &[MergeCandidate]) -> Vec<TakenRun> {
+        let taken = self.taken.iter().map(|(place, blocks)| {
             let source = &sources[*place];
             let trials = source.trials.iter().filter(|trial| blocks.contains(&trial.trial)).count();
             TakenRun {
@@ -314,15 +284,15 @@ impl Choice {
                 blocks: blocks.iter().copied().collect(),
                 trials: u32::try_from(trials).unwrap_or(u32::MAX),
             }
-        };
-        self.taken.iter().map(taken).collect()
+        });
+        taken.collect()
     }
 
     /// Record of the merged run, in the plan's order.
     ///
     /// # Errors
     /// When nothing is merged, which is a bug.
-    pub fn record(&self, sources: &[Source], id: String) -> Result<RunRecord> {
+    pub fn record(&self, sources: &[MergeCandidate], id: String) -> Result<RunRecord> {
         let (first, _) = self.taken.first().ok_or_else(|| Error::bug("a merge of nothing"))?;
         let mut order: BTreeMap<u32, Vec<TrialKey>> = BTreeMap::new();
         for (place, blocks) in &self.taken {

@@ -5,7 +5,7 @@ mod shown;
 
 use self::files::Given;
 use super::out;
-use crate::analyse::shelf::findings::Remark;
+use crate::analyse::shelf::findings::RuleRemark;
 use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::foreign::{self, Reading, manifest};
@@ -98,7 +98,7 @@ struct Printed<'a> {
     /// Files in folders that belong to no known tool, each with the reason.
     passed_over: &'a [(String, String)],
     /// Remarks on the figures: inconsistencies and misleading values. Not stored, but computed on each request.
-    remarks: &'a [Remark],
+    remarks: &'a [RuleRemark],
     /// The imported record.
     record: &'a ImportRecord,
 }

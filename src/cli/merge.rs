@@ -1,7 +1,7 @@
 //! `pgstrata merge`: merges runs of shares of one plan, from several machines, into one run folder.
 
 use super::out;
-use crate::analyse::merge::{Choice, Source, choose, line};
+use crate::analyse::merge::{MergeCandidate, MergeChoice, choose, line};
 use crate::analyse::{load, trial_table};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::files;
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<u8> {
         if !path.is_dir() {
             return Err(Error::user(format!("{} is not a folder", path.display())));
         }
-        match RunFolder::open(path).and_then(|folder| Ok((Source::load(&folder, path)?, folder))) {
+        match RunFolder::open(path).and_then(|folder| Ok((MergeCandidate::load(&folder, path)?, folder))) {
             Ok((source, folder)) => {
                 sources.push(source);
                 folders.push(folder);
@@ -135,7 +135,11 @@ fn print(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
 }
 
 /// Complete trials, with their folders.
-fn trials<'f>(choice: &Choice, sources: &[Source], folders: &'f [RunFolder]) -> Vec<(&'f RunFolder, TrialKey)> {
+fn trials<'f>(
+    choice: &MergeChoice,
+    sources: &[MergeCandidate],
+    folders: &'f [RunFolder],
+) -> Vec<(&'f RunFolder, TrialKey)> {
     let mut trials = Vec::new();
     for (place, blocks) in &choice.taken {
         for trial in sources[*place].trials.iter().filter(|trial| blocks.contains(&trial.trial)) {
@@ -146,7 +150,7 @@ fn trials<'f>(choice: &Choice, sources: &[Source], folders: &'f [RunFolder]) -> 
 }
 
 /// One verdict per case: if machines disagree, a convicting one; with remarks.
-fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord>, Vec<String>)> {
+fn verdicts(choice: &MergeChoice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord>, Vec<String>)> {
     let (mut kept, mut disagree): (BTreeMap<String, VerdictRecord>, Vec<String>) = (BTreeMap::new(), Vec::new());
     for (place, _) in &choice.taken {
         for verdict in folders[*place].verdicts()? {
@@ -167,8 +171,8 @@ fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord
 
 /// Events of the merged trials, and warnings of their runs, in the order of time.
 fn events(
-    choice: &Choice,
-    sources: &[Source],
+    choice: &MergeChoice,
+    sources: &[MergeCandidate],
     folders: &[RunFolder],
     (id, trials): (&str, usize),
     warnings: Vec<String>,

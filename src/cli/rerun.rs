@@ -3,7 +3,7 @@
 
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
-use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
+use crate::analyse::limits::{self, CheckedRun, Limit, LimitFindings};
 use crate::analyse::load;
 use crate::cli::follow::Follower;
 use crate::cli::run::{self, RunTask, Watched};
@@ -67,8 +67,8 @@ pub(super) fn check(
     let news: Vec<_> = pairs.iter().map(|pair| (pair.run, ids_in(joined::RUN, &pair.ids.1))).collect();
     let ((old, old_trials), (new, new_trials)) = (part(&source, &olds), part(&source, &news));
     let found = limits::check(
-        Checked::of(&run.label, &source.run, wall_us, new_trials, &new),
-        Checked::of(&baseline.label, &source.run, wall_us, old_trials, &old),
+        CheckedRun::of(&run.label, &source.run, wall_us, new_trials, &new),
+        CheckedRun::of(&baseline.label, &source.run, wall_us, old_trials, &old),
         limits,
     );
     let mut found = found.of_rerun(shown.clone(), before(run, baseline, &left_out, limits));
@@ -129,7 +129,7 @@ fn paired<'a>(
 fn before(run: &RunToCheck, baseline: &RunToCheck, left_out: &NotRerun, limits: &[Limit]) -> LimitFindings {
     let (equal_old, equal_new): (Vec<String>, Vec<String>) = left_out.equal.iter().cloned().unzip();
     let (new, old) = (sides_without(run, &equal_new), sides_without(baseline, &equal_old));
-    limits::check(Checked { sides: &new, ..run.checked() }, Checked { sides: &old, ..baseline.checked() }, limits)
+    limits::check(CheckedRun { sides: &new, ..run.checked() }, CheckedRun { sides: &old, ..baseline.checked() }, limits)
 }
 
 fn sides_without(read: &RunToCheck, cases: &[String]) -> Vec<Side> {
@@ -196,9 +196,9 @@ pub(crate) struct RunToCheck {
 }
 
 impl RunToCheck {
-    pub fn checked(&self) -> Checked<'_> {
+    pub fn checked(&self) -> CheckedRun<'_> {
         let run = &self.source.findings.run;
         let trials = (run.trials_planned, run.trials_measured);
-        Checked::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
+        CheckedRun::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
     }
 }

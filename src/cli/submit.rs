@@ -4,7 +4,7 @@ use super::blocks::run_folders;
 use super::engines::EngineArgs;
 use super::out;
 use super::plan::guests;
-use crate::analyse::fleet::shares::{self, ShareState, State};
+use crate::analyse::fleet::shares::{self, ShareProgress, ShareState};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::command::{Command, quoted};
 use crate::host::time::{rfc3339, wall_us};
@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let open = match (status.submitted, engine.waits()) {
         (true, false) => false,
         (true, true) => !status.missing.is_empty(),
-        (false, _) => args.again.is_some() && status.shares.iter().any(|share| share.state != State::Complete),
+        (false, _) => args.again.is_some() && status.shares.iter().any(|share| share.state != ShareProgress::Complete),
     };
     Ok(if open { EXIT_INCOMPLETE } else { 0 })
 }
@@ -308,7 +308,7 @@ fn look(
         // Waiting shares would be submitted twice.
         queued => queued?,
     };
-    let open = shares.iter().filter(|share| matches!(share.state, State::Absent | State::Incomplete));
+    let open = shares.iter().filter(|share| matches!(share.state, ShareProgress::Absent | ShareProgress::Incomplete));
     let missing: Vec<u32> = open.map(|share| share.share).filter(|share| !queued.contains(share)).collect();
     let has_run = submission.attempt > 0 || engine.waits();
     let failures = if answers && has_run && !missing.is_empty() {
@@ -344,7 +344,7 @@ fn print(status: &SubmitStatus, with_shares: bool) -> Result<()> {
         text.push_str(&format!("  {} of {of}  {}\n", share.share, line(share, status)));
     }
     text.extend(status.said.as_ref().map(|said| format!("{said}\n")));
-    let complete = status.shares.iter().all(|share| share.state == State::Complete);
+    let complete = status.shares.iter().all(|share| share.state == ShareProgress::Complete);
     text.extend(status.command.as_ref().filter(|_| !status.submitted).map(|command| format!("submit    {command}\n")));
     if complete {
         text.push_str(&format!("merge     pgstrata merge {folder}/{RESULTS}/*\n"));
@@ -357,11 +357,11 @@ fn print(status: &SubmitStatus, with_shares: bool) -> Result<()> {
 /// `incomplete, 1 of 4 trials, node2: ext4, block 2: no space`.
 fn line(share: &ShareState, status: &SubmitStatus) -> String {
     let state = match share.state {
-        State::Complete => "complete",
-        State::Running => "running",
+        ShareProgress::Complete => "complete",
+        ShareProgress::Running => "running",
         _ if status.queued.contains(&share.share) => "queued",
-        State::Incomplete => "incomplete",
-        State::Absent => "no run folder",
+        ShareProgress::Incomplete => "incomplete",
+        ShareProgress::Absent => "no run folder",
     };
     let mut text = state.to_owned();
     text.extend(share.trials.map(|trials| format!(", {} of {}", share.done, count(trials, "trial"))));

@@ -48,7 +48,8 @@ pub(super) fn page(findings: &Findings) -> String {
         let label = labelled.label(&found.case);
         plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))
     });
-    parts.extend(list("Not run", not_run.map(|one| format!("- {one}"))));
+    let heading = if findings.run.trials_damaged > 0 { "Not run or damaged" } else { "Not run" };
+    parts.extend(list(heading, not_run.map(|one| format!("- {one}"))));
     parts.push(conditions(findings));
     parts.join("\n\n") + "\n"
 }

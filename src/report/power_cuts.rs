@@ -28,13 +28,13 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
         let aside = aside(cut);
         let share = optional(cut.failing_share_max);
         vec![
-            Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.cases.join(" ")]),
-            Cell::text(cut.verdict.short()).aside(aside).style(style(&cut.verdict)).csv(vec![
-                cut.verdict.short(),
-                cut.verdict.why().to_owned(),
+            Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.record.cases.join(" ")]),
+            Cell::text(cut.record.verdict.short()).aside(aside).style(style(&cut.record.verdict)).csv(vec![
+                cut.record.verdict.short(),
+                cut.record.verdict.why().to_owned(),
                 share,
             ]),
-            Cell::number((cut.commits > 0).then_some(cut.commits), crate::units::grouped),
+            Cell::number((cut.record.commits > 0).then_some(cut.record.commits), crate::units::grouped),
             Cell::figure(cut.writes_per_commit),
             Cell::figure(cut.flushes_per_commit),
             Cell::number(cut.bytes_per_commit.map(|bytes| bytes.round() as u64), |bytes| Bytes(bytes).to_string()),
@@ -54,30 +54,32 @@ pub fn bound(share: f64) -> String {
 /// Reason of a verdict, and the states behind it.
 fn aside(cut: &PowerCut) -> String {
     let mut parts = Vec::new();
-    parts.extend(Some(cut.verdict.why().to_owned()).filter(|why| !why.is_empty()));
-    let tried = cut.states.iter().filter(|class| class.of > 0);
+    parts.extend(Some(cut.record.verdict.why().to_owned()).filter(|why| !why.is_empty()));
+    let tried = cut.record.states.iter().filter(|class| class.of > 0);
     let tried: Vec<String> = tried.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
     parts.extend((!tried.is_empty()).then(|| format!("states tried: {}", tried.join(", "))));
     parts.extend(cut.failing_share_max.map(bound));
-    let torn =
-        format!("{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically", cut.torn_sectors);
-    parts.extend((cut.torn_sectors > 0).then_some(torn));
-    parts.extend(cut.evidence.as_ref().map(|folder| format!("evidence: {folder}")));
+    let torn = format!(
+        "{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically",
+        cut.record.torn_sectors
+    );
+    parts.extend((cut.record.torn_sectors > 0).then_some(torn));
+    parts.extend(cut.record.evidence.as_ref().map(|folder| format!("evidence: {folder}")));
     parts.join("; ")
 }
 
 /// Verdicts for other devices: a row per recording, a column per model.
 pub(super) fn devices(found: &[PowerCut]) -> Table {
     let mut models: Vec<&str> = Vec::new();
-    for on in found.iter().flat_map(|cut| &cut.devices) {
+    for on in found.iter().flat_map(|cut| &cut.record.devices) {
         if !models.contains(&on.device.as_str()) {
             models.push(&on.device);
         }
     }
     let columns = std::iter::once("Stack").chain(models.iter().copied()).map(TableColumn::text).collect();
     let mut table = Table::new("power-cut-devices", "On other devices", columns).note(DEVICES_NOTE);
-    for cut in found.iter().filter(|cut| !cut.devices.is_empty()) {
-        let cells = models.iter().map(|model| match cut.devices.iter().find(|on| on.device == *model) {
+    for cut in found.iter().filter(|cut| !cut.record.devices.is_empty()) {
+        let cells = models.iter().map(|model| match cut.record.devices.iter().find(|on| on.device == *model) {
             Some(DeviceVerdict { verdict: Verdict::Holds { .. }, .. }) => Cell::text("holds"),
             Some(on) => Cell::text(on.verdict.short()).style(style(&on.verdict)),
             None => Cell::none(1).style("absent"),

@@ -2,7 +2,9 @@
 //! what its own figures support. Every text from outside is passed through `printable`.
 
 use crate::analyse::imported::words::rate;
-use crate::analyse::shelf::findings::{CaseFinding, ConclusionFinding, Remark, ShelfFindings, Support, Weight};
+use crate::analyse::shelf::findings::{
+    ConclusionFinding, PublishedCase, RemarkWeight, RuleRemark, ShelfFindings, Support,
+};
 use crate::report::layout::{ABSENT, TextTable};
 use crate::report::text::{paragraph, section};
 use std::collections::BTreeSet;
@@ -60,7 +62,7 @@ fn origin(found: &ShelfFindings) -> String {
 }
 
 /// Table of cases: the facts that differ, then the figures.
-fn cases(cases: &[CaseFinding]) -> String {
+fn cases(cases: &[PublishedCase]) -> String {
     let keys: BTreeSet<&String> = cases.iter().flat_map(|case| case.facts.keys()).collect();
     let differing = keys.into_iter().filter(|key| {
         let first = cases.first().and_then(|case| case.facts.get(*key));
@@ -97,7 +99,7 @@ fn cases(cases: &[CaseFinding]) -> String {
 }
 
 /// Source and caveats of each case that has any.
-fn case_caveats(cases: &[CaseFinding]) -> String {
+fn case_caveats(cases: &[PublishedCase]) -> String {
     let caveats = cases.iter().filter_map(|case| {
         let source = case.facts.get("device.source").map(|source| format!("from {source}"));
         let all: Vec<String> = source.into_iter().chain(case.caveats.iter().cloned()).collect();
@@ -130,15 +132,15 @@ fn support_text(support: Support) -> &'static str {
 }
 
 /// Remarks of the rules, a heading per weight, the most severe first.
-pub fn remarks(all: &[Remark]) -> String {
+pub fn remarks(all: &[RuleRemark]) -> String {
     let mut text = String::new();
-    let mut last: Option<&Remark> = None;
+    let mut last: Option<&RuleRemark> = None;
     for remark in all {
         if last.is_none_or(|last| last.weight != remark.weight) {
             text.push_str(match remark.weight {
-                Weight::Contradiction => "\nInconsistencies\n",
-                Weight::Suspicion => "\nMisleading figures\n",
-                Weight::Information => "\nOther findings\n",
+                RemarkWeight::Contradiction => "\nInconsistencies\n",
+                RemarkWeight::Suspicion => "\nMisleading figures\n",
+                RemarkWeight::Information => "\nOther findings\n",
             });
         }
         text.push_str(&paragraph("  - ", &format!("{}: {}", remark.case, remark.sentence)));

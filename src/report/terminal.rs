@@ -120,6 +120,7 @@ fn about(findings: &Findings) -> String {
         run.trials_planned
     );
     text.extend((run.trials_not_run > 0).then(|| format!(", {} not run", run.trials_not_run)));
+    text.extend((run.trials_damaged > 0).then(|| format!(", {} damaged (unreadable)", run.trials_damaged)));
     text.extend((run.trials_disturbed > 0).then(|| format!(", {} disturbed", run.trials_disturbed)));
     text.extend((!findings.full.is_empty()).then(|| format!(", stack full in {}", findings.full.len())));
     text.extend(run.measured_share.map(|share| format!("; {} of the wall time was measurement", percent(share))));
@@ -371,7 +372,9 @@ fn not_run(labelled: &Labelled<'_>) -> String {
         let hint = found.hint.iter().map(|hint| paragraph("      try: ", hint));
         paragraph("  - ", &line) + &reason.chain(hint).collect::<String>()
     });
-    section("Not run, and why", not_run)
+    let title =
+        if labelled.findings.run.trials_damaged > 0 { "Not run or damaged, and why" } else { "Not run, and why" };
+    section(title, not_run)
 }
 
 fn absent() -> String {

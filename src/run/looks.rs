@@ -2,7 +2,7 @@
 //!
 //! `analyse` computes the decisions from the run folder, as it does for the report.
 
-use crate::analyse::look::{self, Look};
+use crate::analyse::look::{self, BlockLook};
 use crate::error::{Error, Result};
 use crate::host::time;
 use crate::plan;
@@ -46,7 +46,7 @@ impl Looks {
         if before || ended || self.taken.contains_key(&block) {
             return Ok(None);
         }
-        let Look { decided, needed, stopped } = look::look(folder.path(), block)?;
+        let BlockLook { decided, needed, stopped } = look::look(folder.path(), block)?;
         let went_on = |case: &String| self.goes_on(&TrialKey { case: case.clone(), trial: block });
         let going_on: Vec<String> = needed.into_iter().filter(went_on).collect();
         let stopped: Vec<CaseStopped> = stopped.into_iter().filter(|case| went_on(&case.case)).collect();

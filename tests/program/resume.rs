@@ -93,6 +93,7 @@ fn damaged_trials_are_named_left_out_and_measured_again() {
     for why in ["trial.json", "latency.hist", "seconds.parquet is a pipe"] {
         assert!(shown.contains("damaged, left out") && shown.contains(why), "{why}: {shown}");
     }
+    assert!(shown.contains("1 of 4 trials measured, 3 damaged (unreadable)"), "{shown}");
     let resumed = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
     assert!(resumed.status.success(), "{}", said(&resumed));
     assert!(stderr(&resumed).contains("1 trial complete, 3 left"), "{}", said(&resumed));

@@ -535,6 +535,7 @@ pub fn findings() -> Findings {
             trials_disturbed: 0,
             disk: None,
             trials_not_run: 3,
+            trials_damaged: 0,
             measured_share: Some(0.713),
             plan: include_str!("plan.toml").to_owned(),
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),

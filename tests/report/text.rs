@@ -124,6 +124,7 @@ fn a_run_folder_of_two_axes_tells_what_each_option_does() {
     assert!(text.contains("4 combinations in 3 blocks"), "{text}");
     let effect = |axis: &str| found.effects[0].options.iter().find(|one| one.axis == axis).unwrap().ratio.value;
     assert!((effect("stack") - 1.5).abs() < 0.01 && (effect("full_page_writes") - 1.25).abs() < 0.01);
+    assert!(found.headline.contains(" Best of the 4 combinations "), "{}", found.headline);
     assert!(rendered("json", &found).contains("\"effects\""));
 }
 

@@ -1,7 +1,7 @@
 //! Verdicts on power cuts in every form of a report: beside the speed, and in their own section.
 
 use crate::report::{rendered, sample};
-use pgstrata::analyse::findings::{DeviceVerdict, Findings, PowerCut, StatesTried, Verdict};
+use pgstrata::analyse::findings::{DeviceVerdict, Findings, PowerCut, StatesTried, Verdict, VerdictRecord};
 use pgstrata::report::text::at_width;
 
 /// What a power cut would cost a stack of the sample.
@@ -31,27 +31,34 @@ pub fn power_cuts() -> Vec<PowerCut> {
             device: (*device).to_owned(),
             verdict: verdict.clone(),
         };
+        let is_tried = stack.name == "ext4";
+        let floor = StatesTried { class: "floor".to_owned(), tried: 300, of: 9_000, may_fail: false };
         PowerCut {
             label: stack.name.to_owned(),
-            cases: sample::cases_on(stack.name),
-            verdict: verdict(stack.name).unwrap(),
-            clients: 4,
-            commits: if is_recorded { 6_123 } else { 0 },
+            record: VerdictRecord {
+                format: 1,
+                tool_version: "0.1.0".to_owned(),
+                made: "2026-03-02T09:10:02Z".to_owned(),
+                cases: sample::cases_on(stack.name),
+                verdict: verdict(stack.name).unwrap(),
+                clients: 4,
+                commits: if is_recorded { 6_123 } else { 0 },
+                writes: if is_recorded { 6_245 } else { 0 },
+                flushes: if is_recorded { 3_049 } else { 0 },
+                bytes: if is_recorded { 56_432_017 } else { 0 },
+                states: if is_tried { vec![floor] } else { Vec::new() },
+                wal_ends_read: if is_tried { 300 } else { 0 },
+                recovered: if is_tried { 15 } else { 0 },
+                torn_pages: 0,
+                torn_sectors: 0,
+                left_out: Vec::new(),
+                devices: if is_recorded { models.iter().map(device).collect() } else { Vec::new() },
+                evidence: None,
+            },
             writes_per_commit: each(1.02),
             flushes_per_commit: each(0.498),
             bytes_per_commit: each(9_216.4),
-            states: match stack.name {
-                "ext4" => vec![StatesTried { class: "floor".to_owned(), tried: 300, of: 9_000, may_fail: false }],
-                _ => Vec::new(),
-            },
-            failing_share_max: (stack.name == "ext4").then_some(0.01),
-            wal_ends_read: if stack.name == "ext4" { 300 } else { 0 },
-            recovered: if stack.name == "ext4" { 15 } else { 0 },
-            torn_pages: 0,
-            torn_sectors: 0,
-            left_out: Vec::new(),
-            devices: if is_recorded { models.iter().map(device).collect() } else { Vec::new() },
-            evidence: None,
+            failing_share_max: is_tried.then_some(0.01),
         }
     });
     found.collect()

@@ -1,8 +1,7 @@
 //! The answer in two lines: the row that matters most, and how much could be compared.
 
-use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
+use super::findings::{Comparison, ComparisonFindings, MeasureRow, PairFinding, RatioOutcome};
 use super::single;
-use crate::analyse::findings::Estimate;
 use crate::analyse::probe::caveats::WAITED;
 use crate::units::{count, significant};
 
@@ -16,34 +15,34 @@ const TELLING: [(&str, &str); 4] = [
 
 /// The answer; ignores `findings.answer`.
 pub(super) fn answer(findings: &ComparisonFindings) -> String {
-    let compared: Vec<(&PairFinding, &Row, &Comparison)> = findings
+    let compared: Vec<(&PairFinding, &MeasureRow, &Comparison)> = findings
         .pairs
         .iter()
         .flat_map(|pair| pair.rows.iter().map(move |row| (pair, row)))
         .filter_map(|(pair, row)| Some((pair, row, row.comparison.as_ref()?)))
         .collect();
-    if compared.is_empty() {
-        return nothing(findings);
-    }
     // The user asked to compare one argument with another.
-    let crosses = |pair: &PairFinding| findings.sides[pair.side].argument != findings.sides[pair.against].argument;
-    let any_crosses = compared.iter().any(|(pair, ..)| crosses(pair));
-    let asked = || compared.iter().filter(|(pair, ..)| crosses(pair) == any_crosses);
+    let is_crossing = |pair: &PairFinding| findings.sides[pair.side].argument != findings.sides[pair.against].argument;
+    let crossing: Vec<_> = compared.iter().filter(|(pair, ..)| is_crossing(pair)).copied().collect();
+    let asked = if crossing.is_empty() { &compared } else { &crossing };
     let telling = TELLING
         .iter()
-        .find_map(|(family, end)| asked().find(|(_, row, _)| row.family == *family && row.measure.ends_with(end)));
-    let Some((pair, row, comparison)) = telling.or_else(|| asked().next()) else { return nothing(findings) };
+        .find_map(|(family, end)| asked.iter().find(|(_, row, _)| row.family == *family && row.measure.ends_with(end)));
+    let Some((pair, row, comparison)) = telling.or(asked.first()) else { return nothing(findings) };
     format!("{}\n{}", first_line(findings, pair, row, comparison), counted(&compared))
 }
 
 /// Comparison of the most important row, the larger figure first, and how certain it is.
-fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comparison: &Comparison) -> String {
-    let turned = comparison.ratio < 1.0;
+fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &MeasureRow, comparison: &Comparison) -> String {
     let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
-    let (larger, smaller) = if turned { (&sides[1].mark, &sides[0].mark) } else { (&sides[0].mark, &sides[1].mark) };
-    let shown = |ratio: f64| significant(if turned { 1.0 / ratio } else { ratio });
+    let (mut ratio, mut ends) = (comparison.ratio, comparison.low.zip(comparison.high));
+    let [mut larger, mut smaller] = sides.map(|side| &side.mark);
+    if ratio < 1.0 {
+        (ratio, ends) = (1.0 / ratio, ends.map(|(low, high)| (1.0 / high, 1.0 / low)));
+        (larger, smaller) = (smaller, larger);
+    }
     let less = if row.more_is_better { "" } else { ", lower is better" };
-    let what = format!("{larger} is {}× {smaller} at {}{less}", shown(comparison.ratio), spoken(&row.measure));
+    let what = format!("{larger} is {}× {smaller} at {}{less}", significant(ratio), spoken(&row.measure));
     let once = comparison.method.is_of_single_runs();
     // The known scatter between runs is that of rates.
     let points = row.more_is_better && lie_apart(row) && single::points_a_way(comparison.ratio);
@@ -52,15 +51,14 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
         (false, false) => "one run each".to_owned(),
         (repeated, _) => format!("one run of {}", sides[usize::from(repeated)].mark),
     };
-    let sure = match (comparison.low, comparison.high) {
+    let sure = match ends {
         _ if once && points => format!("{runs}: direction is clear, size is not"),
         _ if once => format!("{runs}: neither size nor direction is certain"),
-        (Some(low), Some(high)) => {
-            let (low, high) = if turned { (high, low) } else { (low, high) };
-            let says = if comparison.outcome == Outcome::Undecided { "undecided, " } else { "" };
-            format!("{says}95 % interval {} to {}", shown(low), shown(high))
+        Some((low, high)) => {
+            let says = if comparison.outcome == RatioOutcome::Undecided { "undecided, " } else { "" };
+            format!("{says}95 % interval {} to {}", significant(low), significant(high))
         }
-        _ => comparison.how.clone(),
+        None => comparison.how.clone(),
     };
     format!("{what}; {sure}")
 }
@@ -73,27 +71,25 @@ fn spoken(measure: &str) -> String {
 }
 
 /// Number of compared figures, by outcome.
-fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
+fn counted(compared: &[(&PairFinding, &MeasureRow, &Comparison)]) -> String {
     let counts = [
-        (Outcome::Faster, "faster"),
-        (Outcome::Slower, "slower"),
-        (Outcome::Undecided, "undecided"),
-        (Outcome::NotRepeated, "different but not repeated"),
-        (Outcome::NoInterval, "without an interval"),
+        (RatioOutcome::Faster, "faster"),
+        (RatioOutcome::Slower, "slower"),
+        (RatioOutcome::Undecided, "undecided"),
+        (RatioOutcome::NotRepeated, "different but not repeated"),
+        (RatioOutcome::NoInterval, "without an interval"),
     ];
-    let counts = counts.map(|(outcome, word)| (compared.iter().filter(|it| it.2.outcome == outcome).count(), word));
-    let counts: Vec<String> =
-        counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+    let counts = counts.into_iter().filter_map(|(outcome, word)| {
+        let number = compared.iter().filter(|it| it.2.outcome == outcome).count();
+        (number > 0).then(|| format!("{number} {word}"))
+    });
+    let counts: Vec<String> = counts.collect();
     format!("{} compared: {}", count(compared.len(), "figure"), counts.join(", "))
 }
 
 /// True if neither figure lies within the known scatter of the other.
-fn lie_apart(row: &Row) -> bool {
-    let ends = |estimate: &Estimate| {
-        let value = estimate.value;
-        (estimate.low.unwrap_or(value), estimate.high.unwrap_or(value))
-    };
-    let (one, other) = (ends(&row.value), ends(&row.reference));
+fn lie_apart(row: &MeasureRow) -> bool {
+    let [one, other] = [row.value, row.reference].map(|it| (it.low.unwrap_or(it.value), it.high.unwrap_or(it.value)));
     one.1 < other.0 || other.1 < one.0
 }
 

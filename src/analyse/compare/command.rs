@@ -39,20 +39,22 @@ pub(super) fn file(case: &ImportedCase) -> Option<String> {
 /// Row of the case's `mount` output for the filesystem that contains a file.
 pub(super) fn mount<'a>(case: &'a ImportedCase, file: &str) -> Option<&'a ImportedRow> {
     let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "mount");
-    let place = |row: &ImportedRow| {
+    let holding = outputs.flat_map(|output| &output.rows).filter_map(|row| {
         let at = row.label("mount")?.trim_end_matches('/');
-        file.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')).then_some(at.len())
-    };
-    outputs.flat_map(|output| &output.rows).filter(|row| place(row).is_some()).max_by_key(|row| place(row))
+        let rest = file.strip_prefix(at)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some((at.len(), row))
+    });
+    holding.max_by_key(|(length, _)| *length).map(|(_, row)| row)
 }
 
 /// Storage of a file judged by its name: `/dev/shm` is memory; `/mnt/ram` may be, in which case the flag is true.
 pub(super) fn medium_of(file: &str) -> (Medium, bool) {
+    const OF_MEMORY: [&str; 4] = ["ram", "shm", "tmpfs", "memdisk"];
     if file.starts_with("/dev/shm/") {
         return (Medium::Memory, false);
     }
-    let is_memory = |part: &str| ["ram", "shm", "tmpfs", "memdisk"].iter().any(|name| part.starts_with(name));
-    (Medium::Unknown, file.split('/').any(|part| is_memory(&part.to_lowercase())))
+    let mut parts = file.split('/').map(str::to_lowercase);
+    (Medium::Unknown, parts.any(|part| OF_MEMORY.iter().any(|name| part.starts_with(name))))
 }
 
 #[cfg(test)]

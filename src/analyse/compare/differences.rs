@@ -4,7 +4,7 @@
 use crate::analyse::compare::facts::{Facts, is_of_place};
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CaseFinding, TrialFinding};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A fact with the cases that have each of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +19,11 @@ pub struct Difference {
 pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Difference> {
     let mut found: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for case in cases {
-        let own: Vec<&TrialFinding> = trials.iter().filter(|trial| trial.case == case.id).collect();
-        for (key, value) in facts(&own) {
+        let mut facts = Facts::default();
+        for trial in trials.iter().filter(|trial| trial.case == case.id) {
+            facts.built(trial.stack.as_ref(), &trial.knobs, trial.server.as_ref());
+        }
+        for (key, value) in facts.texts() {
             found.entry(key).or_default().push((value, case.id.clone()));
         }
     }
@@ -28,33 +31,25 @@ pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Diff
     facts.filter(|fact| fact.values.len() > 1).collect()
 }
 
-fn facts(trials: &[&TrialFinding]) -> BTreeMap<String, String> {
-    let mut facts = Facts::default();
-    for trial in trials {
-        facts.built(trial.stack.as_ref(), &trial.knobs, trial.server.as_ref());
-    }
-    facts.texts()
-}
-
 /// Settings that differ from PostgreSQL's defaults and are the same on every server of the run.
 pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
-    let servers = || trials.iter().filter_map(|trial| trial.server.as_ref());
-    let Some(first) = servers().next() else { return BTreeMap::new() };
-    let shared = |name: &String, value: &String| servers().all(|server| server.settings.get(name) == Some(value));
-    let wanted = first.settings.iter().filter(|(name, value)| !is_of_place(name) && shared(name, value));
-    wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
+    let mut servers = trials.iter().filter_map(|trial| trial.server.as_ref());
+    let mut shared = servers.next().map(|first| first.settings.clone()).unwrap_or_default();
+    shared.retain(|name, value| !is_of_place(name) && servers.clone().all(|it| it.settings.get(name) == Some(value)));
+    shared
 }
 
 /// Shortest description of the cases: a stack's name if all its cases are included, else each case's name.
 pub fn named(ids: &[String], cases: &[CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
-    let stack = |id: &str| cases.iter().find(|case| case.id == id).and_then(|case| case.axes.get("stack"));
-    let whole = |stack: &String| {
-        cases.iter().filter(|case| case.axes.get("stack") == Some(stack)).all(|case| ids.contains(&case.id))
-    };
-    let mut seen = BTreeSet::new();
-    let name = |id: &String| match stack(id).filter(|stack| whole(stack)) {
-        Some(stack) => stack.clone(),
-        None => labels.get(id).unwrap_or(id).clone(),
-    };
-    ids.iter().map(name).filter(|name| seen.insert(name.clone())).collect()
+    let mut names: Vec<String> = Vec::new();
+    for id in ids {
+        let stack = cases.iter().find(|case| case.id == *id).and_then(|case| case.axes.get("stack"));
+        let mut of_stack = cases.iter().filter(|case| case.axes.get("stack") == stack);
+        let whole = stack.filter(|_| of_stack.all(|case| ids.contains(&case.id)));
+        let name = whole.or_else(|| labels.get(id)).unwrap_or(id);
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }

@@ -134,13 +134,13 @@ impl Facts {
 
     /// Joins the values of each key.
     pub fn texts(self) -> BTreeMap<String, String> {
-        let text = |values: BTreeSet<String>| {
+        let texts = self.0.into_iter().map(|(key, values)| {
             let more = values.len().saturating_sub(MOST_VALUES);
             let shown: Vec<String> = values.into_iter().take(MOST_VALUES).collect();
             let more = if more > 0 { format!(" | {more} more") } else { String::new() };
-            shown.join(" | ") + &more
-        };
-        self.0.into_iter().map(|(key, values)| (key, text(values))).collect()
+            (key, shown.join(" | ") + &more)
+        });
+        texts.collect()
     }
 }
 
@@ -181,16 +181,18 @@ pub fn medium_of_filesystem(name: &str) -> Medium {
 /// those.
 pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>) {
     let keys: BTreeSet<&String> = sides.iter().flat_map(|side| side.facts.keys()).collect();
-    let of = |key: &&String| {
-        let values = sides.iter().map(|side| side.facts.get(*key).cloned()).collect();
-        FactDifference { key: (*key).clone(), values }
-    };
-    let distinct = |fact: &FactDifference| fact.values.iter().flatten().cloned().collect::<BTreeSet<String>>().len();
-    let (differ, rest): (Vec<FactDifference>, Vec<FactDifference>) =
-        keys.iter().map(of).partition(|fact| distinct(fact) > 1);
-    // A side that did not use a tool has no version of it.
-    let rest = rest.into_iter().filter(|fact| !fact.key.starts_with("tool."));
-    let partly_known = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
+    let (mut differ, mut partly_known) = (Vec::new(), Vec::new());
+    for key in keys {
+        let values: Vec<Option<String>> = sides.iter().map(|side| side.facts.get(key).cloned()).collect();
+        let distinct = values.iter().flatten().collect::<BTreeSet<_>>().len();
+        // A side that did not use a tool has no version of it.
+        let is_partly_known = values.contains(&None) && !key.starts_with("tool.");
+        let fact = FactDifference { key: key.clone(), values };
+        match distinct > 1 {
+            true => differ.push(fact),
+            false => partly_known.extend(Some(fact).filter(|_| is_partly_known)),
+        }
+    }
     (differ, partly_known)
 }
 

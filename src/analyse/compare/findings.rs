@@ -1,6 +1,6 @@
 //! Results of a comparison: the only input of its renderers, and the document that `--json` prints.
 
-pub use super::side::{Medium, Origin};
+pub use super::side::{Medium, SideOrigin};
 pub use crate::analyse::findings::Durability;
 pub use crate::analyse::findings::Estimate;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct ComparisonFindings {
     /// Compared pairs; pairs of sides within one argument come last.
     pub pairs: Vec<PairFinding>,
     /// Comparisons that were refused, with reasons.
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<ComparisonRefusal>,
     /// Measures that only one side has.
     pub alone: Vec<Alone>,
     /// Facts whose values differ between sides: the candidate causes.
@@ -39,7 +39,7 @@ pub struct SideFinding {
     /// Index of the argument it comes from.
     pub argument: usize,
     pub label: String,
-    pub origin: Origin,
+    pub origin: SideOrigin,
     /// Storage of its data.
     pub medium: Medium,
     /// What a synced write survives, as far as known; `None` if nothing was synced.
@@ -62,12 +62,12 @@ pub struct PairFinding {
     pub against: usize,
     /// Why the two may differ in what they promise, as far as known.
     pub caveat: Option<String>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<MeasureRow>,
 }
 
 /// A measure that both sides of a pair have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct MeasureRow {
     /// For example `pg_test_fsync/one write/8 kB/fdatasync`.
     pub measure: String,
     /// Prefix that groups rows: `pg_test_fsync/one write`.
@@ -97,7 +97,7 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    pub outcome: Outcome,
+    pub outcome: RatioOutcome,
     pub method: Method,
     /// `method` in words, with the numbers of trials and blocks.
     pub how: String,
@@ -133,7 +133,7 @@ impl Method {
 /// Conclusion from a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RatioOutcome {
     /// This side is faster than its reference.
     Faster,
     /// This side is slower than its reference.
@@ -185,7 +185,7 @@ pub enum Reason {
 
 /// Figures that may not be compared: one entry per reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct ComparisonRefusal {
     /// Pairs of indexes of sides, the smaller first.
     pub sides: Vec<(usize, usize)>,
     pub reason: Reason,

@@ -6,10 +6,14 @@
 use super::command;
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{kilobytes, pieces};
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
-use crate::analyse::findings::durability::by_promise;
+use super::side::{
+    ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin, UnsyncedForm,
+};
+use crate::analyse::findings::durability::{by_promise, unknown};
+use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::imported::beyond::beyond_storage;
+use crate::record::claim::Promise;
 use crate::record::durability as table;
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
@@ -22,42 +26,32 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// may come from different places, so each becomes a side: `x`, `x#2`.
 pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option<&str>) -> Vec<Side> {
     let single = record.cases.len() == 1 && wanted.is_none();
-    let cases = record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted));
-    let of_case = |case: &ImportedCase| {
-        let label = if single { label.to_owned() } else { format!("{label}:{}", case.name) };
-        let name = if single { String::new() } else { case.name.clone() };
-        case_sides(
-            &Side {
-                argument,
-                label,
-                name,
-                origin: Origin::Imported,
-                facts: facts(record, case),
-                measures: Vec::new(),
-                caveats: case.caveats.iter().chain(&record.caveats).cloned().chain(perhaps_memory(case)).collect(),
-                left_out: Vec::new(),
-            },
-            case,
-        )
-    };
-    let mut sides: Vec<Side> = cases.flat_map(of_case).collect();
+    let mut sides = Vec::new();
+    for case in record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted)) {
+        let (label, name) = match single {
+            true => (label.to_owned(), String::new()),
+            false => (format!("{label}:{}", case.name), case.name.clone()),
+        };
+        let (origin, facts) = (SideOrigin::Imported, facts(record, case));
+        let caveats = case.caveats.iter().chain(&record.caveats).cloned().chain(perhaps_memory(case)).collect();
+        sides.extend(case_sides(&Side { argument, label, name, origin, facts, caveats, ..Side::default() }, case));
+    }
     sides.retain(|side| wanted.is_some() || single || !side.measures.is_empty());
     sides
 }
 
 /// The sides of a case; `bare` is a side without measures.
 fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
-    let standing = Standing::of(&bare.facts, beyond_storage(case));
+    let storage = StatedStorage::of(&bare.facts, beyond_storage(case));
     let mut left_out = BTreeSet::new();
-    // Trials of each side with their measures.
-    let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
+    let mut sides: Vec<Vec<(&ImportedTrial, SideMeasure)>> = vec![Vec::new()];
     let mut read: BTreeSet<&str> = BTreeSet::new();
     let mut copies = BTreeSet::new();
     // Remarks of the tools on the outputs of each side.
     let mut notes: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for trial in &case.trials {
-        let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
-        // How many of the first sides have each measure, so that thousands of outputs are not searched one by one.
+        // How many of the first sides have each measure of this trial, so that thousands of outputs are not searched one
+        // by one.
         let mut had: HashMap<String, usize> = HashMap::new();
         for output in &trial.outputs {
             if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
@@ -71,43 +65,43 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
             if found.is_empty() && !tells_facts(&output.tool) && !is_used(output, trial) {
                 left_out.insert(output.tool.clone());
             }
-            found.iter_mut().for_each(|measure| standing.stamp(measure));
-            let failed = summary(output).and_then(|summary| summary.figure("failed")).filter(|it| it.value > 0.0);
-            let failed = failed.map(|failed| format!("pgbench reports {} failed transactions", failed.text));
-            let said: Vec<String> = output.notes.iter().cloned().chain(failed).filter(|_| !found.is_empty()).collect();
-            let is_new = |pass: &Vec<Measure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
-            let keys: Vec<String> = found.iter().map(key).collect();
+            found.iter_mut().for_each(|measure| storage.stamp(measure));
+            let keys: Vec<String> = found.iter().map(|measure| format!("{:?}", identity(measure))).collect();
             let from = keys.iter().filter_map(|key| had.get(key)).max().copied().unwrap_or_default();
-            let pass = (from..passes.len()).find(|pass| is_new(&passes[*pass])).unwrap_or(passes.len());
+            let has_one = |side: &Vec<(&ImportedTrial, SideMeasure)>| {
+                let mut own = side.iter().rev().take_while(|(of, _)| std::ptr::eq(*of, trial));
+                own.any(|(_, known)| found.iter().any(|new| same(known, new)))
+            };
+            let place = (from..sides.len()).find(|place| !has_one(&sides[*place])).unwrap_or(sides.len());
             for key in keys {
                 let had = had.entry(key).or_default();
-                *had += usize::from(*had == pass);
+                *had += usize::from(*had == place);
             }
-            passes.resize(passes.len().max(pass + 1), Vec::new());
-            passes[pass].extend(found);
-            notes.entry(pass).or_default().extend(said);
+            let failed = summary(output).and_then(|summary| summary.figure("failed")).filter(|it| it.value > 0.0);
+            let failed = failed.map(|failed| format!("pgbench reports {} failed transactions", failed.text));
+            let said = output.notes.iter().cloned().chain(failed).filter(|_| !found.is_empty());
+            notes.entry(place).or_default().extend(said);
+            sides.resize(sides.len().max(place + 1), Vec::new());
+            sides[place].extend(found.into_iter().map(|measure| (trial, measure)));
         }
-        sides.resize(sides.len().max(passes.len()), Vec::new());
-        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push((trial, pass)));
         read.extend(trial.files.iter().map(|file| file.sha256.as_str()).filter(|sum| !sum.is_empty()));
     }
-    let mut caveats = bare.caveats.clone();
-    if !copies.is_empty() {
-        let names: Vec<&str> = copies.into_iter().collect();
-        caveats.push(format!(
-            "{} is a byte-for-byte copy of another file and does not count as a trial",
-            names.join(", ")
-        ));
-    }
-    let side = |(place, trials): (usize, Vec<(&ImportedTrial, Vec<Measure>)>)| {
+    let copies = copies.into_iter().collect::<Vec<_>>().join(", ");
+    let copied = (!copies.is_empty())
+        .then(|| format!("{copies} is a byte-for-byte copy of another file and does not count as a trial"));
+    let numbered = sides.into_iter().enumerate().map(|(place, measures)| {
         let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
-        let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
-        let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
-        let measures = merged(trials, &format!("{label} imported"));
-        let caveats = caveats.iter().chain(notes.get(&place).into_iter().flatten()).cloned().collect();
-        Side { label, name, measures, left_out, caveats, ..bare.clone() }
-    };
-    sides.into_iter().enumerate().map(side).collect()
+        let label = format!("{}{number}", bare.label);
+        Side {
+            name: format!("{}{number}", bare.name),
+            measures: merged(measures, &format!("{label} imported")),
+            label,
+            left_out: left_out.iter().filter(|_| place == 0).cloned().collect(),
+            caveats: [&bare.caveats[..], copied.as_slice(), notes.get(&place).map_or(&[][..], Vec::as_slice)].concat(),
+            ..bare.clone()
+        }
+    });
+    numbered.collect()
 }
 
 /// True if a tool only describes the machine and measures nothing.
@@ -117,9 +111,12 @@ fn tells_facts(tool: &str) -> bool {
 
 /// True if another output covers an output's figures: a log next to its summary.
 fn is_used(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
-    let has_summary = || trial.outputs.iter().any(|other| summary(other).is_some());
-    let of_first = || has_summary() || !is_first_log(output, trial);
-    output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0) && of_first()
+    let is_log = output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0);
+    is_log && (has_summary(trial) || !is_first_log(output, trial))
+}
+
+fn has_summary(trial: &ImportedTrial) -> bool {
+    trial.outputs.iter().any(|output| summary(output).is_some())
 }
 
 /// True if an output is the log of a trial's first thread: the trial's log combines all threads.
@@ -132,7 +129,7 @@ fn summary(output: &ImportedOutput) -> Option<&ImportedRow> {
     output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| row.label("part") == Some("summary"))
 }
 
-fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
     match output.tool.as_str() {
         "pg_test_fsync" | "published figures" => pg_test_fsync(output, facts),
         "pgbench" => pgbench(output, trial.log.as_ref(), facts),
@@ -142,29 +139,24 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
 }
 
 /// Merges figures of the same name from several trials into one figure with its spread.
-fn merged(trials: Vec<(&ImportedTrial, Vec<Measure>)>, run: &str) -> Vec<Measure> {
-    let mut found: Vec<(Measure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
-    for (trial, measure) in trials.into_iter().flat_map(|(trial, all)| all.into_iter().map(move |it| (trial, it))) {
-        let value = (trial, measure.value);
-        match found.iter_mut().find(|(known, _)| same(known, &measure)) {
-            // A trial where the test was not possible has no value; one where it was takes its place.
-            Some(_) if measure.absent.is_some() => {}
-            Some((known, values)) if known.absent.is_some() => {
-                values.push(value);
+fn merged(measures: Vec<(&ImportedTrial, SideMeasure)>, run: &str) -> Vec<SideMeasure> {
+    let mut found: Vec<(SideMeasure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
+    for (trial, measure) in measures {
+        let place = place_of(&mut found, |(known, _)| same(known, &measure), || (measure.clone(), Vec::new()));
+        // A trial where the test was not possible has no value; one where it was takes its place.
+        if measure.absent.is_none() {
+            let (known, values) = &mut found[place];
+            values.push((trial, measure.value));
+            if known.absent.is_some() {
                 *known = measure;
-            }
-            Some((_, values)) => values.push(value),
-            None => {
-                let values = if measure.absent.is_some() { Vec::new() } else { vec![value] };
-                found.push((measure, values));
             }
         }
     }
     found.into_iter().map(|(measure, values)| of_trials(measure, &values, run)).collect()
 }
 
-fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Measure {
-    if let Figure::Percentile(which) = measure.figure.clone() {
+fn of_trials(measure: SideMeasure, found: &[(&ImportedTrial, f64)], run: &str) -> SideMeasure {
+    if let FigureKind::Percentile(which) = measure.figure.clone() {
         return of_all_operations(&which, measure, found);
     }
     // Values equal to the last digit are copies or rounded, so they give no spread.
@@ -175,13 +167,13 @@ fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Me
     let means: Vec<TrialMean> = found.iter().map(|(_, mean)| TrialMean { mean: *mean, within: None }).collect();
     let Some(all) = mean_over_trials(&means) else { return measure };
     let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
-    let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
-    Measure { value: all.mean, ends: all.ends, spread, ..measure }
+    let spread = MeasureSpread::Trials { run: run.to_owned(), means: blocks, slices: false };
+    SideMeasure { value: all.mean, ends: all.ends, spread, ..measure }
 }
 
 /// A percentile of several trials is that of all their operations together, as for a pgstrata run; a mean of
 /// percentiles is not a percentile.
-fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f64)]) -> Measure {
+fn of_all_operations(which: &str, measure: SideMeasure, found: &[(&ImportedTrial, f64)]) -> SideMeasure {
     let mut all: BTreeMap<u64, u64> = BTreeMap::new();
     for (us, count) in found.iter().filter_map(|(trial, _)| trial.log.as_ref()).flat_map(|log| &log.latency.steps) {
         *all.entry(*us).or_default() += count;
@@ -190,20 +182,17 @@ fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f6
     let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us / 1e3);
     let alone = found.iter().map(|(_, value)| (*value, *value));
     let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
-    let spread = Spread::Together { trials: found.len(), alone };
-    Measure { value: value.unwrap_or(measure.value), spread, ..measure }
+    let spread = MeasureSpread::Together { trials: found.len(), alone };
+    SideMeasure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
-/// Key by which measures of several trials are merged.
-fn key(measure: &Measure) -> String {
-    format!("{:?}", (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form))
+/// By this, measures of several trials are merged.
+fn identity(measure: &SideMeasure) -> impl PartialEq + std::fmt::Debug {
+    (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form)
 }
 
-fn same(a: &Measure, b: &Measure) -> bool {
-    a.subject() == b.subject()
-        && a.figure == b.figure
-        && a.conditions == b.conditions
-        && a.unsynced_form == b.unsynced_form
+fn same(a: &SideMeasure, b: &SideMeasure) -> bool {
+    identity(a) == identity(b)
 }
 
 /// Facts from the description, the origin and the outputs.
@@ -217,11 +206,9 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         ("postgresql.version", &origin.postgresql),
         ("measured", &origin.measured),
     ];
-    for (key, value) in published {
-        // The case's own facts take precedence.
-        if let Some(value) = value.as_ref().filter(|_| !case.facts.contains_key(key)) {
-            facts.add(key, value);
-        }
+    // The case's own facts take precedence.
+    for (key, value) in published.into_iter().filter(|(key, _)| !case.facts.contains_key(*key)) {
+        facts.add(key, value.as_deref().unwrap_or_default());
     }
     for (key, value) in &case.facts {
         // A name without a prefix is a server setting.
@@ -234,9 +221,7 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
             facts.add(format!("tool.{}.version", output.tool), version);
         }
         if output.tool == "pg_test_fsync" {
-            output.facts.iter().filter(|(name, _)| name == "direct I/O").for_each(|(_, value)| {
-                facts.add("tool.pg_test_fsync.direct_io", value);
-            });
+            facts.add("tool.pg_test_fsync.direct_io", output.fact("direct I/O").unwrap_or_default());
         }
     }
     let mut facts = facts.texts();
@@ -256,12 +241,9 @@ fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
     of_files.filter(|(key, _)| !nearer.contains_key(key)).for_each(|(key, value)| found.add(key, value));
     if let Some(file) = command::file(case) {
         found.add("pg_test_fsync.file", &file);
-        let keys = [("type", "stack.filesystem"), ("options", "mount.options")];
         let row = command::mount(case, &file);
-        for (name, key) in keys {
-            if let Some(value) = row.and_then(|row| row.label(name)) {
-                found.add(key, value);
-            }
+        for (name, key) in [("type", "stack.filesystem"), ("options", "mount.options")] {
+            found.add(key, row.and_then(|row| row.label(name)).unwrap_or_default());
         }
         if row.is_none() && command::medium_of(&file).0 == Medium::Memory {
             found.add("stack.medium", "memory");
@@ -285,8 +267,9 @@ fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
         redundant_metadata special_small_blocks volblocksize encryption direct ashift autotrim";
     const OF_SUMMARIES: [&str; 5] = ["threads", "partitions", "duration", "max_tries", "transactions_per_client"];
     for (name, value) in &output.facts {
-        let key = OF_OUTPUTS.iter().find(|(known, _)| known == name);
-        key.into_iter().for_each(|(_, key)| found.add(*key, value));
+        if let Some((_, key)) = OF_OUTPUTS.iter().find(|(known, _)| known == name) {
+            found.add(*key, value);
+        }
     }
     for figure in summary(output).iter().flat_map(|summary| &summary.figures) {
         if OF_SUMMARIES.contains(&figure.name.as_str()) {
@@ -323,7 +306,7 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
 }
 
 /// Conclusions from facts about where the data were and what a sync survives.
-struct Standing {
+struct StatedStorage {
     medium: Medium,
     data: Medium,
     /// What a sync survives, whoever issues it.
@@ -332,46 +315,39 @@ struct Standing {
     of_commit: Durability,
 }
 
-impl Standing {
+impl StatedStorage {
     /// From facts, and from a rate beyond any known storage.
-    fn of(facts: &BTreeMap<String, String>, beyond_storage: Option<String>) -> Standing {
-        let get = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).map(|value| value.trim().to_lowercase());
-        let filesystem = get(&["wal_stack.filesystem", "stack.filesystem", "filesystem"]);
-        let medium = match get(&["stack.medium", "medium"]).as_deref() {
+    fn of(facts: &BTreeMap<String, String>, beyond_storage: Option<String>) -> StatedStorage {
+        let filesystem = stated(facts, &["wal_stack.filesystem", "stack.filesystem", "filesystem"]);
+        let medium = match stated(facts, &["stack.medium", "medium"]).as_deref() {
             Some("memory" | "ram") => Medium::Memory,
             Some("disk" | "device") => Medium::Disk,
             _ => medium_of(filesystem.as_deref(), facts),
         };
-        let data = match get(&["data.fits", "data.place"]).as_deref() {
+        let data = match stated(facts, &["data.fits", "data.place"]).as_deref() {
             Some("memory" | "ram" | "shared_buffers" | "yes") => Medium::Memory,
             Some("disk" | "neither" | "no") => Medium::Disk,
             _ => Medium::Unknown,
         };
-        let volatile = |reason: &str| {
-            let class = DurabilityClass::Volatile;
-            Some(Durability::of(class, reason))
+        let by_place = match medium {
+            Medium::Memory => {
+                let name = filesystem.map_or_else(String::new, |name| format!(": {name}"));
+                Some(Durability::of(DurabilityClass::Volatile, format!("stored in memory{name}")))
+            }
+            _ => held_back(facts, filesystem.as_deref().unwrap_or_default())
+                .map(|promise| by_promise(&promise))
+                .or_else(|| beyond_storage.map(|why| Durability::of(DurabilityClass::Volatile, why))),
         };
-        let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
-        let kind = filesystem.as_deref().unwrap_or_default();
-        let option = |option: &str| Some(table::mount_option(option, kind)?.promise(format!("mount option {option}")));
-        let zfs = |value: String| table::zfs_property("sync", &value);
-        let held_back = get(&["zfs.sync", "stack.zfs.sync"]).and_then(zfs);
-        let held_back = held_back.or_else(|| options.split(',').map(str::trim).find_map(option));
-        let silent = || table::never_flushes(kind).map(|row| row.promise(format!("filesystem {kind}")));
-        let held_back = held_back.or_else(silent);
-        let by_place = if medium == Medium::Memory {
-            volatile(&format!("stored in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
-        } else {
-            held_back.map(|promise| by_promise(&promise)).or_else(|| beyond_storage.and_then(|why| volatile(&why)))
-        };
-        let setting = |name: &str| table::setting(name, &get(&[&format!("postgresql.{name}")])?);
-        let by_server = table::settings().find_map(setting).map(|promise| by_promise(&promise));
-        let unknown = || Durability::of(DurabilityClass::Unknown, "imported files do not show flushes");
-        let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
-        Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
+        let mut settings = table::settings();
+        let by_server =
+            settings.find_map(|name| table::setting(name, &stated(facts, &[&format!("postgresql.{name}")])?));
+        let of_commit = by_place.clone().or_else(|| by_server.map(|promise| by_promise(&promise)));
+        let [of_sync, of_commit] =
+            [by_place, of_commit].map(|known| known.unwrap_or_else(|| unknown("imported files do not show flushes")));
+        StatedStorage { medium, data, of_sync, of_commit }
     }
 
-    fn stamp(&self, measure: &mut Measure) {
+    fn stamp(&self, measure: &mut SideMeasure) {
         let is_server = measure.family == "pgbench";
         measure.medium = self.medium;
         measure.data = if is_server { self.data } else { Medium::Unknown };
@@ -381,101 +357,121 @@ impl Standing {
     }
 }
 
-fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let version = facts.get("postgresql.version").map(String::as_str);
-    let form = UnsyncedForm::of(output.version.as_deref(), version);
-    let row = |row: &ImportedRow| {
-        let rate = row.figure("rate").map(|rate| rate.value);
-        let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
-        let (test, method) = (row.label("test")?, row.label("method")?);
-        let bytes = row.label("write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
-        let writes = row.label("writes").and_then(|writes| writes.parse::<u64>().ok());
-        let family = format!("pg_test_fsync/{test}");
-        let mut measure = if test == "open_sync sizes" {
-            let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
-            let item = item.or_else(|| bytes.map(kilobytes))?;
-            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/sec", rate)
-        } else {
-            let size = vec![Condition::named(ConditionKind::WriteSize, bytes.map(kilobytes))];
-            Measure::new(&family, size, method, Figure::Rate, "ops/sec", rate)
-        };
-        measure.absent = row.absent.clone();
-        if test == "not synced" {
-            measure.unsynced_form = Some(form);
-        }
-        Some(measure)
-    };
-    output.rows.iter().filter_map(row).collect()
+/// The first of these facts that is known, in lower case.
+fn stated(facts: &BTreeMap<String, String>, keys: &[&str]) -> Option<String> {
+    keys.iter().find_map(|key| facts.get(*key)).map(|value| value.trim().to_lowercase())
 }
 
-fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let Some(summary) = summary(output) else { return Vec::new() };
-    let whole = |name: &str| summary.figure(name).map(|figure| significant_whole(figure.value));
-    let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
-    let asked = |letter, long| command::option(output.fact("command")?, letter, long);
-    let conditions = |connecting: &str| {
-        let workload =
-            given(&["workload.script", "pgbench.script"]).or_else(|| output.fact("transaction type").map(script));
-        let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
-        let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
-        let clients = clients.or_else(|| asked('c', "client"));
-        // A summary shows by its lag that there was a target rate, but not which; the command does.
-        let limited = ["lag_mean", "skipped"].iter().any(|name| summary.figure(name).is_some());
-        let rate = given(&["workload.rate", "pgbench.rate"]);
-        let asked = || asked('R', "rate").and_then(|rate| Some(significant_whole(rate.parse().ok()?)));
-        let rate = rate.or_else(asked).or_else(|| (!limited).then(|| "none".to_owned()));
-        vec![
-            Condition::named(ConditionKind::Workload, workload),
-            Condition::named(ConditionKind::Scale, scale),
-            Condition::named(ConditionKind::Clients, clients),
-            Condition::usual(ConditionKind::QueryMode, output.fact("query mode").map(str::to_owned), "simple"),
-            Condition::usual(ConditionKind::RateLimit, rate, "none"),
-            Condition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
-        ]
+/// Promise of a property, mount option or filesystem that keeps syncs from the storage.
+fn held_back(facts: &BTreeMap<String, String>, filesystem: &str) -> Option<Promise> {
+    let of_zfs = stated(facts, &["zfs.sync", "stack.zfs.sync"]).and_then(|value| table::zfs_property("sync", &value));
+    let options = stated(facts, &["mount.options", "stack.mount_options"]).unwrap_or_default();
+    let mut options = options.split(',').map(str::trim);
+    of_zfs
+        .or_else(|| {
+            options.find_map(|option| {
+                Some(table::mount_option(option, filesystem)?.promise(format!("mount option {option}")))
+            })
+        })
+        .or_else(|| table::never_flushes(filesystem).map(|row| row.promise(format!("filesystem {filesystem}"))))
+}
+
+fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
+    let version = facts.get("postgresql.version").map(String::as_str);
+    let form = UnsyncedForm::of(output.version.as_deref(), version);
+    output.rows.iter().filter_map(|row| sync_row(row, form)).collect()
+}
+
+fn sync_row(row: &ImportedRow, form: UnsyncedForm) -> Option<SideMeasure> {
+    let rate = row.figure("rate").map(|rate| rate.value);
+    let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
+    let (test, method) = (row.label("test")?, row.label("method")?);
+    let bytes = row.label("write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
+    let writes = row.label("writes").and_then(|writes| writes.parse::<u64>().ok());
+    let (conditions, item) = if test == "open_sync sizes" {
+        let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
+        (Vec::new(), item.or_else(|| bytes.map(kilobytes))?)
+    } else {
+        (vec![MeasureCondition::named(ConditionKind::WriteSize, bytes.map(kilobytes))], method.to_owned())
     };
+    let family = format!("pg_test_fsync/{test}");
+    Some(SideMeasure {
+        absent: row.absent.clone(),
+        unsynced_form: (test == "not synced").then_some(form),
+        ..SideMeasure::new(&family, conditions, &item, FigureKind::Rate, "ops/sec", rate)
+    })
+}
+
+/// Conditions of a summary; `connecting`: how a figure treats the time to connect.
+fn conditions(
+    output: &ImportedOutput,
+    summary: &ImportedRow,
+    facts: &BTreeMap<String, String>,
+    connecting: &str,
+) -> Vec<MeasureCondition> {
+    let given =
+        |name: &str| facts.get(&format!("workload.{name}")).or_else(|| facts.get(&format!("pgbench.{name}"))).cloned();
+    let whole = |name: &str| summary.figure(name).map(|figure| significant_whole(figure.value));
+    let asked = |letter, long| command::option(output.fact("command")?, letter, long);
+    let workload = given("script").or_else(|| output.fact("transaction type").map(script));
+    let clients = whole("clients").or_else(|| given("clients")).or_else(|| asked('c', "client"));
+    // A summary shows by its lag that there was a target rate, but not which; the command does.
+    let limited = ["lag_mean", "skipped"].iter().any(|name| summary.figure(name).is_some());
+    let rate = given("rate").or_else(|| Some(significant_whole(asked('R', "rate")?.parse().ok()?)));
+    let rate = rate.or_else(|| (!limited).then(|| "none".to_owned()));
+    vec![
+        MeasureCondition::named(ConditionKind::Workload, workload),
+        MeasureCondition::named(ConditionKind::Scale, whole("scale").or_else(|| given("scale"))),
+        MeasureCondition::named(ConditionKind::Clients, clients),
+        MeasureCondition::usual(ConditionKind::QueryMode, output.fact("query mode").map(str::to_owned), "simple"),
+        MeasureCondition::usual(ConditionKind::RateLimit, rate, "none"),
+        MeasureCondition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
+    ]
+}
+
+fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
     // First match wins: without the connection time if the summary has that figure.
-    let forms = [
+    const FORMS: [(&str, &str); 4] = [
         ("tps", "excluded"),
         ("tps_excluding_connecting", "excluded"),
         ("tps_including_reconnecting", "of each transaction"),
         ("tps_including_connecting", "included"),
     ];
-    let mut measures = Vec::new();
-    let found = forms.iter().find_map(|(name, connecting)| Some((summary.figure(name)?, *connecting)));
-    if let Some((tps, connecting)) = found {
-        let measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
-        measures.push(measure);
-    }
-    if let Some(latency) = summary.figure("latency_mean").filter(|latency| latency.unit == "ms") {
-        let conditions = conditions("excluded");
-        measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "ms", latency.value));
-    }
-    for (which, us) in log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default() {
-        let figure = Figure::Percentile(which.to_owned());
-        measures.push(Measure::new("pgbench", conditions("excluded"), "latency", figure, "ms", us / 1e3));
-    }
-    measures
+    let Some(summary) = summary(output) else { return Vec::new() };
+    let tps = FORMS.iter().find_map(|(name, connecting)| Some((summary.figure(name)?, *connecting)));
+    let tps = tps.map(|(tps, connecting)| {
+        let conditions = conditions(output, summary, facts, connecting);
+        SideMeasure::new("pgbench", conditions, "tps", FigureKind::Rate, "tps", tps.value)
+    });
+    let mean = summary.figure("latency_mean").filter(|latency| latency.unit == "ms");
+    let mean = mean.map(|mean| (FigureKind::Mean, mean.value));
+    let percentiles = log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default().into_iter();
+    let percentiles = percentiles.map(|(which, us)| (FigureKind::Percentile(which.to_owned()), us / 1e3));
+    let latencies = mean.into_iter().chain(percentiles).map(|(figure, ms)| {
+        SideMeasure::new("pgbench", conditions(output, summary, facts, "excluded"), "latency", figure, "ms", ms)
+    });
+    tps.into_iter().chain(latencies).collect()
 }
 
 /// A log without the summary of its run; its conditions come from the facts.
-fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let has_summary = trial.outputs.iter().any(|output| summary(output).is_some());
-    let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
+fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<SideMeasure> {
+    let Some(log) = trial.log.as_ref().filter(|_| !has_summary(trial)) else { return Vec::new() };
     let mut output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
     let mut summary = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };
-    let mut add = |name: &str, unit: &str, value: f64| {
-        let (name, unit) = (name.to_owned(), unit.to_owned());
-        summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
-    };
     // No rate: a log may be a sample (--sampling-rate), or several with pauses between them.
     if log.skipped > 0 || log.lag.is_some() || log.column_untold {
-        add("skipped", "count", log.skipped as f64);
+        summary.figures.push(figure("skipped", "count", log.skipped as f64));
     }
     if log.latency.count > 0 {
-        add("latency_mean", "ms", log.latency.sum_us as f64 / log.latency.count as f64 / 1000.0);
+        let mean_us = log.latency.sum_us as f64 / log.latency.count as f64;
+        summary.figures.push(figure("latency_mean", "ms", mean_us / 1000.0));
     }
     output.rows.push(summary);
     pgbench(&output, Some(log), facts)
+}
+
+fn figure(name: &str, unit: &str, value: f64) -> ImportedFigure {
+    ImportedFigure { name: name.to_owned(), unit: unit.to_owned(), value, ..ImportedFigure::default() }
 }
 
 fn significant_whole(value: f64) -> String {
@@ -497,18 +493,14 @@ fn script(transaction_type: &str) -> String {
 /// Percentiles, by name, of latencies in microseconds with their counts, ascending.
 fn percentiles(latencies: &[(u64, u64)]) -> Vec<(&'static str, f64)> {
     let total: u64 = latencies.iter().map(|(_, count)| count).sum();
-    let at = |share: f64| {
-        let wanted = (total as f64 * share).ceil().max(1.0);
-        let mut seen = 0.0;
-        latencies.iter().find_map(|(us, count)| {
-            seen += *count as f64;
-            (seen >= wanted).then_some(*us as f64)
-        })
-    };
     let wanted = [("p50", 0.5, 1), ("p95", 0.95, 20), ("p99", 0.99, 100), ("p99.9", 0.999, 1000), ("max", 1.0, 1)];
-    wanted
-        .iter()
-        .filter(|(_, _, least)| total >= *least)
-        .filter_map(|(name, share, _)| Some((*name, at(*share)?)))
-        .collect()
+    let found = wanted.into_iter().filter(|(_, _, least)| total >= *least).filter_map(|(name, share, _)| {
+        let (wanted, mut seen) = ((total as f64 * share).ceil().max(1.0), 0.0);
+        let at = latencies.iter().find(|(_, count)| {
+            seen += *count as f64;
+            seen >= wanted
+        });
+        Some((name, at?.0 as f64))
+    });
+    found.collect()
 }

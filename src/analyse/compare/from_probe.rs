@@ -1,12 +1,15 @@
 //! Probes as sides: rows that pg_test_fsync has too use that tool's keys, others use their own.
 
 use super::facts::{Facts, medium};
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{
+    ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin, UnsyncedForm,
+};
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CredibilityKind, Durability, DurabilityClass};
 use crate::analyse::probe;
 use crate::analyse::probe::findings::Credibility;
 use crate::analyse::probe::rules::MOUNT_OPTION;
-use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment, Slice};
+use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
 use crate::stats::slices;
@@ -26,15 +29,9 @@ pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
 /// common blocks. `None` without a round.
 pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeRecord]) -> Option<Side> {
     let first = rounds.first()?;
-    // The worst result of any round applies to all of them.
-    let mut worst: Option<(Durability, Medium)> = None;
-    for record in rounds {
-        let (durability, medium, _) = judged(record);
-        if worst.as_ref().is_none_or(|(known, _)| durability.class > known.class) {
-            worst = Some((durability, medium));
-        }
-    }
-    let (durability, medium) = worst?;
+    // The worst result of any round applies to all of them; of equals the first.
+    let worst = rounds.iter().map(judged).reduce(|worst, one| if one.0.class > worst.0.class { one } else { worst });
+    let (durability, medium, _) = worst?;
     let numbered: Vec<(u32, &ProbeRecord)> = (1..).zip(rounds).collect();
     let mut measures = over_rounds(name, &numbered);
     stamp(&mut measures, &durability, medium);
@@ -60,14 +57,14 @@ fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     (durability, medium, caveats)
 }
 
-fn stamp(measures: &mut [Measure], durability: &Durability, medium: Medium) {
+fn stamp(measures: &mut [SideMeasure], durability: &Durability, medium: Medium) {
     for measure in measures.iter_mut().filter(|measure| measure.absent.is_none()) {
         measure.durability = measure.unsynced_form.is_none().then(|| durability.clone());
         measure.medium = medium;
     }
 }
 
-fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measure>, caveats: Vec<String>) -> Side {
+fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<SideMeasure>, caveats: Vec<String>) -> Side {
     let place = &record.place;
     let mut facts = Facts::default();
     facts.kernel(&place.kernel);
@@ -76,50 +73,42 @@ fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measur
         facts.mount("stack", mount);
     }
     facts.devices("stack", &place.devices);
-    Side {
-        argument,
-        label: label.to_owned(),
-        name: String::new(),
-        origin: Origin::Probe,
-        facts: facts.texts(),
-        measures,
-        caveats,
-        left_out: Vec::new(),
-    }
+    let (label, origin, facts) = (label.to_owned(), SideOrigin::Probe, facts.texts());
+    Side { argument, label, origin, facts, measures, caveats, ..Side::default() }
 }
 
 /// Rows of numbered probes, each probe a trial of the run with this name; without durability and medium.
-pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<Measure> {
-    let mut specs: Vec<&RowSpec> = Vec::new();
-    for row in rounds.iter().flat_map(|(_, record)| &record.rows) {
-        if !specs.iter().any(|spec| spec.id == row.spec.id) {
-            specs.push(&row.spec);
-        }
-    }
-    specs.into_iter().filter_map(|spec| over_rounds_one(run, rounds, spec)).collect()
+pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<SideMeasure> {
+    let rows =
+        rounds.iter().flat_map(|(number, record)| record.rows.iter().map(move |row| (&row.spec.id, (*number, row))));
+    by_key(rows).iter().filter_map(|(_, rows)| over_trials(run, rows)).collect()
 }
 
-fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) -> Option<Measure> {
-    let (mut failed, mut absent, mut ends) = (None, None, None);
-    let mut means = Vec::new();
-    for (number, record) in rounds {
-        let Some(row) = record.rows.iter().find(|row| row.spec.id == spec.id) else { continue };
-        failed = failed.or_else(|| failure(row));
-        absent = absent.or_else(|| row.unavailable.clone());
-        if let Some(rate) = slices::rate(&timed(&row.slices)) {
-            means.push(BlockMean { block: *number, trial: mean(row, rate.per_s) });
+/// One row over numbered probes.
+fn over_trials(run: &str, rows: &[(u32, &RowRecord)]) -> Option<SideMeasure> {
+    let spec = &rows.first()?.1.spec;
+    let (mut means, mut ends) = (Vec::new(), None);
+    for (block, row) in rows {
+        let timed: Vec<(u64, f64)> =
+            row.slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect();
+        if let Some(rate) = slices::rate(&timed) {
+            let trial = TrialMean { mean: rate.per_s, within: slices::within(&timed) };
+            means.push(BlockMean { block: *block, trial });
             ends = rate.ends;
         }
     }
     if means.is_empty() {
-        return absent.map(|absent| Measure { absent: Some(absent), ..named(spec, 0.0) });
+        let absent = rows.iter().find_map(|(_, row)| row.unavailable.clone())?;
+        return Some(SideMeasure { absent: Some(absent), ..named(spec, 0.0) });
     }
     let all = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<TrialMean>>())?;
-    let mut measure = named(spec, all.mean);
-    measure.ends = if means.len() > 1 { all.ends } else { ends };
-    measure.spread = Spread::Trials { run: run.to_owned(), means, slices: true };
-    measure.failure = failed;
-    Some(measure)
+    let failure = rows.iter().find_map(|(_, row)| row.failure.as_ref());
+    Some(SideMeasure {
+        ends: if means.len() > 1 { all.ends } else { ends },
+        spread: MeasureSpread::Trials { run: run.to_owned(), means, slices: true },
+        failure: failure.map(|failure| format!("{} failed: {}", failure.call, failure.message)),
+        ..named(spec, all.mean)
+    })
 }
 
 /// Durability class of a commit that follows from a probe's credibility.
@@ -139,41 +128,26 @@ fn durability(credibility: &Credibility) -> Durability {
     Durability::of(class, credibility.reason.clone())
 }
 
-/// Operations and seconds of each slice.
-fn timed(slices: &[Slice]) -> Vec<(u64, f64)> {
-    slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect()
-}
-
-/// Rate of a row, with the error estimated from its slices.
-fn mean(row: &RowRecord, per_s: f64) -> TrialMean {
-    TrialMean { mean: per_s, within: slices::within(&timed(&row.slices)) }
-}
-
-/// How a row ended early, in words.
-fn failure(row: &RowRecord) -> Option<String> {
-    row.failure.as_ref().map(|failure| format!("{} failed: {}", failure.call, failure.message))
-}
-
 /// The row's measure, with its name.
-fn named(spec: &RowSpec, per_s: f64) -> Measure {
-    let size = || vec![Condition::named(ConditionKind::WriteSize, Some(kilobytes(u64::from(spec.write_bytes))))];
-    let label = spec.label.trim();
-    let (family, conditions, item) = match spec.family {
-        Family::OneWrite => ("pg_test_fsync/one write", size(), label.to_owned()),
-        Family::TwoWrites => ("pg_test_fsync/two writes", size(), label.to_owned()),
-        Family::OpenSyncSizes => {
-            ("pg_test_fsync/open_sync sizes", Vec::new(), pieces(u64::from(spec.writes), u64::from(spec.write_bytes)))
-        }
-        Family::Descriptor => ("pg_test_fsync/descriptor", size(), label.to_owned()),
-        Family::NotSynced => ("pg_test_fsync/not synced", size(), label.to_owned()),
-        Family::Wal => ("wal", size(), wal_item(spec)),
-        Family::Newer => ("newer", size(), label.to_owned()),
+fn named(spec: &RowSpec, per_s: f64) -> SideMeasure {
+    let bytes = u64::from(spec.write_bytes);
+    let family = match spec.family {
+        Family::OneWrite => "pg_test_fsync/one write",
+        Family::TwoWrites => "pg_test_fsync/two writes",
+        Family::OpenSyncSizes => "pg_test_fsync/open_sync sizes",
+        Family::Descriptor => "pg_test_fsync/descriptor",
+        Family::NotSynced => "pg_test_fsync/not synced",
+        Family::Wal => "wal",
+        Family::Newer => "newer",
     };
-    let mut measure = Measure::new(family, conditions, &item, Figure::Rate, "ops/sec", per_s);
-    if spec.family == Family::NotSynced {
-        measure.unsynced_form = Some(UnsyncedForm::KeepsOpen);
-    }
-    measure
+    let size = MeasureCondition::named(ConditionKind::WriteSize, Some(kilobytes(bytes)));
+    let (conditions, item) = match spec.family {
+        Family::OpenSyncSizes => (Vec::new(), pieces(u64::from(spec.writes), bytes)),
+        Family::Wal => (vec![size], wal_item(spec)),
+        _ => (vec![size], spec.label.trim().to_owned()),
+    };
+    let unsynced_form = (spec.family == Family::NotSynced).then_some(UnsyncedForm::KeepsOpen);
+    SideMeasure { unsynced_form, ..SideMeasure::new(family, conditions, &item, FigureKind::Rate, "ops/sec", per_s) }
 }
 
 /// Name of a WAL row: its label states unusual conditions; plain rows use a recycled segment.

@@ -2,18 +2,19 @@
 
 use super::facts::{Facts, medium};
 use super::from_probe;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
+use super::side::{ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin};
 use crate::analyse::findings::groups::by_key;
-use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding, names};
+use crate::analyse::findings::{CaseFinding, Findings, MeasureFinding, names};
 use crate::analyse::load;
 use crate::analyse::trial::rates::{rate_of, within_slices};
 use crate::error::Result;
-use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::case::CaseSpec;
+use crate::record::counts::Measure;
 use crate::record::facts::{DeviceFacts, Fits};
 use crate::record::operation::{Operation, Writes};
 use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
-use crate::record::trial::TrialRecord;
+use crate::record::trial::{Outcome, TrialRecord};
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
@@ -36,51 +37,43 @@ impl RunSource {
     /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
     pub fn load(path: &Path) -> Result<RunSource> {
         let folder = RunFolder::open(path)?;
-        let run = folder.record().clone();
-        let mut trials = Vec::new();
-        for case in &run.cases {
-            for trial in 1..=run.blocks {
-                let key = TrialKey { case: case.id.clone(), trial };
-                trials.extend(folder.stored(&key)?.measured());
-            }
-        }
-        Ok(RunSource { findings: load::findings(path)?, run, trials })
+        let mut trials = folder.whole_trials()?;
+        trials.retain(|trial| trial.outcome == Outcome::Measured);
+        Ok(RunSource { run: folder.record().clone(), findings: load::findings(path)?, trials })
     }
 
     /// Names that [`sides`] accepts for a selection: stacks, then ids, then sides.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.run.cases.iter().map(|case| case.stack.name.clone()).collect();
-        names.extend(self.run.cases.iter().map(|case| case.id.clone()));
-        names.extend(groups(&self.run).into_iter().map(|(name, _)| name));
+        let cases = &self.run.cases;
+        let stacks_and_ids =
+            cases.iter().map(|case| &case.stack.name).chain(cases.iter().map(|case| &case.id)).cloned();
         let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        names
+        let names = stacks_and_ids.chain(groups(&self.run).into_iter().map(|(name, _)| name));
+        names.filter(|name| seen.insert(name.clone())).collect()
     }
 }
 
 /// The sides of a run; `wanted` restricts them to a case's id, a side's name, or a stack. Empty if it matches none.
 pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&str>) -> Vec<Side> {
     let chosen = chosen(&source.run, wanted);
-    let single = chosen.len() == 1 && wanted.is_none();
-    let one = |(name, cases): &(String, Vec<&CaseSpec>)| {
-        let label = if single { label.to_owned() } else { format!("{label}:{name}") };
-        let name = if single { String::new() } else { name.clone() };
-        side(argument, label, name, source, cases)
-    };
-    chosen.iter().map(one).collect()
+    if let ([(_, cases)], None) = (chosen.as_slice(), wanted) {
+        return vec![side(argument, label.to_owned(), String::new(), source, cases)];
+    }
+    chosen.iter().map(|(name, cases)| side(argument, format!("{label}:{name}"), name.clone(), source, cases)).collect()
 }
 
 /// The cases of each of these sides with the side's name; a run that is a single side has a name here, too.
 pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<&'r CaseSpec>)> {
-    let groups = groups(run);
+    let mut groups = groups(run);
     let Some(wanted) = wanted else { return groups };
     if let Some(case) = run.cases.iter().find(|case| case.id == wanted) {
         return vec![(wanted.to_owned(), vec![case])];
     }
-    let named = groups.iter().any(|(name, _)| name == wanted);
-    let of_stack = |cases: &[&CaseSpec]| cases.iter().any(|case| case.stack.name == wanted);
-    let is_it = |name: &str, cases: &[&CaseSpec]| if named { name == wanted } else { of_stack(cases) };
-    groups.into_iter().filter(|(name, cases)| is_it(name, cases)).collect()
+    match groups.iter().any(|(name, _)| name == wanted) {
+        true => groups.retain(|(name, _)| name == wanted),
+        false => groups.retain(|(_, cases)| cases.iter().any(|case| case.stack.name == wanted)),
+    }
+    groups
 }
 
 /// Groups of cases that share all axes except the workload's, each with the name that distinguishes it.
@@ -90,16 +83,14 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
         let axes: BTreeMap<&str, &str> = axes.map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
         (axes, case)
     }));
-    let names: BTreeSet<&str> = groups.iter().flat_map(|(axes, _)| axes.keys().copied()).collect();
-    let differs = |axis: &&&str| groups.iter().any(|(axes, _)| axes.get(**axis) != groups[0].0.get(**axis));
-    let differing: Vec<&str> = names.iter().filter(differs).copied().collect();
-    let name = |axes: &BTreeMap<&str, &str>, cases: &[&CaseSpec]| {
+    let mut differing: BTreeSet<&str> = groups.iter().flat_map(|(axes, _)| axes.keys().copied()).collect();
+    differing.retain(|axis| *axis != "stack" && groups.iter().any(|(axes, _)| axes.get(axis) != groups[0].0.get(axis)));
+    let named = groups.iter().map(|(axes, cases)| {
+        let others = differing.iter().filter_map(|axis| axes.get(axis).map(|value| names::of_axis(axis, value)));
         let stack = cases.first().map(|case| case.stack.name.clone());
-        let others = differing.iter().filter(|axis| **axis != "stack");
-        let others = others.filter_map(|axis| axes.get(axis).map(|value| names::of_axis(axis, value)));
-        stack.into_iter().chain(others).collect::<Vec<_>>().join(" ")
-    };
-    groups.iter().map(|(axes, cases)| (name(axes, cases), cases.clone())).collect()
+        (stack.into_iter().chain(others).collect::<Vec<_>>().join(" "), cases.clone())
+    });
+    named.collect()
 }
 
 /// A side of these cases, under a given name.
@@ -108,17 +99,17 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
     let mut measures = Vec::new();
     let mut caveats: Vec<String> = Vec::new();
     for spec in cases {
-        let of_case = |case: &str| case == spec.id;
-        let trials: Vec<&TrialRecord> = source.trials.iter().filter(|trial| of_case(&trial.case.id)).collect();
+        let trials: Vec<&TrialRecord> = source.trials.iter().filter(|trial| trial.case.id == spec.id).collect();
         for trial in &trials {
             facts_of(trial, &mut facts);
         }
-        let Some(found) = source.findings.cases.iter().find(|case| of_case(&case.id)) else { continue };
-        let case = Case { spec, found, trials, findings: &source.findings, run: &source.run.id };
+        let Some(found) = source.findings.cases.iter().find(|case| case.id == spec.id) else { continue };
+        let case = CaseOfSide { spec, found, trials, findings: &source.findings, run: &source.run.id };
         measures.extend(case.measures());
         caveats.extend(found.cautions.iter().filter(|caution| !caveats.contains(caution)).cloned().collect::<Vec<_>>());
     }
-    Side { argument, label, name, origin: Origin::Run, facts: facts.texts(), measures, caveats, left_out: Vec::new() }
+    let (origin, facts) = (SideOrigin::Run, facts.texts());
+    Side { argument, label, name, origin, facts, measures, caveats, ..Side::default() }
 }
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
@@ -129,7 +120,7 @@ fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
     }
 }
 
-struct Case<'a> {
+struct CaseOfSide<'a> {
     spec: &'a CaseSpec,
     found: &'a CaseFinding,
     trials: Vec<&'a TrialRecord>,
@@ -137,25 +128,23 @@ struct Case<'a> {
     run: &'a str,
 }
 
-impl Case<'_> {
-    fn measures(&self) -> Vec<Measure> {
-        let probed = self.trials.iter().any(|trial| probe_of(trial).is_some());
-        if probed {
-            return self.rows();
-        }
-        match self.trials.first() {
-            Some(trial) if self.spec.postgres.is_some() => {
-                let conditions = self.conditions(&trial.operation);
-                self.found.measures.iter().flat_map(|measure| self.transactions(measure, &conditions)).collect()
-            }
-            _ => self.found.measures.iter().filter_map(|measure| self.rate(measure, &[], None)).collect(),
+impl CaseOfSide<'_> {
+    fn measures(&self) -> Vec<SideMeasure> {
+        let rounds: Vec<(u32, &ProbeRecord)> = self
+            .trials
+            .iter()
+            .filter_map(|trial| Some((trial.trial, trial.counts.as_ref()?.probe.as_deref()?)))
+            .collect();
+        match (rounds.is_empty(), self.spec.postgres.is_some() && !self.trials.is_empty()) {
+            (false, _) => self.rows(&rounds),
+            (true, true) => self.found.measures.iter().flat_map(|measure| self.transactions(measure)).collect(),
+            (true, false) => self.found.measures.iter().filter_map(|it| self.rate(it, &it.name)).collect(),
         }
     }
 
     /// Probe rows over all trials.
-    fn rows(&self) -> Vec<Measure> {
-        let rounds = self.trials.iter().filter_map(|trial| Some((trial.trial, probe_of(trial)?)));
-        let mut measures = from_probe::over_rounds(self.run, &rounds.collect::<Vec<_>>());
+    fn rows(&self, rounds: &[(u32, &ProbeRecord)]) -> Vec<SideMeasure> {
+        let mut measures = from_probe::over_rounds(self.run, rounds);
         for measure in &mut measures {
             measure.durability = measure.unsynced_form.is_none().then(|| self.found.durability.clone());
             measure.medium = self.medium();
@@ -169,88 +158,84 @@ impl Case<'_> {
     }
 
     /// Rate and latencies of a server's measure.
-    fn transactions(&self, found: &MeasureFinding, conditions: &[Condition]) -> Vec<Measure> {
-        let main = found.name == "transactions";
-        let of = |what: &str| if main { what.to_owned() } else { format!("{what} of {}", found.name) };
-        let rate = self.rate(found, conditions, Some(of(&found.unit)));
-        let mut measures: Vec<Measure> = rate.into_iter().collect();
+    fn transactions(&self, found: &MeasureFinding) -> Vec<SideMeasure> {
+        let of_script = if found.name == "transactions" { String::new() } else { format!(" of {}", found.name) };
+        let item = format!("latency{of_script}");
+        let mut measures: Vec<SideMeasure> =
+            self.rate(found, &format!("{}{of_script}", found.unit)).into_iter().collect();
         let Some(latency) = &found.latency else { return measures };
-        let mut mean = self.measure(conditions, &of("latency"), Figure::Mean, "ms", latency.mean_us / 1e3);
-        let means = self.mean_latencies(&found.name);
+        let mut mean = self.measure(&item, FigureKind::Mean, "ms", latency.mean_us / 1e3);
+        let of_trials = self.trials.iter().filter_map(|trial| {
+            Some(BlockMean::of(trial.trial, measure_of(trial, &found.name)?.latency_us_mean()? / 1e3))
+        });
+        let means: Vec<BlockMean> = of_trials.collect();
         if let Some(all) = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<_>>()) {
-            (mean.value, mean.ends) = (all.mean, all.ends);
-            mean.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+            (mean.value, mean.ends, mean.spread) = (all.mean, all.ends, self.spread(means));
         }
         measures.push(mean);
         for percentile in &latency.percentiles {
             let Some(over) = &percentile.over_trials else { continue };
-            let figure = Figure::Percentile(percentile.name.clone());
-            let measure = self.measure(conditions, &of("latency"), figure, "ms", over.value / 1e3);
-            let of_trial = |(block, us): &(u32, u64)| BlockMean::of(*block, *us as f64 / 1e3);
-            let means = percentile.trials.iter().map(of_trial).collect();
-            let spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
-            let ends = over.low.zip(over.high).map(|(low, high)| (low / 1e3, high / 1e3));
-            measures.push(Measure { ends, spread, ..measure });
+            let means = percentile.trials.iter().map(|(block, us)| BlockMean::of(*block, *us as f64 / 1e3));
+            let figure = FigureKind::Percentile(percentile.name.clone());
+            measures.push(SideMeasure {
+                ends: over.low.zip(over.high).map(|(low, high)| (low / 1e3, high / 1e3)),
+                spread: self.spread(means.collect()),
+                ..self.measure(&item, figure, "ms", over.value / 1e3)
+            });
         }
-        let Some(max_us) = latency.max_us else { return measures };
-        let figure = Figure::Percentile("max".to_owned());
-        let max = self.measure(conditions, &of("latency"), figure, "ms", max_us as f64 / 1e3);
-        let spread = Spread::Together { trials: self.trials.len(), alone: None };
-        measures.push(Measure { spread, ..max });
+        measures.extend(latency.max_us.map(|max_us| {
+            let spread = MeasureSpread::Together { trials: self.trials.len(), alone: None };
+            let figure = FigureKind::Percentile("max".to_owned());
+            SideMeasure { spread, ..self.measure(&item, figure, "ms", max_us as f64 / 1e3) }
+        }));
         measures
     }
 
-    fn mean_latencies(&self, name: &str) -> Vec<BlockMean> {
-        let of_trial = |trial: &&TrialRecord| {
-            let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
-            Some(BlockMean::of(trial.trial, measure.latency_us_mean()? / 1e3))
-        };
-        self.trials.iter().filter_map(of_trial).collect()
+    fn spread(&self, means: Vec<BlockMean>) -> MeasureSpread {
+        MeasureSpread::Trials { run: self.run.to_owned(), means, slices: false }
     }
 
-    fn rate(&self, found: &MeasureFinding, conditions: &[Condition], item: Option<String>) -> Option<Measure> {
+    fn rate(&self, found: &MeasureFinding, item: &str) -> Option<SideMeasure> {
         let rate = found.rate.as_ref()?;
-        let item = item.unwrap_or_else(|| found.name.clone());
-        let mut measure = self.measure(conditions, &item, Figure::Rate, &found.unit, rate.value);
-        measure.ends = rate.low.zip(rate.high);
-        let first = self.found.measures.first().is_some_and(|first| first.name == found.name);
-        let of_trial = |trial: &&TrialRecord| {
-            let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == found.name)?;
-            let within = if measure.slices.is_empty() {
-                self.within(trial.trial).filter(|_| first)
-            } else {
-                within_slices(measure)
+        let is_main = self.found.measures.first().is_some_and(|first| first.name == found.name);
+        let means = self.trials.iter().filter_map(|trial| {
+            let measure = measure_of(trial, &found.name)?;
+            let within = match measure.slices.is_empty() {
+                true => self.within(trial.trial).filter(|_| is_main),
+                false => within_slices(measure),
             };
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })
-        };
-        let means = self.trials.iter().filter_map(of_trial).collect();
-        measure.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
-        Some(measure)
+        });
+        let (ends, spread) = (rate.low.zip(rate.high), self.spread(means.collect()));
+        Some(SideMeasure { ends, spread, ..self.measure(item, FigureKind::Rate, &found.unit, rate.value) })
     }
 
     /// Error of a trial's mean estimated from its seconds, unless seconds were merged.
     fn within(&self, trial: u32) -> Option<Within> {
-        let is_it = |found: &&TrialFinding| found.case == self.spec.id && found.trial == trial;
-        let series = self.findings.trials.iter().find(is_it)?.throughput.as_ref().filter(|s| s.bucket_s == 1)?;
+        let found = self.findings.trials.iter().find(|it| it.case == self.spec.id && it.trial == trial)?;
+        let series = found.throughput.as_ref().filter(|series| series.bucket_s == 1)?;
         autocorrelation::within(&series.min.iter().flatten().map(|done| f64::from(*done)).collect::<Vec<_>>())
     }
 
-    fn measure(&self, conditions: &[Condition], item: &str, figure: Figure, unit: &str, value: f64) -> Measure {
-        let (family, conditions) = (&self.spec.workload.kind, conditions.to_vec());
+    fn measure(&self, item: &str, figure: FigureKind, unit: &str, value: f64) -> SideMeasure {
         let data = match self.found.fits {
             Some(Fits::SharedBuffers | Fits::Memory) => Medium::Memory,
             Some(Fits::Neither) => Medium::Disk,
             None => Medium::Unknown,
         };
-        let (durability, medium) = (self.durability(), self.medium());
-        let emulated = self.is_emulated();
-        Measure { durability, medium, data, emulated, ..Measure::new(family, conditions, item, figure, unit, value) }
+        SideMeasure {
+            // Nothing commits where nothing is written.
+            durability: (self.operation().map(|it| it.writes) != Some(Writes::Never))
+                .then(|| self.found.durability.clone()),
+            medium: self.medium(),
+            data,
+            emulated: self.is_emulated(),
+            ..SideMeasure::new(&self.spec.workload.kind, self.conditions(), item, figure, unit, value)
+        }
     }
 
-    /// What a commit survives; `None` if nothing commits.
-    fn durability(&self) -> Option<Durability> {
-        let reads = self.trials.first().is_some_and(|trial| trial.operation.writes == Writes::Never);
-        (!reads).then(|| self.found.durability.clone())
+    fn operation(&self) -> Option<&Operation> {
+        self.trials.first().map(|trial| &trial.operation)
     }
 
     /// Storage of the WAL, where commits are written.
@@ -261,17 +246,18 @@ impl Case<'_> {
         medium(stack.mount_of(stack.wal_base()), &devices)
     }
 
-    fn conditions(&self, operation: &Operation) -> Vec<Condition> {
-        let usual = |kind, value: Option<String>, usual: &str| {
-            Condition::usual(kind, Some(value.unwrap_or_else(|| usual.to_owned())), usual)
-        };
+    /// Empty without a server.
+    fn conditions(&self) -> Vec<MeasureCondition> {
+        let Some(operation) = self.operation().filter(|_| self.spec.postgres.is_some()) else { return Vec::new() };
+        let query_mode = operation.query_mode.as_deref().unwrap_or("simple").to_owned();
+        let rate = operation.rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
         vec![
-            Condition::named(ConditionKind::Workload, Some(operation.scripts.join(" + "))),
-            Condition::named(ConditionKind::Scale, self.scale(operation)),
-            Condition::named(ConditionKind::Clients, Some(operation.clients.to_string())),
-            usual(ConditionKind::QueryMode, operation.query_mode.clone(), "simple"),
-            usual(ConditionKind::RateLimit, operation.rate.map(|rate| rate.to_string()), "none"),
-            usual(ConditionKind::Connecting, None, "excluded"),
+            MeasureCondition::named(ConditionKind::Workload, Some(operation.scripts.join(" + "))),
+            MeasureCondition::named(ConditionKind::Scale, self.scale(operation)),
+            MeasureCondition::named(ConditionKind::Clients, Some(operation.clients.to_string())),
+            MeasureCondition::usual(ConditionKind::QueryMode, Some(query_mode), "simple"),
+            MeasureCondition::usual(ConditionKind::RateLimit, Some(rate), "none"),
+            MeasureCondition::usual(ConditionKind::Connecting, Some("excluded".to_owned()), "excluded"),
         ]
     }
 
@@ -285,6 +271,7 @@ impl Case<'_> {
     }
 }
 
-fn probe_of(trial: &TrialRecord) -> Option<&ProbeRecord> {
-    trial.counts.as_ref()?.probe.as_deref()
+/// What a trial counted of this measure.
+fn measure_of<'t>(trial: &'t TrialRecord, name: &str) -> Option<&'t Measure> {
+    trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)
 }

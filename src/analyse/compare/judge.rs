@@ -1,9 +1,9 @@
 //! Decides whether two figures may be compared. The answer does not depend on their order.
 
 use super::findings::Reason;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Side, UnsyncedForm};
+use super::side::{ConditionKind, FigureKind, Medium, Side, SideMeasure, UnsyncedForm};
+use crate::analyse::findings::DurabilityClass;
 use crate::analyse::findings::durability::class_word;
-use crate::analyse::findings::{Durability, DurabilityClass};
 
 /// A difference that forbids a comparison, with the value on either side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,18 +16,18 @@ pub struct Objection {
 }
 
 impl Objection {
-    fn new(reason: Reason, about: impl Into<String>, a: impl Into<String>, b: impl Into<String>) -> Objection {
-        Objection { reason, about: about.into(), values: (a.into(), b.into()) }
+    fn new(reason: Reason, about: &str, values: [impl Into<String>; 2]) -> Objection {
+        Objection { reason, about: about.to_owned(), values: values.map(Into::into).into() }
     }
 }
 
 /// Why two figures of one subject may not be compared; `None` if they may.
-pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
+pub fn objection(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
     weightiest_difference(a, b).or_else(|| circumstances(a, b))
 }
 
 /// The most important difference in conditions; if conditions are merely unknown, all of these together.
-pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
+pub fn weightiest_difference(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
     let mut differing = differing_conditions(a, b).into_iter();
     let first = differing.next()?;
     if first.reason != Reason::NotTold {
@@ -35,54 +35,48 @@ pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
     }
     let more = differing.filter(|objection| objection.reason == Reason::NotTold);
     Some(more.fold(first, |all, objection| {
-        let join = |one: &str, other: &str| if one == other { one.to_owned() } else { format!("{one}, {other}") };
-        let values = (join(&all.values.0, &objection.values.0), join(&all.values.1, &objection.values.1));
-        Objection { about: format!("{}, {}", all.about, objection.about), values, ..all }
+        let values = [(all.values.0, objection.values.0), (all.values.1, objection.values.1)];
+        let values = values.map(|(one, other)| if one == other { one } else { format!("{one}, {other}") });
+        Objection { about: format!("{}, {}", all.about, objection.about), values: values.into(), ..all }
     }))
 }
 
 /// True if two figures of one subject have the same name: only the system and its durability may differ.
-pub fn same_measure(a: &Measure, b: &Measure) -> bool {
+pub fn same_measure(a: &SideMeasure, b: &SideMeasure) -> bool {
     differing_conditions(a, b).is_empty()
 }
 
 /// The figure on a side with the same name.
-pub fn same_in<'s>(side: &'s Side, measure: &Measure) -> Option<&'s Measure> {
+pub fn same_in<'s>(side: &'s Side, measure: &SideMeasure) -> Option<&'s SideMeasure> {
     side.measures.iter().find(|other| other.subject() == measure.subject() && same_measure(measure, other))
 }
 
 /// Conditions in which two figures of one subject differ, most important first.
-pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
-    let value = |measure: &Measure, kind| -> Option<String> {
-        measure.conditions.iter().find(|condition: &&Condition| condition.kind == kind)?.value.clone()
-    };
+pub fn differing_conditions(a: &SideMeasure, b: &SideMeasure) -> Vec<Objection> {
     let mut kinds: Vec<ConditionKind> = a.conditions.iter().chain(&b.conditions).map(|c| c.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let mut found: Vec<Objection> = Vec::new();
-    for kind in kinds {
-        let objection = match (value(a, kind), value(b, kind)) {
-            (Some(a), Some(b)) if a != b => Objection::new(reason_of(kind), kind.words(), a, b),
-            (Some(a), None) => Objection::new(Reason::NotTold, kind.words(), a, "unknown"),
-            (None, Some(b)) => Objection::new(Reason::NotTold, kind.words(), "unknown", b),
-            _ => continue,
-        };
-        found.push(objection);
-    }
+    let differing = kinds.into_iter().filter_map(|kind| {
+        let values = [a, b].map(|it| it.conditions.iter().find(|condition| condition.kind == kind)?.value.as_deref());
+        let is_told = values.iter().all(Option::is_some);
+        let reason = if is_told { reason_of(kind) } else { Reason::NotTold };
+        let words = values.map(|value| value.unwrap_or("unknown"));
+        (values[0] != values[1]).then(|| Objection::new(reason, kind.words(), words))
+    });
+    let mut found: Vec<Objection> = differing.collect();
     // A known difference says more than an unknown condition.
     found.sort_by_key(|objection| objection.reason == Reason::NotTold);
     if a.figure != b.figure {
-        let about = "figure";
-        found.push(Objection::new(Reason::MeanAgainstPercentile, about, figure_word(a), figure_word(b)));
+        found.push(Objection::new(Reason::MeanAgainstPercentile, "figure", [a, b].map(figure_word)));
     }
     found
 }
 
-fn figure_word(measure: &Measure) -> String {
+fn figure_word(measure: &SideMeasure) -> &str {
     match &measure.figure {
-        Figure::Rate => "rate".to_owned(),
-        Figure::Mean => "mean".to_owned(),
-        Figure::Percentile(which) => which.clone(),
+        FigureKind::Rate => "rate",
+        FigureKind::Mean => "mean",
+        FigureKind::Percentile(which) => which,
     }
 }
 
@@ -97,45 +91,44 @@ fn reason_of(kind: ConditionKind) -> Reason {
 }
 
 /// Why two figures of the same name may not be compared.
-fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
-    let absent = |measure: &Measure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
+fn circumstances(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
+    let both = [a, b];
     match (&a.absent, &b.absent) {
         (None, None) => {}
         (Some(_), Some(_)) => return None,
-        _ => return Some(Objection::new(Reason::NotToBeHad, "row", absent(a), absent(b))),
+        _ => {
+            let words = both.map(|it| it.absent.as_deref().unwrap_or("measured"));
+            return Some(Objection::new(Reason::NotToBeHad, "row", words));
+        }
     }
-    let failed = |measure: &Measure| measure.failure.clone().unwrap_or_else(|| "measured".to_owned());
     if a.failure.is_some() || b.failure.is_some() {
-        return Some(Objection::new(Reason::SyncFailed, "sync", failed(a), failed(b)));
+        let words = both.map(|it| it.failure.as_deref().unwrap_or("measured"));
+        return Some(Objection::new(Reason::SyncFailed, "sync", words));
     }
     if a.emulated || b.emulated {
-        let word = |measure: &Measure| if measure.emulated { "emulated" } else { "not emulated" };
-        return Some(Objection::new(Reason::EmulatedCpu, "CPU", word(a), word(b)));
+        let words = both.map(|it| if it.emulated { "emulated" } else { "not emulated" });
+        return Some(Objection::new(Reason::EmulatedCpu, "CPU", words));
     }
     if let (Some(one), Some(other)) = (a.unsynced_form, b.unsynced_form)
         && (one != other || one == UnsyncedForm::Unknown)
     {
-        return Some(Objection::new(Reason::NotSyncedAcrossVersions, "test", form_words(one), form_words(other)));
+        return Some(Objection::new(Reason::NotSyncedAcrossVersions, "test", [one, other].map(form_words)));
     }
     if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.medium, b.medium) {
-        return Some(Objection::new(Reason::MemoryAgainstDisk, "files", medium_word(a.medium), medium_word(b.medium)));
+        return Some(Objection::new(Reason::MemoryAgainstDisk, "files", both.map(|it| medium_word(it.medium))));
     }
     if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.data, b.data) {
-        let word = |measure: &Measure| if measure.data == Medium::Memory { "fit into RAM" } else { "on disk" };
-        return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", word(a), word(b)));
+        let words = both.map(|it| if it.data == Medium::Memory { "fit into RAM" } else { "on disk" });
+        return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", words));
     }
-    let class = |measure: &Measure| measure.durability.as_ref().map(|found| found.class);
-    match (class(a), class(b)) {
-        (Some(one), Some(other)) if !may_promise_the_same(one, other) => {
-            let word = |durability: &Option<Durability>| {
-                let found = durability.as_ref();
-                found.map_or_else(String::new, |d| format!("{} ({})", class_word(d.class), d.reason))
-            };
-            Some(Objection::new(Reason::OtherDurability, "durability", word(&a.durability), word(&b.durability)))
+    match (&a.durability, &b.durability) {
+        (Some(one), Some(other)) if !may_promise_the_same(one.class, other.class) => {
+            let words = [one, other].map(|it| format!("{} ({})", class_word(it.class), it.reason));
+            Some(Objection::new(Reason::OtherDurability, "durability", words))
         }
-        _ if a.value <= 0.0 || b.value <= 0.0 || !a.value.is_finite() || !b.value.is_finite() => {
-            let word = |measure: &Measure| if measure.value > 0.0 { "measured" } else { "no operations" };
-            Some(Objection::new(Reason::NothingDone, "operations", word(a), word(b)))
+        _ if both.iter().any(|it| it.value <= 0.0 || !it.value.is_finite()) => {
+            let words = both.map(|it| if it.value > 0.0 { "measured" } else { "no operations" });
+            Some(Objection::new(Reason::NothingDone, "operations", words))
         }
         _ => None,
     }
@@ -191,8 +184,10 @@ mod tests {
 
     #[test]
     fn speed_on_an_emulated_cpu_is_compared_with_nothing() {
-        let on =
-            |emulated| Measure { emulated, ..Measure::new("pgbench", Vec::new(), "tps", Figure::Rate, "tps", 1.0) };
+        let on = |emulated| SideMeasure {
+            emulated,
+            ..SideMeasure::new("pgbench", Vec::new(), "tps", FigureKind::Rate, "tps", 1.0)
+        };
         for (one, other) in [(true, false), (false, true), (true, true)] {
             assert_eq!(objection(&on(one), &on(other)).map(|found| found.reason), Some(Reason::EmulatedCpu));
         }

@@ -24,8 +24,10 @@ mod tests;
 
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{DurabilityClass, Estimate};
-use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Row, SideFinding};
-use side::{Measure, Medium, Side, Spread};
+use findings::{
+    Alone, Comparison, ComparisonFindings, FORMAT, MeasureRow, Method, PairFinding, RatioOutcome, Reason, SideFinding,
+};
+use side::{MeasureSpread, Medium, Side, SideMeasure};
 use std::collections::BTreeSet;
 
 /// Compares all sides; the first is the reference.
@@ -74,23 +76,20 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
         let common = (0..place).find(|other| !rows(side, &sides[*other]).is_empty());
         return vec![common.unwrap_or(0)];
     }
-    let of_first = || (0..sides.len()).filter(|other| sides[*other].argument == first);
-    match of_first().find(|other| !side.name.is_empty() && sides[*other].name == side.name) {
-        Some(same) => vec![same],
-        None => of_first().collect(),
-    }
+    let of_first: Vec<usize> = (0..sides.len()).filter(|other| sides[*other].argument == first).collect();
+    let same = of_first.iter().find(|other| !side.name.is_empty() && sides[**other].name == side.name).copied();
+    same.map_or(of_first, |same| vec![same])
 }
 
 /// Measures of the same name on both sides, in the order of their families.
-fn rows(side: &Side, reference: &Side) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
-        let same = judge::same_in(reference, measure);
-        let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
+fn rows(side: &Side, reference: &Side) -> Vec<MeasureRow> {
+    let measured = side.measures.iter().filter(|measure| measure.absent.is_none());
+    let rows = measured.filter_map(|measure| {
+        let other = judge::same_in(reference, measure).filter(|other| other.absent.is_none())?;
         let objection = judge::objection(measure, other);
         let comparison = if objection.is_none() { ratio::compare(measure, other) } else { None };
         let nothing = comparison.is_none().then_some(Reason::NothingDone);
-        rows.push(Row {
+        Some(MeasureRow {
             measure: measure.key(),
             family: measure.family.clone(),
             unit: measure.unit.clone(),
@@ -101,8 +100,9 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
             reference_runs: two_runs(other),
             comparison,
             refused: objection.map(|objection| objection.reason).or(nothing),
-        });
-    }
+        })
+    });
+    let mut rows: Vec<MeasureRow> = rows.collect();
     rows.sort_by_key(|row| family_rank(&row.family));
     rows
 }
@@ -123,28 +123,28 @@ fn family_rank(family: &str) -> usize {
     ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
 }
 
-pub(crate) fn estimate(measure: &Measure) -> Estimate {
+pub(crate) fn estimate(measure: &SideMeasure) -> Estimate {
     let trials = match &measure.spread {
-        Spread::Trials { means, .. } => means.len(),
-        Spread::Together { trials, .. } => *trials,
-        Spread::None => 1,
+        MeasureSpread::Trials { means, .. } => means.len(),
+        MeasureSpread::Together { trials, .. } => *trials,
+        MeasureSpread::None => 1,
     };
     Estimate::of(measure.value, measure.ends, trials)
 }
 
 /// Figures of two runs, because an interval from two says less than the two figures.
-fn two_runs(measure: &Measure) -> Vec<f64> {
+fn two_runs(measure: &SideMeasure) -> Vec<f64> {
     match &measure.spread {
-        Spread::Trials { means, .. } if means.len() == 2 => means.iter().map(|mean| mean.trial.mean).collect(),
+        MeasureSpread::Trials { means, .. } if means.len() == 2 => means.iter().map(|mean| mean.trial.mean).collect(),
         _ => Vec::new(),
     }
 }
 
 fn side_finding(place: usize, side: &Side) -> SideFinding {
-    let measured = || side.measures.iter().filter(|measure| measure.absent.is_none());
-    let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
-    let known = measured().find(|measure| measure.medium != Medium::Unknown);
-    let medium = if mediums.len() > 1 { Medium::Unknown } else { known.map_or(Medium::Unknown, |m| m.medium) };
+    let measured: Vec<&SideMeasure> = side.measures.iter().filter(|measure| measure.absent.is_none()).collect();
+    let mediums: BTreeSet<bool> = measured.iter().map(|measure| measure.medium == Medium::Memory).collect();
+    let known = measured.iter().map(|measure| measure.medium).find(|medium| *medium != Medium::Unknown);
+    let medium = known.filter(|_| mediums.len() == 1).unwrap_or_default();
     let durabilities = side.measures.iter().filter_map(|it| it.durability.as_ref());
     SideFinding {
         mark: mark(place),
@@ -154,7 +154,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         medium,
         // The least certain durability; the first among equals.
         durability: durabilities.reduce(|one, other| if other.class > one.class { other } else { one }).cloned(),
-        measures: measured().count(),
+        measures: measured.len(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
         left_out: side.left_out.clone(),
@@ -171,26 +171,25 @@ fn mark(place: usize) -> String {
 /// Measures whose subject no other side has.
 fn alone(sides: &[Side]) -> Vec<Alone> {
     let found = sides.iter().enumerate().map(|(place, side)| {
-        let others = || sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, s)| &s.measures);
-        let subjects: BTreeSet<(&str, &str)> = others().map(Measure::subject).collect();
+        let others = sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, it)| &it.measures);
+        let subjects: BTreeSet<(&str, &str)> = others.map(SideMeasure::subject).collect();
         let own = side.measures.iter().filter(|measure| measure.absent.is_none());
         let own = own.filter(|measure| !subjects.contains(&measure.subject()));
-        Alone { side: place, measures: own.map(Measure::key).collect() }
+        Alone { side: place, measures: own.map(SideMeasure::key).collect() }
     });
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
 /// Caveat that two sides are not known to be of one class in what is compared; the sides state the reasons.
-fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) -> Option<String> {
-    let compared = |measure: &&Measure| {
-        let key = measure.key();
-        rows.iter().any(|row| row.comparison.is_some() && row.measure == key)
-    };
-    let classes = |measure: &Measure| {
+fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[MeasureRow]) -> Option<String> {
+    let compared: Vec<&str> =
+        rows.iter().filter(|row| row.comparison.is_some()).map(|row| row.measure.as_str()).collect();
+    let mut measures = sides[place].measures.iter().filter(|measure| compared.contains(&measure.key().as_str()));
+    let classes = measures.find_map(|measure| {
         let other = judge::same_in(&sides[against], measure)?;
         Some((measure.durability.as_ref()?.class, other.durability.as_ref()?.class))
-    };
-    match sides[place].measures.iter().filter(compared).find_map(classes)? {
+    });
+    match classes? {
         (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
             Some("Durability of synced writes is unknown on both sides.".to_owned())
         }
@@ -207,10 +206,11 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) ->
 
 /// Caveats that apply to all ratios.
 fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
-    let rows = || pairs.iter().flat_map(|pair| &pair.rows);
-    let compared = || rows().filter_map(|row| row.comparison.as_ref());
-    let any = |method: Method| compared().any(|comparison| comparison.method == method);
-    let once = any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated);
+    let rows = pairs.iter().flat_map(|pair| &pair.rows);
+    let compared: Vec<&Comparison> = rows.clone().filter_map(|row| row.comparison.as_ref()).collect();
+    let methods: Vec<Method> = compared.iter().map(|comparison| comparison.method).collect();
+    let once = methods.contains(&Method::SingleRuns)
+        || compared.iter().any(|comparison| comparison.outcome == RatioOutcome::NotRepeated);
     let single = format!(
         "{} For a firm result, repeat: list repeats of an imported case in publication.toml, or give pgstrata probe both \
          folders at once (it alternates between them)",
@@ -219,16 +219,16 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let general = [
         (once, single.as_str()),
         (
-            rows().any(is_no_quotient),
+            rows.clone().any(is_no_quotient),
             "ratios of interleaved trials use only the blocks that both sides have; where a block is missing, the ratio \
              is not the quotient of the two means beside it",
         ),
         (
-            any(Method::PercentilesTogether),
+            methods.contains(&Method::PercentilesTogether),
             "percentiles and maxima without an interval are those of all trials of a side merged, not means of trials",
         ),
         (
-            any(Method::Slices),
+            methods.contains(&Method::Slices),
             "intervals from slices cover these minutes only, not another hour, another location on the device or other \
              load on the host",
         ),
@@ -246,7 +246,7 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
 }
 
 /// True if dividing the two figures of a row gives a different ratio from the one shown.
-fn is_no_quotient(row: &Row) -> bool {
+fn is_no_quotient(row: &MeasureRow) -> bool {
     const SEEN: f64 = 0.02;
     let quotient = row.value.value / row.reference.value;
     row.comparison.as_ref().is_some_and(|comparison| (comparison.ratio / quotient).ln().abs() > SEEN)
@@ -256,8 +256,10 @@ fn is_no_quotient(row: &Row) -> bool {
 /// may be any script, unless both were imported together.
 fn unknown(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
     const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
-    let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
     let common = side.measures.iter().filter(|measure| judge::same_in(reference, measure).is_some());
-    let silent = common.flat_map(|measure| &measure.conditions).filter(|c| c.value.as_deref().is_none_or(own));
+    let silent = common.flat_map(|measure| &measure.conditions).filter(|condition| {
+        let value = condition.value.as_deref().map(str::to_lowercase);
+        value.is_none_or(|value| side.argument != reference.argument && OWN.contains(&value.as_str()))
+    });
     silent.map(|condition| condition.kind.words()).collect()
 }

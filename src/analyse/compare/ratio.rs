@@ -6,8 +6,8 @@
 //! published without its spread gives a ratio without an interval: the spread of one machine says nothing about
 //! another.
 
-use super::findings::{Comparison, Method, Outcome};
-use super::side::{Measure, Spread};
+use super::findings::{Comparison, Method, RatioOutcome};
+use super::side::{MeasureSpread, SideMeasure};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::significant;
 
@@ -17,18 +17,18 @@ const OTHER_RUN: u32 = 1 << 24;
 const LEAST_WIDTH: f64 = 1e-9;
 
 /// `a` over `b`, the reference; `None` if either did no work.
-pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
+pub fn compare(a: &SideMeasure, b: &SideMeasure) -> Option<Comparison> {
     let plain = a.value / b.value;
     if !(plain.is_finite() && plain > 0.0) {
         return None;
     }
     let found = match (&a.spread, &b.spread) {
-        (Spread::Trials { run: one, means, .. }, Spread::Trials { run: other, means: others, .. })
+        (MeasureSpread::Trials { run: one, means, .. }, MeasureSpread::Trials { run: other, means: others, .. })
             if means.len().min(others.len()) > 1 =>
         {
             from_trials(means, &if one == other { others.clone() } else { shifted(others) })
         }
-        (Spread::Together { .. }, _) | (_, Spread::Together { .. }) => {
+        (MeasureSpread::Together { .. }, _) | (_, MeasureSpread::Together { .. }) => {
             Err(none(Method::PercentilesTogether, &together(a, b)))
         }
         (one, other) if has_own(one) && has_own(other) => from_own(a, b, plain),
@@ -44,7 +44,7 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
             Comparison { ratio: value, low: Some(ends.0), high: Some(ends.1), outcome, method, how }
         }
         Err((method, how)) => {
-            Comparison { ratio: plain, low: None, high: None, outcome: Outcome::NoInterval, method, how }
+            Comparison { ratio: plain, low: None, high: None, outcome: RatioOutcome::NoInterval, method, how }
         }
     })
 }
@@ -63,14 +63,14 @@ fn shifted(means: &[BlockMean]) -> Vec<BlockMean> {
 }
 
 fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
-    let nothing = || none(Method::NoSpread, "a trial had no operations");
-    let found = ratio(a, b).ok_or_else(nothing)?;
+    const NOTHING: &str = "a trial had no operations";
+    let found = ratio(a, b).ok_or_else(|| none(Method::NoSpread, NOTHING))?;
     let how = match found.method {
         RatioMethod::Paired { blocks } => (Method::Paired, format!("paired over {blocks} blocks")),
         RatioMethod::Unpaired { trials: (a, b) } => {
             (Method::Trials, format!("from {a} and {b} trials without common blocks"))
         }
-        RatioMethod::NoInterval => return Err(nothing()),
+        RatioMethod::NoInterval => return Err(none(Method::NoSpread, NOTHING)),
     };
     found
         .interval
@@ -79,32 +79,32 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
 }
 
 /// True if a figure has its own spread: between its trials, or between the slices of a single measurement.
-fn has_own(spread: &Spread) -> bool {
+fn has_own(spread: &MeasureSpread) -> bool {
     match spread {
-        Spread::Trials { means, slices, .. } => *slices || means.len() > 1,
-        Spread::Together { .. } | Spread::None => false,
+        MeasureSpread::Trials { means, slices, .. } => *slices || means.len() > 1,
+        MeasureSpread::Together { .. } | MeasureSpread::None => false,
     }
 }
 
 /// Why a percentile or maximum has no interval, with the values of single trials.
-fn together(a: &Measure, b: &Measure) -> String {
-    let one = |measure: &Measure| match measure.spread {
-        Spread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
+fn together(a: &SideMeasure, b: &SideMeasure) -> String {
+    let [one, other] = [a, b].map(|measure| match measure.spread {
+        MeasureSpread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
             format!("{trials} trials, own interval {} to {} {}", significant(least), significant(most), measure.unit)
         }
-        Spread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
+        MeasureSpread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
         _ => "1 trial".to_owned(),
-    };
-    format!("operations of all trials merged ({} vs. {})", one(a), one(b))
+    });
+    format!("operations of all trials merged ({one} vs. {other})")
 }
 
 /// Ratio from each side's own interval.
-fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
-    let half = |measure: &Measure| {
+fn from_own(a: &SideMeasure, b: &SideMeasure, plain: f64) -> Found {
+    let halves = [a, b].map(|measure| {
         let (low, high) = measure.ends?;
         Some((high / low).ln() / 2.0).filter(|half| half.is_finite() && *half >= 0.0)
-    };
-    let (Some(one), Some(other)) = (half(a), half(b)) else {
+    });
+    let [Some(one), Some(other)] = halves else {
         return Err(none(Method::SingleRuns, "too few slices"));
     };
     let factor = one.hypot(other).exp();
@@ -112,22 +112,22 @@ fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
     if !(ends.0 > 0.0 && ends.1.is_finite()) {
         return Err(none(Method::SingleRuns, "variance between slices is too high"));
     }
-    let trials = |measure: &Measure| match &measure.spread {
-        Spread::Trials { means, .. } if means.len() > 1 => Some(means.len()),
+    let trials = [a, b].into_iter().find_map(|measure| match &measure.spread {
+        MeasureSpread::Trials { means, .. } if means.len() > 1 => Some(means.len()),
         _ => None,
-    };
-    let words = match trials(a).or_else(|| trials(b)) {
+    });
+    let words = match trials {
         Some(trials) => format!("from {trials} trials and the slices of one measurement"),
         None => "from the slices of one measurement each".to_owned(),
     };
     Ok((plain, ends, (Method::Slices, words)))
 }
 
-fn outcome(ends: (f64, f64), more_is_better: bool, method: Method) -> Outcome {
+fn outcome(ends: (f64, f64), more_is_better: bool, method: Method) -> RatioOutcome {
     match (ends.0 > 1.0, ends.1 < 1.0) {
-        (false, false) => Outcome::Undecided,
-        _ if method.is_of_single_runs() => Outcome::NotRepeated,
-        (more, _) if more == more_is_better => Outcome::Faster,
-        _ => Outcome::Slower,
+        (false, false) => RatioOutcome::Undecided,
+        _ if method.is_of_single_runs() => RatioOutcome::NotRepeated,
+        (more, _) if more == more_is_better => RatioOutcome::Faster,
+        _ => RatioOutcome::Slower,
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One side: the cases of an argument that share everything except their workload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
     /// Index of the argument it comes from.
     pub argument: usize,
@@ -14,10 +14,10 @@ pub struct Side {
     pub label: String,
     /// Name within the argument; empty if the argument is a single side.
     pub name: String,
-    pub origin: Origin,
+    pub origin: SideOrigin,
     /// Known facts by dotted key: `stack.filesystem` -> `ext4`.
     pub facts: BTreeMap<String, String>,
-    pub measures: Vec<Measure>,
+    pub measures: Vec<SideMeasure>,
     /// What to know about this side.
     pub caveats: Vec<String>,
     /// Outputs without information about a workload, which are not compared: `iostat -x`.
@@ -25,10 +25,11 @@ pub struct Side {
 }
 
 /// Source of a side's measurements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum SideOrigin {
     /// Trials of a pgstrata run.
+    #[default]
     Run,
     /// A pgstrata probe.
     Probe,
@@ -37,23 +38,23 @@ pub enum Origin {
 }
 
 /// One figure with everything that decides which figures it may be compared with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measure {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SideMeasure {
     /// Benchmark: `pgbench`, `pg_test_fsync/one write`, `wal`.
     pub family: String,
     /// Conditions of the measurement; measures of one family have the same kinds in the same order.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<MeasureCondition>,
     /// Item within the benchmark: `tps`, `latency`, `fdatasync`.
     pub item: String,
     /// Kind of figure.
-    pub figure: Figure,
+    pub figure: FigureKind,
     /// Unit as printed by the tool: `tps`, `ops/sec`, `ms`.
     pub unit: String,
     pub value: f64,
     /// Ends of the 95 % interval.
     pub ends: Option<(f64, f64)>,
     /// Source of its spread.
-    pub spread: Spread,
+    pub spread: MeasureSpread,
     /// What an operation survives; `None` if nothing has to survive (reads, unsynced writes).
     pub durability: Option<Durability>,
     /// Storage of the data written.
@@ -71,7 +72,7 @@ pub struct Measure {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub struct MeasureCondition {
     pub kind: ConditionKind,
     /// `None` if unknown.
     pub value: Option<String>,
@@ -99,9 +100,10 @@ pub enum ConditionKind {
 }
 
 /// Kind of figure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Figure {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum FigureKind {
     /// Operations per second; more is better.
+    #[default]
     Rate,
     /// Mean time; less is better.
     Mean,
@@ -110,8 +112,8 @@ pub enum Figure {
 }
 
 /// Source of a figure's spread.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Spread {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum MeasureSpread {
     /// Trials; the measures of one run have blocks in common.
     Trials {
         /// Id of the run.
@@ -129,18 +131,19 @@ pub enum Spread {
         alone: Option<(f64, f64)>,
     },
     /// A single figure.
+    #[default]
     None,
 }
 
 /// Kind of storage that data are on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Medium {
     /// Memory.
     Memory,
     /// A device.
     Disk,
-    /// Unknown.
+    #[default]
     Unknown,
 }
 
@@ -170,50 +173,47 @@ impl UnsyncedForm {
     fn of_version(version: Option<&str>) -> UnsyncedForm {
         const FIRST_NEW: u32 = 14;
         let Some(version) = version else { return UnsyncedForm::Unknown };
-        let open_ended = version.contains("or newer");
-        let major = |text: &str| text.split('.').next().and_then(|major| major.trim().parse::<u32>().ok());
-        let majors: Option<Vec<u32>> = version
-            .trim_end_matches(" or newer")
-            .split(" or ")
-            .map(|one| one.split_whitespace().next().and_then(major))
-            .collect();
+        let each = version.trim_end_matches(" or newer").split(" or ");
+        let majors: Option<Vec<u32>> =
+            each.map(|one| one.split_whitespace().next()?.split('.').next()?.parse().ok()).collect();
         match majors {
             Some(all) if all.iter().all(|major| *major >= FIRST_NEW) => UnsyncedForm::KeepsOpen,
-            Some(all) if all.iter().all(|major| *major < FIRST_NEW) && !open_ended => UnsyncedForm::OpensEachTime,
+            Some(all) if all.iter().all(|major| *major < FIRST_NEW) && !version.contains("or newer") => {
+                UnsyncedForm::OpensEachTime
+            }
             _ => UnsyncedForm::Unknown,
         }
     }
 }
 
-impl Measure {
+impl SideMeasure {
     /// A figure whose spread, durability and storage are unknown.
-    pub fn new(family: &str, conditions: Vec<Condition>, item: &str, figure: Figure, unit: &str, value: f64) -> Self {
-        Measure {
+    pub fn new(
+        family: &str,
+        conditions: Vec<MeasureCondition>,
+        item: &str,
+        figure: FigureKind,
+        unit: &str,
+        value: f64,
+    ) -> Self {
+        SideMeasure {
             family: family.to_owned(),
             conditions,
             item: item.to_owned(),
             figure,
             unit: unit.to_owned(),
             value,
-            ends: None,
-            spread: Spread::None,
-            durability: None,
-            medium: Medium::Unknown,
-            data: Medium::Unknown,
-            absent: None,
-            failure: None,
-            emulated: false,
-            unsynced_form: None,
+            ..SideMeasure::default()
         }
     }
 
     /// Full name: `pgbench/tpcb-like/scale 100/clients 4/tps`.
     pub fn key(&self) -> String {
-        let conditions = self.conditions.iter().filter_map(Condition::words);
+        let conditions = self.conditions.iter().filter_map(MeasureCondition::words);
         let figure = match &self.figure {
-            Figure::Rate => self.item.clone(),
-            Figure::Mean => format!("{} mean", self.item),
-            Figure::Percentile(which) => format!("{} {which}", self.item),
+            FigureKind::Rate => self.item.clone(),
+            FigureKind::Mean => format!("{} mean", self.item),
+            FigureKind::Percentile(which) => format!("{} {which}", self.item),
         };
         [self.family.clone()].into_iter().chain(conditions).chain([figure]).collect::<Vec<_>>().join("/")
     }
@@ -225,20 +225,20 @@ impl Measure {
 
     /// True if higher is better.
     pub fn more_is_better(&self) -> bool {
-        self.figure == Figure::Rate
+        self.figure == FigureKind::Rate
     }
 }
 
-impl Condition {
+impl MeasureCondition {
     /// A condition that is part of the measure's name.
-    pub fn named(kind: ConditionKind, value: Option<String>) -> Condition {
-        Condition { kind, value, named: true }
+    pub fn named(kind: ConditionKind, value: Option<String>) -> MeasureCondition {
+        MeasureCondition { kind, value, named: true }
     }
 
     /// A condition that is shown only if it differs from `usual`.
-    pub fn usual(kind: ConditionKind, value: Option<String>, usual: &str) -> Condition {
+    pub fn usual(kind: ConditionKind, value: Option<String>, usual: &str) -> MeasureCondition {
         let named = value.as_deref().is_some_and(|value| value != usual);
-        Condition { kind, value, named }
+        MeasureCondition { kind, value, named }
     }
 
     /// Form used in a measure's name.

@@ -2,10 +2,12 @@
 
 mod imports;
 
-use super::findings::{ComparisonFindings, Method, Outcome, Reason};
+use super::findings::{ComparisonFindings, Method, RatioOutcome, Reason};
 use super::from_run::RunSource;
 use super::judge::objection;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{
+    ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin, UnsyncedForm,
+};
 use super::{compare, from_probe, from_run, ratio};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
@@ -13,17 +15,17 @@ use crate::analyse::stories::story::{Act, Story};
 use crate::stats::ratio::BlockMean;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-fn tps(value: f64) -> Measure {
+fn tps(value: f64) -> SideMeasure {
     let conditions = vec![
-        Condition::named(ConditionKind::Workload, Some("tpcb-like".to_owned())),
-        Condition::named(ConditionKind::Scale, Some("100".to_owned())),
-        Condition::named(ConditionKind::Clients, Some("4".to_owned())),
-        Condition::usual(ConditionKind::Connecting, Some("excluded".to_owned()), "excluded"),
+        MeasureCondition::named(ConditionKind::Workload, Some("tpcb-like".to_owned())),
+        MeasureCondition::named(ConditionKind::Scale, Some("100".to_owned())),
+        MeasureCondition::named(ConditionKind::Clients, Some("4".to_owned())),
+        MeasureCondition::usual(ConditionKind::Connecting, Some("excluded".to_owned()), "excluded"),
     ];
-    Measure::new("pgbench", conditions, "tps", Figure::Rate, "tps", value)
+    SideMeasure::new("pgbench", conditions, "tps", FigureKind::Rate, "tps", value)
 }
 
-fn with(mut measure: Measure, kind: ConditionKind, value: Option<&str>) -> Measure {
+fn with(mut measure: SideMeasure, kind: ConditionKind, value: Option<&str>) -> SideMeasure {
     for condition in measure.conditions.iter_mut().filter(|condition| condition.kind == kind) {
         condition.value = value.map(str::to_owned);
     }
@@ -34,30 +36,22 @@ fn class(class: DurabilityClass) -> Option<Durability> {
     Some(Durability::of(class, "it was read back"))
 }
 
-fn trials(run: &str, means: &[f64]) -> Spread {
+fn trials(run: &str, means: &[f64]) -> MeasureSpread {
     let mean = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
-    Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false }
+    MeasureSpread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false }
 }
 
-fn side(argument: usize, label: &str, origin: Origin, measures: Vec<Measure>) -> Side {
-    Side {
-        argument,
-        label: label.to_owned(),
-        name: String::new(),
-        origin,
-        facts: [("host.kernel".to_owned(), format!("kernel of {label}"))].into(),
-        measures,
-        caveats: Vec::new(),
-        left_out: Vec::new(),
-    }
+fn side(argument: usize, label: &str, origin: SideOrigin, measures: Vec<SideMeasure>) -> Side {
+    let facts = [("host.kernel".to_owned(), format!("kernel of {label}"))].into();
+    Side { argument, label: label.to_owned(), origin, facts, measures, ..Side::default() }
 }
 
-fn two(a: Measure, b: Measure) -> ComparisonFindings {
-    compare(&[side(0, "a", Origin::Imported, vec![a]), side(1, "b", Origin::Imported, vec![b])])
+fn two(a: SideMeasure, b: SideMeasure) -> ComparisonFindings {
+    compare(&[side(0, "a", SideOrigin::Imported, vec![a]), side(1, "b", SideOrigin::Imported, vec![b])])
 }
 
 /// The only refusal between two measures: its reason and words.
-fn refusal(a: Measure, b: Measure) -> (Reason, String) {
+fn refusal(a: SideMeasure, b: SideMeasure) -> (Reason, String) {
     let found = two(a, b);
     assert!(!found.compared_anything(), "{:?}", found.pairs);
     assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
@@ -99,7 +93,7 @@ fn a_custom_query_without_its_script_is_an_unknown_workload() {
 
 #[test]
 fn a_failed_measure_of_a_tool_is_reported_with_reason() {
-    let absent = Measure { absent: Some("n/a: not built in".to_owned()), ..tps(0.0) };
+    let absent = SideMeasure { absent: Some("n/a: not built in".to_owned()), ..tps(0.0) };
     let (reason, words) = refusal(tps(5.0), absent.clone());
     assert_eq!(reason, Reason::NotToBeHad);
     assert_eq!(words, "not available on one side: measured (A) against n/a: not built in (B)");
@@ -110,8 +104,8 @@ fn a_failed_measure_of_a_tool_is_reported_with_reason() {
 #[test]
 fn another_write_size_is_refused() {
     let of = |size: &str| {
-        let size = vec![Condition::named(ConditionKind::WriteSize, Some(size.to_owned()))];
-        Measure::new("pg_test_fsync/one write", size, "fdatasync", Figure::Rate, "ops/s", 7.0)
+        let size = vec![MeasureCondition::named(ConditionKind::WriteSize, Some(size.to_owned()))];
+        SideMeasure::new("pg_test_fsync/one write", size, "fdatasync", FigureKind::Rate, "ops/s", 7.0)
     };
     assert_eq!(refusal(of("8 kB"), of("16 kB")).0, Reason::OtherWriteSize);
     assert_eq!(of("8 kB").key(), "pg_test_fsync/one write/8 kB/fdatasync");
@@ -119,33 +113,33 @@ fn another_write_size_is_refused() {
 
 #[test]
 fn a_mean_is_not_held_against_a_percentile() {
-    let latency = |figure| Measure { item: "latency".to_owned(), figure, ..tps(900.0) };
-    let p99 = || latency(Figure::Percentile("p99".to_owned()));
-    let (reason, words) = refusal(latency(Figure::Mean), p99());
+    let latency = |figure| SideMeasure { item: "latency".to_owned(), figure, ..tps(900.0) };
+    let p99 = || latency(FigureKind::Percentile("p99".to_owned()));
+    let (reason, words) = refusal(latency(FigureKind::Mean), p99());
     assert_eq!(
         (reason, words.as_str()),
         (Reason::MeanAgainstPercentile, "mean vs. percentile: mean (A) against p99 (B)")
     );
-    assert_eq!(refusal(latency(Figure::Percentile("p95".to_owned())), p99()).0, Reason::MeanAgainstPercentile);
+    assert_eq!(refusal(latency(FigureKind::Percentile("p95".to_owned())), p99()).0, Reason::MeanAgainstPercentile);
 }
 
 #[test]
 fn files_in_memory_are_not_compared_with_files_on_devices() {
-    let lying = |medium| Measure { medium, ..tps(5.0) };
+    let lying = |medium| SideMeasure { medium, ..tps(5.0) };
     assert_eq!(refusal(lying(Medium::Memory), lying(Medium::Disk)).0, Reason::MemoryAgainstDisk);
     assert!(two(lying(Medium::Memory), lying(Medium::Unknown)).compared_anything());
 }
 
 #[test]
 fn datasets_within_ram_are_not_compared_with_larger_ones() {
-    let read = |data| Measure { data, ..tps(5.0) };
+    let read = |data| SideMeasure { data, ..tps(5.0) };
     assert_eq!(refusal(read(Medium::Disk), read(Medium::Memory)).0, Reason::DataInMemoryAgainstDisk);
 }
 
 #[test]
 fn comparing_different_durability_classes_is_refused() {
     use DurabilityClass::{Delayed, Flushed, Unknown, Volatile};
-    let lasting = |of| Measure { durability: class(of), ..tps(5.0) };
+    let lasting = |of| SideMeasure { durability: class(of), ..tps(5.0) };
     for (one, other) in [(Flushed, Volatile), (Delayed, Flushed), (Volatile, Delayed)] {
         assert_eq!(refusal(lasting(one), lasting(other)).0, Reason::OtherDurability);
     }
@@ -158,7 +152,7 @@ fn comparing_different_durability_classes_is_refused() {
 
 #[test]
 fn a_failed_sync_is_no_measure() {
-    let failed = Measure { failure: Some("fdatasync failed: EIO".to_owned()), ..tps(9.0) };
+    let failed = SideMeasure { failure: Some("fdatasync failed: EIO".to_owned()), ..tps(9.0) };
     let (reason, words) = refusal(tps(8.0), failed);
     assert_eq!(reason, Reason::SyncFailed);
     assert!(words.contains("EIO"), "{words}");
@@ -167,7 +161,7 @@ fn a_failed_sync_is_no_measure() {
 #[test]
 fn the_row_without_a_sync_is_refused_across_versions() {
     use UnsyncedForm::{KeepsOpen, OpensEachTime, Unknown};
-    let form = |form| Measure { unsynced_form: Some(form), ..tps(9.0) };
+    let form = |form| SideMeasure { unsynced_form: Some(form), ..tps(9.0) };
     for (one, other) in [(OpensEachTime, KeepsOpen), (Unknown, KeepsOpen), (Unknown, Unknown)] {
         assert_eq!(refusal(form(one), form(other)).0, Reason::NotSyncedAcrossVersions);
     }
@@ -201,7 +195,7 @@ fn a_side_that_did_nothing_has_no_ratio() {
 fn single_runs_have_a_ratio_without_interval_or_winner() {
     let found = two(tps(100.0), tps(300.0));
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
-    assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
+    assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, RatioOutcome::NoInterval));
     assert!(comparison.how.contains("single run, variance unknown"));
     let answer = |a, b| two(tps(a), tps(b)).answer.lines().next().unwrap().to_owned();
     let certain = "; one run each: direction is clear, size is not";
@@ -215,9 +209,9 @@ fn single_runs_have_a_ratio_without_interval_or_winner() {
 
 #[test]
 fn on_busy_cpus_not_even_the_direction_is_certain() {
-    let mut busy = side(1, "b", Origin::Probe, vec![tps(900.0)]);
+    let mut busy = side(1, "b", SideOrigin::Probe, vec![tps(900.0)]);
     busy.caveats.push("the probe waited for a CPU 81.9 % of the time: other programs use the CPUs".to_owned());
-    let found = compare(&[side(0, "a", Origin::Imported, vec![tps(100.0)]), busy]);
+    let found = compare(&[side(0, "a", SideOrigin::Imported, vec![tps(100.0)]), busy]);
     assert!(
         found.answer.contains("9× A at") && found.answer.contains("neither size nor direction"),
         "{}",
@@ -227,7 +221,7 @@ fn on_busy_cpus_not_even_the_direction_is_certain() {
 
 #[test]
 fn of_two_runs_both_figures_are_told() {
-    let repeated = Measure { spread: trials("r", &[10.0, 7654.0]), ends: Some((0.1, 7e5)), ..tps(272.0) };
+    let repeated = SideMeasure { spread: trials("r", &[10.0, 7654.0]), ends: Some((0.1, 7e5)), ..tps(272.0) };
     let row = &two(repeated, tps(100.0)).pairs[0].rows[0];
     assert_eq!((row.reference_runs.as_slice(), row.value_runs.as_slice()), ([10.0, 7654.0].as_slice(), [].as_slice()));
 }
@@ -236,7 +230,7 @@ fn of_two_runs_both_figures_are_told() {
 fn a_reason_is_given_once_with_all_its_sides() {
     let clients = |argument, clients: &str| {
         let measure = with(tps(5.0), ConditionKind::Clients, Some(clients));
-        side(argument, clients, Origin::Imported, vec![measure])
+        side(argument, clients, SideOrigin::Imported, vec![measure])
     };
     let found = compare(&[clients(0, "4"), clients(0, "8"), clients(1, "16")]);
     assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
@@ -245,15 +239,18 @@ fn a_reason_is_given_once_with_all_its_sides() {
 
 #[test]
 fn trials_are_paired_within_a_run_and_not_across_runs() {
-    let of = |run: &str, means: &[f64]| Measure { spread: trials(run, means), ..tps(means[0]) };
-    let measure = |a: Measure, b: Measure| ratio::compare(&a, &b).unwrap();
+    let of = |run: &str, means: &[f64]| SideMeasure { spread: trials(run, means), ..tps(means[0]) };
+    let measure = |a: SideMeasure, b: SideMeasure| ratio::compare(&a, &b).unwrap();
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("r", &[100.0, 200.0, 300.0]));
-    assert_eq!((found.outcome, found.how.as_str()), (Outcome::Faster, "paired over 3 blocks"));
+    assert_eq!((found.outcome, found.how.as_str()), (RatioOutcome::Faster, "paired over 3 blocks"));
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("q", &[100.0, 200.0, 300.0]));
-    assert_eq!(found.outcome, Outcome::Undecided);
+    assert_eq!(found.outcome, RatioOutcome::Undecided);
     assert!(found.how.contains("without common blocks"), "{}", found.how);
     let found = measure(of("r", &[110.0]), of("r", &[100.0]));
-    assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: single run, variance unknown"));
+    assert_eq!(
+        (found.outcome, found.how.as_str()),
+        (RatioOutcome::NoInterval, "no interval: single run, variance unknown")
+    );
 }
 
 #[test]
@@ -261,7 +258,7 @@ fn a_ratio_unlike_the_quotient_of_its_figures_is_explained() {
     let explained = |means: &[f64]| {
         let of = |means: &[f64]| {
             let logs: f64 = means.iter().map(|mean| mean.ln()).sum();
-            Measure { spread: trials("r", means), ..tps((logs / means.len() as f64).exp()) }
+            SideMeasure { spread: trials("r", means), ..tps((logs / means.len() as f64).exp()) }
         };
         let found = two(of(&[100.0, 101.0, 99.0]), of(means));
         found.caveats.iter().any(|caveat| caveat.contains("not the quotient of the two means beside it"))
@@ -272,12 +269,12 @@ fn a_ratio_unlike_the_quotient_of_its_figures_is_explained() {
 
 #[test]
 fn a_single_trial_has_no_interval_in_any_run() {
-    let of = |spread: Spread| Measure { spread, ..tps(100.0) };
+    let of = |spread: MeasureSpread| SideMeasure { spread, ..tps(100.0) };
     let own = of(trials("r", &[99.0, 100.0, 101.0]));
-    for single in [of(Spread::None), of(trials("r", &[50.0])), of(trials("other", &[50.0]))] {
+    for single in [of(MeasureSpread::None), of(trials("r", &[50.0])), of(trials("other", &[50.0]))] {
         for found in [ratio::compare(&own, &single), ratio::compare(&single, &own)] {
             let found = found.unwrap();
-            assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
+            assert_eq!((found.outcome, found.low, found.high), (RatioOutcome::NoInterval, None, None));
             assert!(found.how.ends_with("single run, variance unknown"), "{}", found.how);
         }
     }
@@ -288,7 +285,7 @@ fn a_run_and_a_probe_each_contribute_their_own_spread() {
     let probe = from_probe::side(0, "probe", &sample::honest());
     let slow = probe.measures.iter().find(|measure| measure.key() == "wal/8 kB/fdatasync").unwrap();
     let means = [1990.0, 2000.0, 2010.0];
-    let run = Measure { spread: trials("r", &means), ends: Some((1975.0, 2025.0)), value: 2000.0, ..slow.clone() };
+    let run = SideMeasure { spread: trials("r", &means), ends: Some((1975.0, 2025.0)), value: 2000.0, ..slow.clone() };
     let found = ratio::compare(&run, slow).unwrap();
     assert_eq!(found.how, "from 3 trials and the slices of one measurement");
     assert!(found.low.unwrap() < found.ratio && found.ratio < found.high.unwrap(), "{found:?}");
@@ -299,11 +296,11 @@ fn slices_of_a_single_measurement_name_no_winner() {
     let mean = |mean| BlockMean::of(1, mean);
     let ends = |value: f64| Some((value * 0.99, value * 1.01));
     let trial = |run: &str, value| {
-        let spread = Spread::Trials { run: run.to_owned(), means: vec![mean(value)], slices: true };
-        Measure { spread, ends: ends(value), ..tps(value) }
+        let spread = MeasureSpread::Trials { run: run.to_owned(), means: vec![mean(value)], slices: true };
+        SideMeasure { spread, ends: ends(value), ..tps(value) }
     };
     let once = |value| trial("", value);
-    let several = Measure { spread: trials("q", &[99.0, 100.0, 101.0]), ends: ends(100.0), ..tps(100.0) };
+    let several = SideMeasure { spread: trials("q", &[99.0, 100.0, 101.0]), ends: ends(100.0), ..tps(100.0) };
     for (a, b) in [
         (once(200.0), once(100.0)),
         (trial("r", 200.0), trial("q", 100.0)),
@@ -311,54 +308,54 @@ fn slices_of_a_single_measurement_name_no_winner() {
         (once(200.0), several),
     ] {
         let found = ratio::compare(&a, &b).unwrap();
-        assert_eq!((found.outcome, found.method), (Outcome::NotRepeated, Method::Slices), "{a:?} {b:?}");
+        assert_eq!((found.outcome, found.method), (RatioOutcome::NotRepeated, Method::Slices), "{a:?} {b:?}");
         assert!(found.low.unwrap() > 1.9 && found.high.unwrap() < 2.1, "{found:?}");
     }
-    assert_eq!(ratio::compare(&once(100.0), &once(100.5)).unwrap().outcome, Outcome::Undecided);
+    assert_eq!(ratio::compare(&once(100.0), &once(100.5)).unwrap().outcome, RatioOutcome::Undecided);
 }
 
 #[test]
 fn only_rates_measured_once_can_exceed_the_known_scatter() {
-    let beyond = |a: Measure, b: Measure| two(a, b).answer.contains("direction is clear");
+    let beyond = |a: SideMeasure, b: SideMeasure| two(a, b).answer.contains("direction is clear");
     assert!(beyond(tps(100.0), tps(900.0)));
-    let latency = |figure: Figure, value| Measure { item: "latency".to_owned(), figure, ..tps(value) };
-    assert!(!beyond(latency(Figure::Mean, 100.0), latency(Figure::Mean, 900.0)));
+    let latency = |figure: FigureKind, value| SideMeasure { item: "latency".to_owned(), figure, ..tps(value) };
+    assert!(!beyond(latency(FigureKind::Mean, 100.0), latency(FigureKind::Mean, 900.0)));
     let together = |value| {
-        let spread = Spread::Together { trials: 3, alone: None };
-        Measure { spread, ..latency(Figure::Percentile("max".to_owned()), value) }
+        let spread = MeasureSpread::Together { trials: 3, alone: None };
+        SideMeasure { spread, ..latency(FigureKind::Percentile("max".to_owned()), value) }
     };
     assert!(!beyond(together(100.0), together(900.0)));
-    let copies = |value| Measure { spread: trials(&format!("of {value}"), &[value, value]), ..tps(value) };
+    let copies = |value| SideMeasure { spread: trials(&format!("of {value}"), &[value, value]), ..tps(value) };
     assert!(!beyond(copies(100.0), copies(900.0)));
-    let wide = Measure { ends: Some((10.0, 2000.0)), ..tps(100.0) };
+    let wide = SideMeasure { ends: Some((10.0, 2000.0)), ..tps(100.0) };
     assert!(!beyond(wide, tps(900.0)), "a figure inside of the other's interval points nowhere");
 }
 
 #[test]
 fn trials_without_variance_between_them_have_no_interval() {
-    let of = |run: &str, means: &[f64]| Measure { spread: trials(run, means), ..tps(means[0]) };
+    let of = |run: &str, means: &[f64]| SideMeasure { spread: trials(run, means), ..tps(means[0]) };
     for (a, b) in [
         (of("r", &[200.0; 3]), of("r", &[100.0; 3])),
         (of("r", &[200.0, 400.0, 300.0]), of("r", &[100.0, 200.0, 150.0])),
         (of("r", &[0.3, 0.3, 0.3]), of("q", &[0.1, 0.1, 0.1])),
     ] {
         let found = ratio::compare(&a, &b).unwrap();
-        assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
+        assert_eq!((found.outcome, found.low, found.high), (RatioOutcome::NoInterval, None, None));
         assert!(found.how.contains("no variance between trials"), "{}", found.how);
     }
 }
 
 #[test]
 fn a_shorter_latency_is_faster() {
-    let latency = |means: &[f64]| Measure {
-        figure: Figure::Mean,
+    let latency = |means: &[f64]| SideMeasure {
+        figure: FigureKind::Mean,
         item: "latency".to_owned(),
         spread: trials("r", means),
         ..tps(means[0])
     };
     let (short, long) = (latency(&[10.0, 10.1, 9.9]), latency(&[20.0, 20.1, 19.9]));
     let found = ratio::compare(&short, &long).unwrap();
-    assert_eq!(found.outcome, Outcome::Faster);
+    assert_eq!(found.outcome, RatioOutcome::Faster);
 }
 
 #[test]
@@ -369,7 +366,7 @@ fn two_probes_compare_by_their_slices() {
     let found = compare(&[from_probe::side(0, "slow", &slow), from_probe::side(1, "fast", &fast)]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure == "pg_test_fsync/one write/8 kB/fdatasync").unwrap();
     let comparison = row.comparison.as_ref().unwrap();
-    assert_eq!((comparison.outcome, comparison.method), (Outcome::NotRepeated, Method::Slices));
+    assert_eq!((comparison.outcome, comparison.method), (RatioOutcome::NotRepeated, Method::Slices));
     assert!((comparison.ratio - 3.0).abs() < 0.1 && comparison.low.unwrap() > 2.8, "{comparison:?}");
     let first = "B is 3× A at fdatasync, wal, 8 kB; one run each: direction is clear, size is not\n";
     assert!(found.answer.starts_with(first), "{}", found.answer);
@@ -378,7 +375,7 @@ fn two_probes_compare_by_their_slices() {
     assert!(found.refused.is_empty() && found.alone.is_empty(), "{:?} {:?}", found.refused, found.alone);
     let same = compare(&[from_probe::side(0, "one", &slow), from_probe::side(1, "two", &slow)]);
     let outcomes = same.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap().outcome);
-    assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::Undecided));
+    assert!(outcomes.into_iter().all(|outcome| outcome == RatioOutcome::Undecided));
 }
 
 /// Rounds of a folder on a machine that slows down from round to round; `faster` is the folder's own factor.
@@ -398,11 +395,11 @@ fn folders_that_took_turns_are_compared_round_by_round() {
     let (one, same) = (rounds(1.0, [1.0, 1.05, 0.97]), rounds(1.0, [1.04, 0.98, 1.01]));
     let found = compare(&[side(0, &one), side(1, &same)]);
     let comparisons = || found.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap());
-    assert!(comparisons().all(|found| found.outcome == Outcome::Undecided && found.how.starts_with("paired")));
+    assert!(comparisons().all(|found| found.outcome == RatioOutcome::Undecided && found.how.starts_with("paired")));
     let faster = rounds(1.5, [1.04, 0.98, 1.01]);
     let found = compare(&[side(0, &one), side(1, &faster)]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure == "wal/8 kB/fdatasync").unwrap();
-    assert_eq!(row.comparison.as_ref().unwrap().outcome, Outcome::Faster, "{row:?}");
+    assert_eq!(row.comparison.as_ref().unwrap().outcome, RatioOutcome::Faster, "{row:?}");
     assert!(from_probe::side_of_rounds(0, "f", "in turn", &[]).is_none());
 }
 
@@ -423,8 +420,8 @@ fn what_one_round_gave_away_holds_for_the_folder() {
 #[test]
 fn a_side_is_compared_with_its_namesake_or_first_comparable() {
     let named = |argument, name: &str, medium| {
-        let measure = Measure { medium, ..tps(5.0) };
-        Side { name: name.to_owned(), ..side(argument, name, Origin::Run, vec![measure]) }
+        let measure = SideMeasure { medium, ..tps(5.0) };
+        Side { name: name.to_owned(), ..side(argument, name, SideOrigin::Run, vec![measure]) }
     };
     let runs = [
         named(0, "ext4", Medium::Disk),
@@ -443,8 +440,8 @@ fn a_side_is_compared_with_its_namesake_or_first_comparable() {
 
 #[test]
 fn differing_facts_are_distinguished_from_facts_unknown_on_one_side() {
-    let mut a = side(0, "a", Origin::Run, vec![tps(1.0)]);
-    let b = side(1, "b", Origin::Run, vec![tps(1.0)]);
+    let mut a = side(0, "a", SideOrigin::Run, vec![tps(1.0)]);
+    let b = side(1, "b", SideOrigin::Run, vec![tps(1.0)]);
     a.facts.insert("host.cpus".to_owned(), "8".to_owned());
     let found = compare(&[a, b]);
     assert_eq!(found.facts_that_differ.len(), 1);
@@ -473,7 +470,7 @@ fn cases_of_one_stack_form_one_side() {
     assert_eq!(labels, ["x:ext4", "x:xfs", "x:tmpfs"]);
     let found = compare(&sides);
     let row = &found.pairs[0].rows[0];
-    assert_eq!(row.comparison.as_ref().unwrap().outcome, Outcome::Faster, "{row:?}");
+    assert_eq!(row.comparison.as_ref().unwrap().outcome, RatioOutcome::Faster, "{row:?}");
     assert!(row.comparison.as_ref().unwrap().how.starts_with("paired over 3"));
     assert!(
         found.refused.iter().any(|r| r.sides.contains(&(0, 1)) && r.reason == Reason::OtherClients),
@@ -495,7 +492,7 @@ fn percentiles_of_a_run_are_compared_trial_by_trial() {
     assert_eq!((own, other), (3, 3));
     assert!(p99.how.starts_with("paired over 3") && p99.low.is_some(), "{p99:?}");
     let (max, ..) = of("latency max");
-    assert_eq!(max.outcome, Outcome::NoInterval);
+    assert_eq!(max.outcome, RatioOutcome::NoInterval);
     assert!(max.how.ends_with("merged (3 trials vs. 3 trials)"), "{}", max.how);
     assert!(!found.caveats.iter().any(|caveat| caveat.contains("one run each")), "{:?}", found.caveats);
 }
@@ -512,15 +509,15 @@ fn a_case_is_found_only_by_id_side_or_stack() {
     assert!(source.names().contains(&"tmpfs".to_owned()));
 }
 
-fn any_measure() -> impl Strategy<Value = Measure> {
+fn any_measure() -> impl Strategy<Value = SideMeasure> {
     let word = |words: &'static [&'static str]| {
         (0..=words.len()).prop_map(move |at| words.get(at).map(|word| (*word).to_owned()))
     };
     let figure = prop_oneof![
-        Just(Figure::Rate),
-        Just(Figure::Mean),
-        Just(Figure::Percentile("p99".to_owned())),
-        Just(Figure::Percentile("p95".to_owned()))
+        Just(FigureKind::Rate),
+        Just(FigureKind::Mean),
+        Just(FigureKind::Percentile("p99".to_owned())),
+        Just(FigureKind::Percentile("p95".to_owned()))
     ];
     let medium = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
     let data = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
@@ -537,8 +534,9 @@ fn any_measure() -> impl Strategy<Value = Measure> {
             let measure = with(tps(means.first().copied().unwrap_or(1.0)), ConditionKind::Clients, clients.as_deref());
             let measure = with(measure, ConditionKind::Scale, scale.as_deref());
             let failure = fails.then(|| "fsync failed".to_owned());
-            let spread = if means.is_empty() { Spread::None } else { trials(if same_run { "r" } else { "q" }, &means) };
-            Measure { figure, medium, data, durability, unsynced_form, failure, spread, emulated, ..measure }
+            let spread =
+                if means.is_empty() { MeasureSpread::None } else { trials(if same_run { "r" } else { "q" }, &means) };
+            SideMeasure { figure, medium, data, durability, unsynced_form, failure, spread, emulated, ..measure }
         },
     )
 }
@@ -561,15 +559,15 @@ proptest! {
 
     #[test]
     fn an_inverted_ratio_is_the_inverse_and_keeps_the_winner(a in any_measure(), b in any_measure()) {
-        let b = Measure { figure: a.figure.clone(), ..b };
+        let b = SideMeasure { figure: a.figure.clone(), ..b };
         let one = ratio::compare(&a, &b);
         let other = ratio::compare(&b, &a);
         prop_assert_eq!(one.is_some(), other.is_some());
         if let (Some(one), Some(other)) = (one, other) {
             prop_assert!((one.ratio * other.ratio - 1.0).abs() < 1e-9, "{} {}", one.ratio, other.ratio);
             let turned = match other.outcome {
-                Outcome::Faster => Outcome::Slower,
-                Outcome::Slower => Outcome::Faster,
+                RatioOutcome::Faster => RatioOutcome::Slower,
+                RatioOutcome::Slower => RatioOutcome::Faster,
                 same => same,
             };
             prop_assert_eq!(one.outcome, turned);
@@ -581,7 +579,7 @@ proptest! {
 
     #[test]
     fn every_measure_is_compared_refused_or_alone(sides in proptest::collection::vec(any_measure(), 2..5)) {
-        let sides: Vec<Side> = (0..).zip(sides).map(|(n, m)| side(n, &format!("s{n}"), Origin::Run, vec![m])).collect();
+        let sides: Vec<Side> = (0..).zip(sides).map(|(n, m)| side(n, &format!("s{n}"), SideOrigin::Run, vec![m])).collect();
         let found = compare(&sides);
         for place in 1..sides.len() {
             let compared = found.pairs.iter().any(|pair| pair.side == place && pair.rows.iter().any(|row| row.comparison.is_some()));

@@ -5,6 +5,7 @@ mod counters;
 pub(crate) mod durability;
 pub(crate) mod estimate;
 pub(crate) mod groups;
+pub(crate) mod lists;
 pub(crate) mod names;
 mod of_case;
 mod of_run;
@@ -26,14 +27,17 @@ pub use crate::record::probe::Family;
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::stage::StageKind;
 pub use crate::record::trial::{Gap, StepTime};
-pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
+pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict, VerdictRecord};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
 
 pub use counters::{CostCounter, CounterComparison, CounterRow};
 pub use durability::{Durability, DurabilityClass};
 pub use estimate::Estimate;
 pub use of_case::{BackendTime, CapacityFinding, CapacityStep, InMemory, SnapshotFinding, StageFinding, WaitShare};
-pub use of_run::{Ageing, AgeingPoint, DriveFinding, DriveRoundFinding, Effects, FullFinding, OptionEffect, PowerCut};
+pub use of_run::{
+    Ageing, AgeingPoint, BestCombinations, DriveFinding, DriveRoundFinding, Effects, FullFinding, OptionEffect,
+    PowerCut,
+};
 pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use probe::{CredibilityKind, LatencyFinding};
@@ -136,8 +140,11 @@ pub struct RunSummary {
     /// Planned trials.
     pub trials_planned: u32,
     pub trials_measured: u32,
-    /// Those without figures: failed, damaged, or still to do.
+    /// Those that failed or are still to do.
     pub trials_not_run: u32,
+    /// Those whose files cannot be read.
+    #[serde(default)]
+    pub trials_damaged: u32,
     /// Measured trials with a probe of the disk, before or after, that was off by more than a factor of three.
     pub trials_disturbed: u32,
     /// How steady the disk below the images was; `None` without probes.

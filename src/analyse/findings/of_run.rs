@@ -1,6 +1,6 @@
 //! Findings on a run beside its rankings: effects of options, ageing, drives, power cuts, trials whose stack filled up.
 
-use super::{DeviceVerdict, Estimate, PairOutcome, StatesTried, Verdict};
+use super::{DurabilityClass, Estimate, PairOutcome, VerdictRecord};
 use serde::{Deserialize, Serialize};
 
 /// Effects of the options that vary among the cases of one workload and measure. Intervals and outcomes of all its
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Effects {
     /// For example "tpcb".
     pub title: String,
+    /// Combinations measured.
     pub combinations: usize,
     /// Blocks that all of them have.
     pub blocks: usize,
@@ -16,6 +17,29 @@ pub struct Effects {
     pub unavailable: Option<String>,
     /// Axis by axis, the stack first.
     pub options: Vec<OptionEffect>,
+    /// `None` without effects, and where the number of blocks was not fixed in advance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestCombinations>,
+}
+
+/// The best combinations of the safest durability class, at the load of the most important ranking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BestCombinations {
+    /// Names of those that no other was shown to beat, best figure first: "xfs full_page_writes=off".
+    pub labels: Vec<String>,
+    /// Their ids.
+    pub cases: Vec<String>,
+    /// True if they are shown to be the same, rather than undecided.
+    pub are_same: bool,
+    pub class: DurabilityClass,
+    /// Ids of all combinations of that class at that load.
+    pub compared: Vec<String>,
+    /// "clients=8"; `None` if the load does not vary.
+    pub load: Option<String>,
+    /// The baseline, else the plan's first combination.
+    pub reference: String,
+    /// Of the first of the best over the reference; `None` if it is the reference.
+    pub ratio: Option<Estimate>,
 }
 
 impl Effects {
@@ -117,31 +141,14 @@ pub struct DriveRoundFinding {
 pub struct PowerCut {
     /// Common name of the cases: "ext4".
     pub label: String,
-    pub cases: Vec<String>,
-    pub verdict: Verdict,
-    /// Clients that committed, and acknowledged commits.
-    pub clients: u16,
-    pub commits: u64,
+    #[serde(flatten)]
+    pub record: VerdictRecord,
     /// Requests to the recorded disks and bytes written, per commit; `None` if nothing was recorded.
     pub writes_per_commit: Option<f64>,
     pub flushes_per_commit: Option<f64>,
     pub bytes_per_commit: Option<f64>,
-    /// Crash states that were tried; empty if the verdict is by arithmetic alone.
-    pub states: Vec<StatesTried>,
     /// Upper bound (95 %) of the share of failing states, if none failed.
     pub failing_share_max: Option<f64>,
-    /// States whose WAL was read to its end, and states that went through recovery and all checks.
-    pub wal_ends_read: u64,
-    pub recovered: u64,
-    /// Failed states with a write torn at 4 KiB, and at 512 bytes, which filesystems do not promise to survive.
-    pub torn_pages: u64,
-    pub torn_sectors: u64,
-    /// Checks without a result, with the reason.
-    pub left_out: Vec<String>,
-    /// Verdict for each device model, the honest one first: from tried states if there are any, else by arithmetic.
-    pub devices: Vec<DeviceVerdict>,
-    /// Folder of the evidence, if it was kept.
-    pub evidence: Option<String>,
 }
 
 /// A trial that ran out of space: a valid result, with figures up to that point if there are any.

@@ -55,7 +55,7 @@ pub struct HostFinding {
     /// Its speed in each case.
     pub cases: BTreeMap<String, f64>,
     /// Its history, in all groups that it was in, oldest first.
-    pub history: Vec<HostRun>,
+    pub history: Vec<HostRunFinding>,
 }
 
 impl HostFinding {
@@ -73,7 +73,7 @@ impl HostFinding {
 
 /// Trials of one run that a host ran with the same hardware and software.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HostRun {
+pub struct HostRunFinding {
     /// Id of the run.
     pub run: String,
     /// Start of the first trial, RFC 3339.

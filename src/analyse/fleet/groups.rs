@@ -1,7 +1,7 @@
 //! Hosts of a group beside each other, and one group over another.
 
-use super::findings::{GroupComparison, HostFinding, HostGroup, HostRun};
-use super::{GroupBy, Machine, value};
+use super::findings::{GroupComparison, HostFinding, HostGroup, HostRunFinding};
+use super::{GroupBy, HostRun, Machine, value};
 use crate::analyse::findings::Estimate;
 use crate::stats::outliers::{FEWEST, Spread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
@@ -51,92 +51,94 @@ fn mean(logs: &[f64]) -> f64 {
 
 /// The hosts of a group beside each other.
 pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup {
-    let cases: BTreeSet<&str> = members.iter().flat_map(|member| member.cases.keys().copied()).collect();
-    let middle = |case: &str| {
-        let figures: Vec<f64> = members.iter().filter_map(|member| member.cases.get(case).copied()).collect();
-        median(&figures).unwrap_or(0.0)
-    };
-    let middles: BTreeMap<&str, f64> = cases.into_iter().map(|case| (case, middle(case))).collect();
-    let beside = |member: &Member<'_>| -> BTreeMap<String, f64> {
-        middles
-            .iter()
-            .filter_map(|(case, middle)| Some(((*case).to_owned(), member.cases.get(case)? - middle)))
-            .collect()
-    };
-    let of_cases: Vec<BTreeMap<String, f64>> = members.iter().map(beside).collect();
+    let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (case, log) in members.iter().flat_map(|member| &member.cases) {
+        figures.entry(case).or_default().push(*log);
+    }
+    let middles: BTreeMap<&str, f64> =
+        figures.iter().map(|(case, logs)| (*case, median(logs).unwrap_or(0.0))).collect();
+    let beside = members.iter().map(|member| {
+        let logs = member.cases.iter().filter_map(|(case, log)| Some((*case, log - middles.get(case)?)));
+        logs.collect::<BTreeMap<&str, f64>>()
+    });
+    let of_cases: Vec<BTreeMap<&str, f64>> = beside.collect();
     let means: Vec<f64> = of_cases.iter().map(|logs| mean(&logs.values().copied().collect::<Vec<_>>())).collect();
     let spread = Spread::of(&means);
     let named = spread.as_ref().map(Spread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
-    let speed = |host_run: &super::HostRun| {
-        let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - middles.get(case.as_str())?);
-        let logs: Vec<f64> = host_run.cases.iter().filter_map(beside).collect();
-        (!logs.is_empty()).then(|| (mean(&logs) - middle).exp())
-    };
-    let is_of_group = |host_run: &super::HostRun| host_run.group(by) == *name;
-    let mut hosts: Vec<HostFinding> = (0..members.len())
-        .map(|place| HostFinding {
-            host: members[place].machine.host.hostname.clone(),
-            speed: (means[place] - middle).exp(),
-            below: spread.as_ref().and_then(|spread| spread.below.get(place).copied()),
-            is_slow: named.contains(&place),
-            trials: members[place].trials,
-            cases: of_cases[place].iter().map(|(case, log)| (case.clone(), log.exp())).collect(),
-            history: history(members[place].machine, speed, is_of_group),
-        })
-        .collect();
+    let shown = ShownGroup { name, by, middles, middle };
+    let hosts = members.iter().enumerate().map(|(place, member)| HostFinding {
+        host: member.machine.host.hostname.clone(),
+        speed: (means[place] - middle).exp(),
+        below: spread.as_ref().and_then(|spread| spread.below.get(place).copied()),
+        is_slow: named.contains(&place),
+        trials: member.trials,
+        cases: of_cases[place].iter().map(|(case, log)| ((*case).to_owned(), log.exp())).collect(),
+        history: shown.history(member.machine),
+    });
+    let mut hosts: Vec<HostFinding> = hosts.collect();
     hosts.sort_by(|one, other| one.speed.total_cmp(&other.speed));
     let (deviation, limit) = spread.map_or((0.0, None), |spread| (spread.deviation, spread.limit));
     let limit_speed = limit.map(|limit| (-limit * deviation).exp());
     HostGroup { name: name.clone(), spread: deviation, limit, limit_speed, hosts }
 }
 
-/// History of a machine: `speed` is that of a part of it relative to a group's hosts, in the cases that they have.
-fn history(
-    machine: &Machine,
-    speed: impl Fn(&super::HostRun) -> Option<f64>,
-    is_of_group: impl Fn(&super::HostRun) -> bool,
-) -> Vec<HostRun> {
-    let mut host_runs: Vec<&super::HostRun> = machine.host_runs.iter().collect();
-    host_runs.sort_by(|one, other| one.started.cmp(&other.started));
-    let mut history: Vec<HostRun> = Vec::new();
-    for host_run in host_runs {
-        let Some(speed) = speed(host_run) else { continue };
-        let changed = |by: &GroupBy| {
-            let (before, now) = (history.last()?.facts.get(by), host_run.facts.get(by));
-            let words = || format!("{} {} to {}", by.word(), value(before), value(now));
-            (before != now).then(words)
-        };
-        let changes = MARKED.iter().filter_map(changed).collect();
-        history.push(HostRun {
-            run: host_run.run.clone(),
-            started: host_run.started.clone(),
-            speed,
-            trials: host_run.cases.values().map(Vec::len).sum(),
-            in_group: is_of_group(host_run),
-            facts: host_run.facts.clone(),
-            changes,
-        });
+/// The group beside which a machine's history is shown.
+struct ShownGroup<'a> {
+    name: &'a str,
+    by: &'a [GroupBy],
+    /// Median of its hosts in each case.
+    middles: BTreeMap<&'a str, f64>,
+    middle: f64,
+}
+
+impl ShownGroup<'_> {
+    /// Speed relative to the group's hosts, in the cases that they have.
+    fn speed(&self, host_run: &HostRun) -> Option<f64> {
+        let cases = host_run.cases.iter();
+        let logs: Vec<f64> =
+            cases.filter_map(|(case, logs)| Some(mean(logs) - self.middles.get(case.as_str())?)).collect();
+        (!logs.is_empty()).then(|| (mean(&logs) - self.middle).exp())
     }
-    history
+
+    fn history(&self, machine: &Machine) -> Vec<HostRunFinding> {
+        let mut host_runs: Vec<&HostRun> = machine.host_runs.iter().collect();
+        host_runs.sort_by(|one, other| one.started.cmp(&other.started));
+        let mut history: Vec<HostRunFinding> = Vec::new();
+        for host_run in host_runs {
+            let Some(speed) = self.speed(host_run) else { continue };
+            let changes = MARKED.iter().filter_map(|by| {
+                let (before, now) = (history.last()?.facts.get(by), host_run.facts.get(by));
+                (before != now).then(|| format!("{} {} to {}", by.word(), value(before), value(now)))
+            });
+            let changes = changes.collect();
+            history.push(HostRunFinding {
+                run: host_run.run.clone(),
+                started: host_run.started.clone(),
+                speed,
+                trials: host_run.cases.values().map(Vec::len).sum(),
+                in_group: host_run.group(self.by) == self.name,
+                facts: host_run.facts.clone(),
+                changes,
+            });
+        }
+        history
+    }
 }
 
 /// A group over another one. Machines that are in both, before and after a change, are pairs; the others are compared without
 /// pairs, and apart, since few pairs may say less than many machines. Empty where no case is common.
 pub(super) fn comparisons(group: &Group<'_>, reference: &Group<'_>) -> Vec<GroupComparison> {
     let names = (group.0.as_str(), reference.0.as_str());
-    let places = |(_, members): &Group<'_>| members.iter().map(|member| member.place).collect::<BTreeSet<_>>();
-    let both: BTreeSet<usize> = places(group).intersection(&places(reference)).copied().collect();
+    let mut both: BTreeSet<usize> = group.1.iter().map(|member| member.place).collect();
+    both.retain(|place| reference.1.iter().any(|member| member.place == *place));
     if both.len() < 2 {
-        let whole =
-            comparison(names, &group.1.iter().collect::<Vec<_>>(), &reference.1.iter().collect::<Vec<_>>(), false);
-        return whole.into_iter().collect();
+        both.clear();
     }
-    let part = |paired: bool| {
-        let (own, others) = (chosen(group, &both, paired), chosen(reference, &both, paired));
-        comparison(names, &own, &others, paired)
-    };
-    [part(true), part(false)].into_iter().flatten().collect()
+    let parts = [true, false].into_iter().filter_map(|paired| {
+        comparison(names, &chosen(group, &both, paired), &chosen(reference, &both, paired), paired)
+    });
+    parts.collect()
 }
 
 /// The members of a group that are, or are not, among these machines.
@@ -150,25 +152,17 @@ fn comparison(
     others: &[&Member<'_>],
     paired: bool,
 ) -> Option<GroupComparison> {
-    let has = |hosts: &[&Member<'_>], case: &str| hosts.iter().all(|host| host.cases.contains_key(case));
-    let cases: Vec<&str> = others.first()?.cases.keys().copied().collect();
-    let cases: Vec<&str> = cases.into_iter().filter(|case| has(members, case) && has(others, case)).collect();
+    let mut cases: Vec<&str> = others.first()?.cases.keys().copied().collect();
+    cases.retain(|case| members.iter().chain(others).all(|host| host.cases.contains_key(case)));
     if cases.is_empty() || members.is_empty() {
         return None;
     }
-    // A host counts once, however many trials it has. Only the same host has the same number, and so is a pair.
-    let count = |hosts: &[&Member<'_>]| u32::try_from(hosts.len()).unwrap_or(u32::MAX);
-    let means = |hosts: &[&Member<'_>], from: u32| -> Vec<BlockMean> {
-        let log = |host: &Member<'_>| {
-            mean(&cases.iter().filter_map(|case| host.cases.get(case).copied()).collect::<Vec<_>>())
-        };
-        let number = |(next, host): (u32, &&Member<'_>)| match paired {
-            true => u32::try_from(host.place).unwrap_or(u32::MAX),
-            false => next,
-        };
-        (from..).zip(hosts).map(|block| BlockMean::of(number(block), log(block.1).exp())).collect()
-    };
-    let found = ratio(&means(members, 1 + count(others)), &means(others, 1))?;
+    // Only the same host has the same number, and so is a pair.
+    let [own, reference_own] = [(members, others.len()), (others, 0)].map(|(hosts, first)| {
+        let numbered = (first..).zip(hosts).map(|(next, host)| (if paired { host.place } else { next }, host));
+        numbered.map(|(number, host)| figure(number, host, &cases)).collect::<Vec<BlockMean>>()
+    });
+    let found = ratio(&own, &reference_own)?;
     let ratio = Estimate::of(found.value, found.interval, members.len() + others.len());
     let method = match found.method {
         RatioMethod::Paired { blocks } => format!("paired over {blocks} hosts"),
@@ -177,6 +171,12 @@ fn comparison(
     };
     let hosts = (members.len(), others.len());
     Some(GroupComparison { group: group.to_owned(), reference: reference.to_owned(), ratio, hosts, method })
+}
+
+/// A host's figure over these cases: it counts once, however many trials it has.
+fn figure(number: usize, host: &Member<'_>, cases: &[&str]) -> BlockMean {
+    let logs: Vec<f64> = cases.iter().filter_map(|case| host.cases.get(case).copied()).collect();
+    BlockMean::of(u32::try_from(number).unwrap_or(u32::MAX), mean(&logs).exp())
 }
 
 /// `node7 is 15 % slower than the median of its group of 20, by 5.1 MADs (limit 3.6 MADs)`.

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::record::case::TrialKey;
-use crate::record::run::{RunRecord, Share};
+use crate::record::run::Share;
 use crate::record::submitted::Submission;
 use crate::record::trial::Outcome;
 use crate::store::folder::{RunFolder, StoredTrial};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// Progress of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ShareProgress {
     /// It has no run folder.
     #[default]
     Absent,
@@ -29,7 +29,7 @@ pub struct ShareState {
     /// Its number, from 1.
     pub share: u32,
     pub blocks: Vec<u32>,
-    pub state: State,
+    pub state: ShareProgress,
     /// Trials with a result, and trials due; `None` for the latter if no folder has them.
     pub done: u32,
     pub trials: Option<u32>,
@@ -64,9 +64,9 @@ impl ShareState {
             }
         }
         let state = match (done == trials, folder.is_live()) {
-            (_, true) => State::Running,
-            (true, false) => State::Complete,
-            (false, false) => State::Incomplete,
+            (_, true) => ShareProgress::Running,
+            (true, false) => ShareProgress::Complete,
+            (false, false) => ShareProgress::Incomplete,
         };
         let (hosts, folder) = (hosts.into_iter().collect(), Some(folder.path().display().to_string()));
         Ok(ShareState { state, done, trials: Some(trials), hosts, folder, reason, ..self })
@@ -81,9 +81,10 @@ pub fn shares(submission: &Submission, folders: &[RunFolder]) -> Result<Vec<Shar
     let mut found: Vec<ShareState> = (1..=submission.shares)
         .map(|part| ShareState::absent(Share { part, of: submission.shares }, submission.blocks))
         .collect();
-    let is_of = |record: &RunRecord| record.is_of_plan(&submission.plan_sha256, submission.seed, submission.quick);
     for folder in folders {
-        let Some(share) = folder.record().share.filter(|_| is_of(folder.record())) else { continue };
+        let record = folder.record();
+        let is_of_plan = record.is_of_plan(&submission.plan_sha256, submission.seed, submission.quick);
+        let Some(share) = record.share.filter(|_| is_of_plan) else { continue };
         let place = found.iter_mut().find(|known| share.of == submission.shares && known.share == share.part);
         let Some(known) = place else { continue };
         let read = ShareState::absent(share, submission.blocks).read(folder)?;

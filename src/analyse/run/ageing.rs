@@ -3,10 +3,12 @@
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::estimate;
-use crate::analyse::findings::{Ageing, AgeingPoint, Estimate};
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::{Ageing, AgeingPoint, Estimate, names};
 use crate::stats::ratio::{BlockMean, ratio};
 use crate::stats::trend::{self, Course, Point};
 use crate::units::significant;
+use std::collections::BTreeSet;
 
 /// `age` options that are amounts: axis, meaning of one unit, meaning of the whole.
 const AMOUNTS: [(&str, &str, &str); 4] = [
@@ -34,56 +36,45 @@ pub(crate) struct Group<'a> {
 
 /// Every figure by every amount that varies.
 pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
-    let groups = AMOUNTS.iter().flat_map(|(axis, unit, amount)| groups(cases, axis, unit, amount));
+    let groups = AMOUNTS.into_iter().flat_map(|amount| groups(cases, amount));
     groups
         .filter(|group| group.cases.iter().any(|(x, _, _)| *x != group.cases[0].0))
         .flat_map(|group| group.found())
         .collect()
 }
 
-fn groups<'a>(cases: &'a [CaseSums], axis: &'static str, unit: &'static str, amount: &'static str) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for case in cases {
-        let Some(x) = case.spec.axes.get(axis).and_then(|x| x.parse().ok()) else { continue };
+fn groups<'a>(
+    cases: &'a [CaseSums],
+    (axis, unit, amount): (&'static str, &'static str, &'static str),
+) -> Vec<Group<'a>> {
+    let aged = cases.iter().filter_map(|case| {
+        let x = case.spec.axes.get(axis)?.parse().ok()?;
         let others = case.spec.axes.iter().filter(|(name, _)| *name != axis && *name != CONTROL);
-        let named = |(name, value): (&String, &String)| match name.as_str() {
-            "stack" | "workload" => value.clone(),
-            _ => format!("{name}={value}"),
-        };
-        let name = others.map(named).collect::<Vec<_>>().join(", ");
-        let is_fresh = case.spec.age.text("filesystem") == Some("fresh");
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.cases.push((x, is_fresh, case)),
-            None => groups.push(Group { name, axis, unit, amount, cases: vec![(x, is_fresh, case)] }),
-        }
-    }
-    groups
+        let name = others.map(|(name, value)| names::of_axis(name, value)).collect::<Vec<_>>().join(", ");
+        Some((name, (x, case.spec.age.text("filesystem") == Some("fresh"), case)))
+    });
+    by_key(aged).into_iter().map(|(name, cases)| Group { name, axis, unit, amount, cases }).collect()
 }
 
 impl Group<'_> {
     fn found(&self) -> Vec<Ageing> {
-        let mut keys: Vec<&(String, String)> = Vec::new();
-        for key in self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order) {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        keys.into_iter().map(|key| self.figure(key)).collect()
+        let mut seen = BTreeSet::new();
+        let keys = self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order).filter(|key| seen.insert(*key));
+        keys.map(|key| self.figure(key)).collect()
     }
 
     fn figure(&self, key: &(String, String)) -> Ageing {
         let mut amounts: Vec<f64> = self.cases.iter().map(|(x, _, _)| *x).collect();
         amounts.sort_by(f64::total_cmp);
         amounts.dedup();
-        let at = |x: f64, fresh: bool| {
-            let case = self.cases.iter().find(|(of, is_fresh, _)| *of == x && *is_fresh == fresh);
-            case.map_or(&[][..], |(_, _, case)| case.ageing.of(key))
-        };
-        let points: Vec<AgeingPoint> = amounts.iter().map(|x| point(*x, at(*x, false), at(*x, true))).collect();
+        let points: Vec<AgeingPoint> =
+            amounts.iter().map(|x| point(*x, self.at(key, *x, false), self.at(key, *x, true))).collect();
         // If some amounts have no control, figures and ratios do not form one curve.
         let has_control = points.iter().all(|point| point.ratio.is_some());
-        let tracked: Vec<Point> =
-            amounts.iter().flat_map(|x| tracked(*x, at(*x, false), has_control.then(|| at(*x, true)))).collect();
+        let tracked: Vec<Point> = amounts
+            .iter()
+            .flat_map(|x| tracked(*x, self.at(key, *x, false), has_control.then(|| self.at(key, *x, true))))
+            .collect();
         let slope = trend::slope(&tracked);
         let sentence = self.sentence(&points, slope, trend::course(&tracked));
         let trials = points.iter().filter_map(|point| point.aged).map(|aged| aged.trials).max().unwrap_or(0);
@@ -98,6 +89,11 @@ impl Group<'_> {
             slope,
             sentence,
         }
+    }
+
+    fn at(&self, key: &(String, String), x: f64, fresh: bool) -> &[BlockMean] {
+        let case = self.cases.iter().find(|(of, is_fresh, _)| *of == x && *is_fresh == fresh);
+        case.map_or(&[][..], |(_, _, case)| case.ageing.of(key))
     }
 
     /// How far the figure moved, how fast, and whether it still changes.
@@ -123,19 +119,17 @@ impl Group<'_> {
                 None => "unknown at the end".to_owned(),
             },
         };
+        let verb = if slope.value < 0.0 { "falls" } else { "rises" };
+        let value = percent(slope.value);
         let slope = match slope.interval {
             Some((low, high)) if low <= 0.0 && high >= 0.0 => {
                 format!("no slope shown ({:+.1} to {:+.1} % per {})", low * 100.0, high * 100.0, self.unit)
             }
             Some((low, high)) => {
-                let (verb, ends) = if slope.value < 0.0 { ("falls", (high, low)) } else { ("rises", (low, high)) };
-                let [value, least, most] = [slope.value, ends.0, ends.1].map(percent);
-                format!("{verb} {value} % ({least} to {most}) per {}", self.unit)
+                let (least, most) = if slope.value < 0.0 { (high, low) } else { (low, high) };
+                format!("{verb} {value} % ({} to {}) per {}", percent(least), percent(most), self.unit)
             }
-            None => {
-                let verb = if slope.value < 0.0 { "falls" } else { "rises" };
-                format!("{verb} {} % per {}, with too few points for an interval", percent(slope.value), self.unit)
-            }
+            None => format!("{verb} {value} % per {}, with too few points for an interval", self.unit),
         };
         let course = match course {
             Some(Course::Steady(from)) => format!("; steady from {} on", significant(from)),
@@ -174,14 +168,14 @@ pub(crate) fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPo
 
 /// The tracked value: the figure, or its ratio to the control of the same block.
 pub(crate) fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point> {
-    let of = |one: &BlockMean| match fresh {
-        None => Some(Point { block: one.block, x, y: one.trial.mean }),
-        Some(fresh) => {
-            let other = fresh.iter().find(|other| other.block == one.block)?;
-            Some(Point { block: one.block, x, y: one.trial.mean / other.trial.mean })
-        }
-    };
-    aged.iter().filter_map(of).filter(|point| point.y.is_finite()).collect()
+    let points = aged.iter().filter_map(|one| {
+        let control = match fresh {
+            None => 1.0,
+            Some(fresh) => fresh.iter().find(|other| other.block == one.block)?.trial.mean,
+        };
+        Some(Point { block: one.block, x, y: one.trial.mean / control })
+    });
+    points.filter(|point| point.y.is_finite()).collect()
 }
 
 #[cfg(test)]

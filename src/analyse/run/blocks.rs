@@ -6,7 +6,7 @@ use crate::units::Micros;
 
 /// How many blocks a run has, how they are added, and how long each took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Blocks {
+pub struct RunBlocks {
     /// How blocks are added; `None` if their number was fixed in advance.
     pub rule: Option<Rule>,
     /// Most blocks that the run was allowed.
@@ -17,8 +17,8 @@ pub struct Blocks {
     pub minutes_each: Option<f64>,
 }
 
-impl Blocks {
-    pub fn of(run: &RunRecord, finished: bool, wall_us: Option<u64>) -> Blocks {
+impl RunBlocks {
+    pub fn of(run: &RunRecord, finished: bool, wall_us: Option<u64>) -> RunBlocks {
         let rule = match run.at_least {
             _ if !run.extended.is_empty() => Some(Rule::Anytime),
             Some(first) => Some(Rule::Planned { first, last: run.blocks }),
@@ -27,6 +27,6 @@ impl Blocks {
         // After looks, some cases have fewer blocks.
         let minutes_each =
             wall_us.filter(|_| rule.is_none()).map(|us| Micros(us).seconds() / 60.0 / f64::from(run.blocks.max(1)));
-        Blocks { rule, most: run.blocks, finished, minutes_each }
+        RunBlocks { rule, most: run.blocks, finished, minutes_each }
     }
 }

@@ -4,24 +4,18 @@
 use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, Estimate, PairOutcome, RankedBy};
-use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::decided::Decided;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::complete_blocks;
 use crate::stats::ratio::{BlockMean, ratio};
 
-pub struct CountedCase<'a> {
-    pub id: &'a str,
-    pub label: &'a str,
-    pub work: &'a WorkSums,
-}
-
-/// Compares every counter that at least two cases have. `reference` is the id of the case that the others are compared
+/// Compares every counter that at least two cases have; `cases` have their id and label. `reference` is the id of the case that the others are compared
 /// with; if it lacks the counter, the first case that has it is used.
 pub fn compared(
-    cases: &[CountedCase<'_>],
+    cases: &[(&str, &str, &WorkSums)],
     reference: &str,
-    blocks: Blocks,
+    blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
     CostCounter::ALL
@@ -32,24 +26,23 @@ pub fn compared(
 
 fn of_counter(
     counter: CostCounter,
-    cases: &[CountedCase<'_>],
+    cases: &[(&str, &str, &WorkSums)],
     reference: &str,
-    blocks: Blocks,
+    blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Option<CounterComparison> {
-    let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(case, counter)).collect();
+    let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(*case, counter)).collect();
     // As in the ranking, the figures of all cases use the same blocks.
     let trials: Vec<Vec<BlockMean>> = counted.iter().map(|found| found.trials.clone()).collect();
     if let Some(common) = complete_blocks(&trials).filter(|_| blocks.rule.is_none()) {
         counted.iter_mut().for_each(|found| found.trials.retain(|trial| common.contains(&trial.block)));
     }
-    let base = counted.iter().find(|found| found.case.id == reference).or(counted.first())?;
+    let base = counted.iter().find(|found| found.id == reference).or(counted.first())?;
     // A zero has no ratio: an event that never happens differs from one that happens in every trial, without a test.
-    let tested =
-        counted.iter().filter(|found| found.always).map(|found| (found.case.id.to_owned(), found.trials.clone()));
+    let tested = counted.iter().filter(|found| found.always).map(|found| (found.id.to_owned(), found.trials.clone()));
     let decided = Decided::of(tested, RankedBy::Rate, blocks, criticals);
-    let row = |found: &Counted<'_>| {
-        let (id, base_id) = (found.case.id, base.case.id);
+    let rows = counted.iter().filter_map(|found| {
+        let (id, base_id) = (found.id, base.id);
         let ratio = ratio(&found.trials, &base.trials).filter(|_| id != base_id && found.always && base.always);
         let ratio = ratio.map(|ratio| decided.tested(id, base_id, ratio));
         let outcome = match ratio {
@@ -60,19 +53,20 @@ fn of_counter(
         };
         Some(CounterRow {
             case: id.to_owned(),
-            label: found.case.label.to_owned(),
+            label: found.label.to_owned(),
             figure: over_trials(&found.trials)?,
             ratio: ratio.map(|ratio| Estimate::of_ratio(&ratio, found.trials.len().min(base.trials.len()))),
             outcome: (id != base_id).then_some(outcome),
         })
-    };
-    let rows: Vec<CounterRow> = counted.iter().filter_map(row).collect();
-    (rows.len() > 1).then(|| CounterComparison { counter, reference: base.case.id.to_owned(), rows })
+    });
+    let rows: Vec<CounterRow> = rows.collect();
+    (rows.len() > 1).then(|| CounterComparison { counter, reference: base.id.to_owned(), rows })
 }
 
 /// A case that has the counter.
 struct Counted<'a> {
-    case: &'a CountedCase<'a>,
+    id: &'a str,
+    label: &'a str,
     trials: Vec<BlockMean>,
     /// True if the counter was above zero in every trial.
     always: bool,
@@ -81,10 +75,10 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    fn of(case: &'a CountedCase<'a>, counter: CostCounter) -> Option<Counted<'a>> {
-        let trials = case.work.of(counter);
+    fn of((id, label, work): (&'a str, &'a str, &WorkSums), counter: CostCounter) -> Option<Counted<'a>> {
+        let trials = work.of(counter);
         let always = trials.iter().all(|trial| trial.trial.mean > 0.0);
         let never = trials.iter().all(|trial| trial.trial.mean == 0.0);
-        (!trials.is_empty()).then_some(Counted { case, trials, always, never })
+        (!trials.is_empty()).then_some(Counted { id, label, trials, always, never })
     }
 }

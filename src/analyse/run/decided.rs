@@ -1,7 +1,7 @@
 //! Decisions about the cases of one class and their wording: `crate::stats::decisions` with names.
 
 use crate::analyse::findings::{Decision, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
-use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::blocks::RunBlocks;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::{Decisions, Procedure};
 use crate::stats::margin::{Margin, POWER};
@@ -26,7 +26,7 @@ pub struct Decided {
     decisions: Decisions,
     /// Ranked figure; decides whether higher is better.
     by: RankedBy,
-    blocks: Blocks,
+    blocks: RunBlocks,
     /// All blocks as one look, to tell what further blocks would decide.
     looked: Option<Sequence>,
 }
@@ -36,7 +36,7 @@ impl Decided {
     pub fn of(
         cases: impl Iterator<Item = (String, Vec<BlockMean>)>,
         by: RankedBy,
-        blocks: Blocks,
+        blocks: RunBlocks,
         criticals: &mut Criticals,
     ) -> Decided {
         let (cases, trials): (Vec<String>, Vec<Vec<BlockMean>>) = cases.unzip();
@@ -76,9 +76,9 @@ impl Decided {
 
     /// True if a case was shown to be better than another.
     pub fn faster(&self, case: &str, other: &str) -> bool {
-        self.places(case, other).is_some_and(|(case, other)| match self.by {
-            RankedBy::Latency | RankedBy::Time => self.decisions.faster(other, case),
-            RankedBy::Rate | RankedBy::Capacity | RankedBy::InTime => self.decisions.faster(case, other),
+        self.places(case, other).is_some_and(|(case, other)| match self.by.less_is_better() {
+            true => self.decisions.faster(other, case),
+            false => self.decisions.faster(case, other),
         })
     }
 
@@ -104,8 +104,8 @@ impl Decided {
 
     /// Widest margin between any two of these cases; `None` if a pair has none.
     pub fn margin_among(&self, cases: &[&str]) -> Option<Margin> {
-        let known = |margin: Option<Margin>| margin.filter(|margin| margin.detectable().is_some());
-        let margins = pairs(cases).map(|(one, other)| known(self.margin(one, other)));
+        let margins =
+            pairs(cases).map(|(one, other)| self.margin(one, other).filter(|margin| margin.detectable().is_some()));
         margins
             .reduce(|one, other| Some(if one?.detectable() >= other?.detectable() { one? } else { other? }))
             .flatten()
@@ -225,13 +225,12 @@ impl Decided {
         let base = rows.iter().find(|base| base.case == comparison.baseline)?;
         let (low, high) = comparison.ratio.low.zip(comparison.ratio.high)?;
         let includes_1 = (low..=high).contains(&1.0);
-        let by_a_look = |(one, two): (usize, usize)| {
-            let relation = self.decisions.sequence().map(|looks| looks.relation(one, two));
-            matches!(relation, Some(Relation::Larger | Relation::Smaller))
-        };
-        let why = match self.places(&row.case, &base.case).filter(|places| by_a_look(*places)) {
-            Some(_) => "decided at an earlier look and kept; the interval of all blocks since includes 1",
-            None => "their ratio's interval includes 1, but a third case lies between them and differs from both",
+        let relation = self.places(&row.case, &base.case).zip(self.decisions.sequence());
+        let why = match relation.map(|((one, two), looks)| looks.relation(one, two)) {
+            Some(Relation::Larger | Relation::Smaller) => {
+                "decided at an earlier look and kept; the interval of all blocks since includes 1"
+            }
+            _ => "their ratio's interval includes 1, but a third case lies between them and differs from both",
         };
         (comparison.outcome.differs() && includes_1).then(|| format!("{} and {}: {why}", row.label, base.label))
     }

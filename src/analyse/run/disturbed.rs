@@ -99,26 +99,26 @@ impl Disturbed {
 
     /// Remarks on one case.
     pub fn of_case(&self, case: &str) -> Vec<Remark> {
-        let of_case = self.set_aside.iter().filter(|aside| aside.case == case);
-        let remark = |aside: &SetAside| {
-            let (words, ending) = if aside.is_repeat {
-                ("the repeat of a disturbed trial was no better: the first one counts", "the first one counts")
+        let of_case = self.set_aside.iter().filter(|aside| aside.case == case).map(|aside| {
+            let (words, which, ending) = if aside.is_repeat {
+                let words = "the repeat of a disturbed trial was no better: the first one counts";
+                (words, "its repeat is set aside", "the first one counts")
             } else {
-                ("a disturbed trial was repeated at the end of its block: the repeat counts", "the repeat counts")
+                let words = "a disturbed trial was repeated at the end of its block: the repeat counts";
+                (words, "set aside and repeated", "the repeat counts")
             };
-            let which = if aside.is_repeat { "its repeat is set aside" } else { "set aside and repeated" };
             let own = format!("trial {}: {which} ({}); {ending}", aside.trial, aside.why);
             Remark::plain(Weight::Disturbed, words).alone(own)
-        };
-        of_case.map(remark).collect()
+        });
+        of_case.collect()
     }
 
     /// Remark on a run with this many planned trials, of which `counting` disturbed ones count: whether repeats stopped
     /// before every disturbed trial had one.
     pub fn of_run(&self, planned: u32, counting: u32) -> Option<Remark> {
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let repeats = count(self.set_aside.len());
-        let in_vain = count(self.set_aside.iter().filter(|aside| aside.is_repeat && aside.rate.is_some()).count());
+        let repeats = u32::try_from(self.set_aside.len()).unwrap_or(u32::MAX);
+        let in_vain = self.set_aside.iter().filter(|aside| aside.is_repeat && aside.rate.is_some()).count();
+        let in_vain = u32::try_from(in_vain).unwrap_or(u32::MAX);
         if counting == 0 || most_repeats(planned) == 0 || may_repeat(planned, repeats, in_vain) {
             return None;
         }

@@ -30,7 +30,7 @@ use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
 use crate::record::claim::{Claim, Promise};
 use crate::record::durability as table;
-use crate::record::facts::{DeviceFacts, FoundSetting, MountFacts, ServerFacts};
+use crate::record::facts::{DeviceFacts, FoundSetting, ServerFacts};
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{BaseName, End};
 use crate::units::significant;
@@ -94,31 +94,29 @@ pub fn judge(case: &CaseSums) -> Durability {
         return Durability::of(DurabilityClass::NotApplicable, reason);
     }
     let promises: Vec<Promise> = case.trials.iter().flat_map(|trial| of_server(trial, operation)).collect();
-    let of_claim = |claim: Claim| promises.iter().find(|promise| promise.claim == claim);
-    let found = match of_claim(Claim::AcknowledgesEarly) {
+    let found = match promises.iter().find(|promise| promise.claim == Claim::AcknowledgesEarly) {
         Some(early) => by_promise(early),
-        None => settings_untold(case, operation)
-            .or_else(|| waits_for_nothing(case))
-            .unwrap_or_else(|| with_unlogged(by_bases(case, operation), case)),
+        None => settings_untold(case, operation).or_else(|| waits_for_nothing(case)).unwrap_or_else(|| {
+            let mut found = by_bases(case, operation);
+            found.reason.extend(unlogged(case).map(|tables| format!("; {tables}")));
+            found
+        }),
     };
-    match of_claim(Claim::MayTear) {
-        Some(tears) => {
-            let reason = format!("{tears}; otherwise {}: {}", class_word(found.class), found.reason);
-            Durability {
-                class: DurabilityClass::MayTear,
-                reason,
-                otherwise: Some(found.class),
-                sight_ends: found.sight_ends,
-            }
-        }
+    match promises.iter().find(|promise| promise.claim == Claim::MayTear) {
+        Some(tears) => Durability {
+            class: DurabilityClass::MayTear,
+            reason: format!("{tears}; otherwise {}: {}", class_word(found.class), found.reason),
+            otherwise: Some(found.class),
+            sight_ends: found.sight_ends,
+        },
         None => found,
     }
 }
 
 /// A setting that decides what a commit means and is set to an unknown value.
 fn settings_untold(case: &CaseSums, operation: &Operation) -> Option<Durability> {
-    let elsewhere = case.trials.iter().flat_map(|trial| set_elsewhere(trial, operation));
-    let untold = elsewhere.into_iter().find(|found| found.value.is_none())?;
+    let mut elsewhere = case.trials.iter().flat_map(|trial| set_elsewhere(trial, operation));
+    let untold = elsewhere.find(|found| found.value.is_none())?;
     Some(unknown(&format!("{} sets {} to a value that its text does not show", untold.place, untold.name)))
 }
 
@@ -128,26 +126,22 @@ fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
     let sums = &case.strata;
     // Subtransactions have ids, but no commit records.
     let commits = sums.load_xids.min(sums.load_operations);
-    let alone = commits > 0.0 && sums.load_records < MOST_COMMIT_RECORDS * commits;
+    if commits <= 0.0 || sums.load_records >= MOST_COMMIT_RECORDS * commits {
+        return None;
+    }
     let why = "these transactions write no WAL that a commit waits for";
-    let of_tables = |tables: String| Durability::of(DurabilityClass::Volatile, format!("{tables}, and {why}"));
-    let found =
-        || unlogged(case).map_or_else(|| unknown(&format!("{why}: unlogged or temporary tables alone")), of_tables);
-    alone.then(found)
+    Some(match unlogged(case) {
+        Some(tables) => Durability::of(DurabilityClass::Volatile, format!("{tables}, and {why}")),
+        None => unknown(&format!("{why}: unlogged or temporary tables alone")),
+    })
 }
 
 /// Which tables of a case are empty after a power cut.
 pub fn unlogged(case: &CaseSums) -> Option<String> {
-    let of_trial =
-        |trial: &TrialFinding| Some(trial.server.as_ref()?.unlogged.clone()).filter(|found| !found.is_empty());
-    let tables = case.trials.iter().find_map(of_trial)?;
+    let mut of_trials = case.trials.iter().filter_map(|trial| Some(&trial.server.as_ref()?.unlogged));
+    let tables = of_trials.find(|tables| !tables.is_empty())?;
     let (plural, are) = if tables.len() == 1 { ("", "is") } else { ("s", "are") };
     Some(format!("unlogged table{plural} {} {are} empty after a power cut", tables.join(", ")))
-}
-
-fn with_unlogged(mut found: Durability, case: &CaseSums) -> Durability {
-    found.reason.extend(unlogged(case).map(|tables| format!("; {tables}")));
-    found
 }
 
 /// Lowest class over all storage of the database, naming the part if there are several.
@@ -171,8 +165,11 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
             (Some(_), false) => Demand::of_checkpoints(case.strata.checkpoints),
         };
         let cost = case.sync_cost.as_ref().filter(|_| found.is_empty());
-        let judged = Way { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
-        found.push((what(&end), said(judged, stack, base)));
+        let mut judged = WayDown { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
+        if let Some((_, promise)) = stack.promise(Some(base), Claim::Unjournaled) {
+            judged.reason.push_str(&format!("; {promise}"));
+        }
+        found.push((what(&end), judged));
     }
     let several = found.len() > 1;
     let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
@@ -195,14 +192,6 @@ fn is_used(end: &End, operation: &Operation) -> bool {
     }
 }
 
-/// Adds remarks on one part of the storage that do not change the class.
-fn said(mut found: Durability, stack: &StackFacts, base: &BaseName) -> Durability {
-    if let Some((_, promise)) = stack.promise(Some(base), Claim::Unjournaled) {
-        found.reason.push_str(&format!("; {promise}"));
-    }
-    found
-}
-
 fn what(end: &End) -> String {
     match end {
         End::Wal => "pg_wal".to_owned(),
@@ -216,9 +205,9 @@ impl<'a> Demand<'a> {
     fn of_wal(case: &'a CaseSums, operation: &'a Operation) -> Result<Demand<'a>, String> {
         let noun = noun(&case.spec, operation, case.strata.read_only());
         let clients = operation.clients.max(1) as f64;
-        let methods = || case.trials.iter().filter_map(|trial| trial.server.as_ref());
-        let opens = |server: &ServerFacts| setting(server, "wal_sync_method").is_some_and(|it| it.starts_with("open_"));
-        let opens_with_sync = methods().any(opens);
+        let servers: Vec<&ServerFacts> = case.trials.iter().filter_map(|trial| trial.server.as_ref()).collect();
+        let mut methods = servers.iter().filter_map(|server| setting(server, "wal_sync_method"));
+        let opens_with_sync = methods.any(|method| method.starts_with("open_"));
         // PostgreSQL does not count a sync if the write itself is one.
         let syncs = case.strata.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
         // A user's own script may write less than once per transaction; then those that wrote are counted.
@@ -230,7 +219,7 @@ impl<'a> Demand<'a> {
                 Some(writing) => writing,
             },
         };
-        let asks_for_fua = opens_with_sync && methods().all(writes_wal_directly);
+        let asks_for_fua = opens_with_sync && servers.iter().all(|server| writes_wal_directly(server));
         let whose = if case.spec.stack.wal.is_some() { "WAL syncs" } else { "WAL syncs, and all of data files," };
         // At best one sync serves the commits of all clients. Subtransactions also take an id, but may not wait for a
         // sync.
@@ -264,10 +253,12 @@ impl<'a> Demand<'a> {
     /// "1.01 flushes per WAL sync (0.98 per commit)"
     fn words(&self, flushes: f64, per_sync: Option<f64>) -> String {
         let per_unit = significant(flushes);
-        let counted = |number: &str| format!("{number} flush{}", if number == "1" { "" } else { "es" });
-        match per_sync.or(self.syncs.map(|syncs| flushes / syncs)).map(significant) {
-            Some(per_sync) => format!("{} per WAL sync ({per_unit} per {})", counted(&per_sync), self.noun),
-            None => format!("{} per {}", counted(&per_unit), self.noun),
+        let per_sync = per_sync.or(self.syncs.map(|syncs| flushes / syncs)).map(significant);
+        let number = per_sync.as_ref().unwrap_or(&per_unit);
+        let counted = format!("{number} flush{}", if number == "1" { "" } else { "es" });
+        match per_sync {
+            Some(_) => format!("{counted} per WAL sync ({per_unit} per {})", self.noun),
+            None => format!("{counted} per {}", self.noun),
         }
     }
 }
@@ -299,18 +290,20 @@ fn loses_all(stack: &StackFacts, spec: &CaseSpec, base: &BaseName, what: &str) -
     }
     let (node, promise) = stack.promise(Some(base), Claim::HoldsFlushesBack)?;
     let asked = spec.stack.node(&node.name).map_or_else(Vec::new, |node| node.options.texts("mount"));
-    let asked = asked.iter().flat_map(|list| list.split(',')).map(str::trim);
     let layer = node.layer.as_deref().unwrap_or_default();
-    let meant = asked.filter(|option| table::mount_option(option, layer).is_some_and(|row| row.claim == promise.claim));
     // The kernel shows ext4's `barrier=0` as `nobarrier`.
-    let other =
-        meant.into_iter().find(|option| promise.source.starts_with("mount option") && !promise.source.contains(option));
+    let mut others = asked.iter().flat_map(|list| list.split(',')).map(str::trim).filter(|option| {
+        promise.source.starts_with("mount option")
+            && !promise.source.contains(option)
+            && table::mount_option(option, layer).is_some_and(|row| row.claim == promise.claim)
+    });
+    let other = others.next();
     let planned = other.map(|option| format!(", `{option}` in the plan")).unwrap_or_default();
     Some(format!("{}{planned} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
 }
 
 /// Devices below one part of the database, with their counters.
-struct Way<'a> {
+struct WayDown<'a> {
     stack: &'a StackFacts,
     base: &'a BaseName,
     /// Levels of devices, lowest last.
@@ -321,7 +314,7 @@ struct Way<'a> {
 }
 
 /// Flushes seen at one level.
-struct Seen {
+struct FlushesSeen {
     name: String,
     /// Flushes per unit, and per WAL sync if those were counted exactly.
     flushes: f64,
@@ -334,7 +327,7 @@ struct Seen {
     unseen: f64,
 }
 
-impl Way<'_> {
+impl WayDown<'_> {
     fn judge(&self, demand: &Demand<'_>) -> Durability {
         let end = self.stack.promise(Some(self.base), Claim::HiddenBelow).map(|(_, promise)| promise.to_string());
         let Some(lowest) = self.chain.last() else {
@@ -343,10 +336,7 @@ impl Way<'_> {
             let why = end.map_or_else(String::new, |end| format!(": {end}"));
             return unknown(&format!("no block device with counters is visible below {below}{why}"));
         };
-        if let Some(why) = self.others() {
-            return unknown(&why);
-        }
-        self.by_flushes(lowest, end, demand)
+        self.others().map_or_else(|| self.by_flushes(lowest, end, demand), |why| unknown(&why))
     }
 
     /// True if it is an existing folder, whose devices other programs use too.
@@ -357,23 +347,18 @@ impl Way<'_> {
 
     /// Why flushes of other programs cannot be separated.
     fn others(&self) -> Option<String> {
-        for level in self.chain.iter().filter(|level| level.own_flushes().is_some()) {
-            match level.share_of_others() {
-                None if self.is_shared() => {
-                    let name = level.name();
-                    return Some(format!("other programs flush {name} too, at a rate that was not measured"));
-                }
-                Some(share) if share > MOST_OF_OTHERS => {
-                    return Some(format!(
-                        "{} % of the flushes at {} may come from other programs, by their rate before the trials",
-                        significant(share * 100.0),
-                        level.name()
-                    ));
-                }
-                _ => {}
+        let mut counting = self.chain.iter().filter(|level| level.own_flushes().is_some());
+        counting.find_map(|level| match level.share_of_others() {
+            None if self.is_shared() => {
+                Some(format!("other programs flush {} too, at a rate that was not measured", level.name()))
             }
-        }
-        None
+            Some(share) if share > MOST_OF_OTHERS => Some(format!(
+                "{} % of the flushes at {} may come from other programs, by their rate before the trials",
+                significant(share * 100.0),
+                level.name()
+            )),
+            _ => None,
+        })
     }
 
     /// Judges by the flushes that were counted.
@@ -390,15 +375,24 @@ impl Way<'_> {
             return unknown(&(seen.unwrap_or_default() + &end));
         }
         let writes = demand.per_unit(&lowest.writes()).unwrap_or(0.0);
+        let least = self.least(demand);
         if let Some(promise) = lowest.promise(Claim::DeclaredStable)
             && lowest.declares_stable()
         {
-            return self.by_word(promise, writes, demand).unwrap_or_else(|| {
-                let seen = format!("{promise}; {} writes per {} reached it", significant(writes), demand.noun);
-                self.with_caveats(DurabilityClass::DeclaredStable, seen + &above, lowest)
-            });
+            // The word of the lowest device alone is not enough.
+            return match &least {
+                Some(least) if least.enough < 1.0 => unknown(&least.too_few(demand)),
+                _ if writes < demand.flushes * ROUGH_PART => {
+                    let writes = significant(writes);
+                    unknown(&format!("{promise}; but only {writes} writes per {} were counted there", demand.noun))
+                }
+                _ => {
+                    let seen = format!("{promise}; {} writes per {} reached it", significant(writes), demand.noun);
+                    self.with_caveats(DurabilityClass::DeclaredStable, seen + &above, lowest)
+                }
+            };
         }
-        let Some(least) = self.least(demand) else {
+        let Some(least) = least else {
             return unknown(&format!("no flushes of {name} were recorded{above}"));
         };
         if least.enough >= 1.0 {
@@ -430,27 +424,14 @@ impl Way<'_> {
         unknown(&least.too_few(demand))
     }
 
-    /// Why the declaration of a lowest device that its writes are stable is not enough.
-    fn by_word(&self, promise: &Promise, writes: f64, demand: &Demand<'_>) -> Option<Durability> {
-        match self.least(demand).filter(|least| least.enough < 1.0) {
-            Some(least) => Some(unknown(&least.too_few(demand))),
-            None if writes < demand.flushes * ROUGH_PART => Some(unknown(&format!(
-                "{promise}; but only {} writes per {} were counted there",
-                significant(writes),
-                demand.noun
-            ))),
-            None => None,
-        }
-    }
-
     /// The level with the fewest flushes relative to its requirement, among those that need and count them.
-    fn least(&self, demand: &Demand<'_>) -> Option<Seen> {
+    fn least(&self, demand: &Demand<'_>) -> Option<FlushesSeen> {
         let levels = self.chain.iter().enumerate().filter(|(_, level)| !level.declares_stable());
         let seen = levels.filter_map(|(depth, level)| self.seen(depth, level, demand));
         seen.min_by(|a, b| a.enough.total_cmp(&b.enough))
     }
 
-    fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<Seen> {
+    fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<FlushesSeen> {
         let flushes = demand.per_unit(&level.own_flushes()?)?;
         let others = level.share_of_others().unwrap_or(0.0);
         // For one client whose commits each sync, PostgreSQL's sync count is not needed.
@@ -466,8 +447,8 @@ impl Way<'_> {
             Some(seen) => Some((seen, exact * cost)),
             None => demand.syncs.map(|syncs| (flushes / syncs, ROUGH_PART * cost)),
         };
-        let of = |seen: f64, needed: f64| if needed > 0.0 { seen / needed } else { f64::INFINITY };
-        let (units, syncs) = (of(flushes, by_units), by_syncs.map(|(seen, needed)| of(seen, needed)));
+        let units = over(flushes, by_units);
+        let syncs = by_syncs.map(|(seen, needed)| over(seen, needed));
         let enough = syncs.unwrap_or(units).min(units);
         // Each of several devices may get its own flush: then that many cost one sync.
         let may_cost = level.facts.len() as f64 / cost;
@@ -482,7 +463,7 @@ impl Way<'_> {
         let source = if per_commit.is_some() || by_sync { source } else { String::new() };
         let needed = format!("expected at least {} per {noun}{source}", significant(needed));
         let unseen = (1.0 - 1.0 / strictest.max(1.0 / part)).clamp(0.0, 1.0);
-        Some(Seen { name: level.name(), flushes, per_sync, enough, needed, unseen })
+        Some(FlushesSeen { name: level.name(), flushes, per_sync, enough, needed, unseen })
     }
 
     /// Flushes that one sync costs at a level, and how that is known.
@@ -494,11 +475,11 @@ impl Way<'_> {
             return (flushes, format!("; one sync is {flushes} there, as case {} counted", cost.case));
         }
         let mount = self.stack.mount_of(Some(self.base)).filter(|mount| mount.fstype == "btrfs");
-        let is_nocow = |mount: &MountFacts| {
+        let mount = mount.filter(|mount| {
             let mut options = mount.super_options.iter().chain(&mount.options);
-            options.any(|option| ["nodatacow", "nodatasum"].contains(&option.as_str()))
-        };
-        match (mount.filter(|mount| !is_nocow(mount)), self.chain.first()) {
+            !options.any(|option| ["nodatacow", "nodatasum"].contains(&option.as_str()))
+        });
+        match (mount, self.chain.first()) {
             // btrfs flushes each device, and writes the superblock with FUA (write_all_supers in disk-io.c).
             (Some(_), Some(top)) => {
                 let each = if top.takes_fua() { 1.0 } else { 2.0 };
@@ -511,11 +492,11 @@ impl Way<'_> {
 
     /// Count above the lowest device, in words.
     fn above(&self, demand: &Demand<'_>) -> String {
-        let mut above = self.chain.iter().rev().skip(1).filter_map(|device| {
+        let above = self.chain.iter().rev().skip(1).find_map(|device| {
             let flushes = demand.per_unit(&device.own_flushes()?).filter(|flushes| *flushes > 0.0)?;
             Some(format!("; {} counted at {} above it", demand.words(flushes, None), plain(&device.name())))
         });
-        above.next().unwrap_or_default()
+        above.unwrap_or_default()
     }
 
     /// A favourable class with its limitations.
@@ -540,10 +521,15 @@ fn plain(name: &str) -> &str {
     if name.starts_with("loop") { "the loop device" } else { name }
 }
 
-impl Seen {
+impl FlushesSeen {
     fn too_few(&self, demand: &Demand<'_>) -> String {
         format!("only {} seen at {}: {}", demand.words(self.flushes, self.per_sync), self.name, self.needed)
     }
+}
+
+/// Infinite where nothing is needed.
+fn over(seen: f64, needed: f64) -> f64 {
+    if needed > 0.0 { seen / needed } else { f64::INFINITY }
 }
 
 fn takes_fua(chain: &[DeviceSums]) -> bool {
@@ -552,9 +538,9 @@ fn takes_fua(chain: &[DeviceSums]) -> bool {
 
 /// Promises of a trial's server by its settings, then by those of scripts and functions, worst first.
 fn of_server(trial: &TrialFinding, operation: &Operation) -> Vec<Promise> {
-    let own = |name| table::setting(name, setting(trial.server.as_ref()?, name)?);
-    let mut promises: Vec<Promise> = table::settings().filter_map(own).collect();
-    promises.extend(set_elsewhere(trial, operation).into_iter().filter_map(|found| {
+    let mut promises: Vec<Promise> =
+        table::settings().filter_map(|name| table::setting(name, setting(trial.server.as_ref()?, name)?)).collect();
+    promises.extend(set_elsewhere(trial, operation).filter_map(|found| {
         let promise = table::setting(&found.name, found.value.as_deref()?)?;
         Some(Promise { source: format!("{} ({})", promise.source, found.place), ..promise })
     }));
@@ -562,9 +548,8 @@ fn of_server(trial: &TrialFinding, operation: &Operation) -> Vec<Promise> {
 }
 
 /// Settings in force beyond those of a plain session.
-fn set_elsewhere<'a>(trial: &'a TrialFinding, operation: &'a Operation) -> Vec<&'a FoundSetting> {
-    let server = trial.server.as_ref();
-    operation.script_settings.iter().chain(server.into_iter().flat_map(|server| &server.found_after)).collect()
+fn set_elsewhere<'a>(trial: &'a TrialFinding, operation: &'a Operation) -> impl Iterator<Item = &'a FoundSetting> {
+    operation.script_settings.iter().chain(trial.server.iter().flat_map(|server| &server.found_after))
 }
 
 fn setting<'a>(server: &'a ServerFacts, name: &str) -> Option<&'a str> {

@@ -1,30 +1,41 @@
-//! Effects of options: finds the full factorials among the ranked cases, and the names of their axes.
+//! Effects of options: finds the full factorials among the ranked cases, the names of their axes, and their best
+//! combinations.
 
-use crate::analyse::findings::{Effects, Estimate, OptionEffect, PairOutcome, names};
+use crate::analyse::findings::{BestCombinations, Effects, Estimate, OptionEffect, PairOutcome, names};
+use crate::analyse::run::blocks::RunBlocks;
+use crate::analyse::run::decided::{Decided, pairs};
 use crate::analyse::run::ranking::{Contest, ContestEntry, SEED};
 use crate::stats::criticals::Criticals;
 use crate::stats::effects::{Effect, Factorial};
-use crate::stats::ratio::BlockMean;
+use crate::stats::ratio::{BlockMean, ratio};
 use std::collections::BTreeSet;
 
 /// One for each workload and figure in which two or more axes vary; where its cases are not all measured, one for each
-/// ranking whose cases are. `order` has the ids of the cases as the plan has them. `is_fixed`: the number of blocks was
-/// fixed in advance.
-pub fn found(contests: &[Contest<'_>], baseline: &names::Axes, order: &[&str], is_fixed: bool) -> Vec<Effects> {
+/// ranking whose cases are. `order` has the ids of the cases as the plan has them.
+pub fn found(contests: &[Contest<'_>], baseline: &names::Axes, order: &[&str], blocks: RunBlocks) -> Vec<Effects> {
     let mut criticals = Criticals::seeded(SEED);
-    let mut of = |group: &[&Contest<'_>]| Some(Matrix::of(group, baseline, order)?.effects(is_fixed, &mut criticals));
     let mut found = Vec::new();
     for (place, contest) in contests.iter().enumerate() {
-        if contests[..place].iter().all(|before| key(before) != key(contest)) {
-            let group: Vec<&Contest<'_>> = contests.iter().filter(|other| key(other) == key(contest)).collect();
-            let Some(whole) = of(&group) else { continue };
-            if whole.unavailable.is_some() {
-                found.extend(group.iter().filter_map(|one| of(&[*one])).filter(|part| part.unavailable.is_none()));
-            }
-            found.push(whole);
+        if contests[..place].iter().any(|before| key(before) == key(contest)) {
+            continue;
         }
+        let group: Vec<&Contest<'_>> = contests.iter().filter(|other| key(other) == key(contest)).collect();
+        let Some(whole) = Matrix::of(&group, baseline, order) else { continue };
+        let whole = whole.effects(blocks, &mut criticals);
+        if whole.unavailable.is_some() {
+            let parts = group.iter().filter_map(|one| Matrix::of(&[*one], baseline, order));
+            let parts = parts.map(|part| part.effects(blocks, &mut criticals));
+            found.extend(parts.filter(|part| part.unavailable.is_none()));
+        }
+        found.push(whole);
     }
     found
+}
+
+/// Those that answer a plan whose first ranking this is: of two or more options beside the load.
+pub fn answering<'f>(found: &'f [Effects], contest: &Contest<'_>) -> Option<&'f Effects> {
+    let titles = [&contest.ranking.title, &shared_title(contest)];
+    found.iter().find(|one| titles.contains(&&one.title) && one.has_several_options() && one.best.is_some())
 }
 
 /// Workload, measure and quantity: "p99 latency", without the rate at which it was measured.
@@ -33,8 +44,12 @@ fn key<'a>(contest: &'a Contest<'_>) -> [&'a str; 3] {
     [&contest.ranking.workload, &contest.ranking.measure, quantity.unwrap_or_default()]
 }
 
+fn shared_title(contest: &Contest<'_>) -> String {
+    key(contest).into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// An axis that varies, with its levels; the first is the reference.
-struct Axis<'a> {
+struct VariedAxis<'a> {
     name: &'a str,
     levels: Vec<String>,
     is_load: bool,
@@ -43,69 +58,70 @@ struct Axis<'a> {
 /// Cases of one workload and measure in the order of their combinations.
 struct Matrix<'a> {
     found: Effects,
-    axes: Vec<Axis<'a>>,
-    cases: Vec<&'a ContestEntry<'a>>,
+    axes: Vec<VariedAxis<'a>>,
+    /// Each with its levels, by index.
+    cases: Vec<(Vec<usize>, &'a ContestEntry<'a>)>,
+    /// The levels of the load in the most important ranking.
+    load: Vec<usize>,
 }
 
 impl<'a> Matrix<'a> {
     /// `None` unless two axes vary, one of them not the load's.
     fn of(contests: &[&'a Contest<'a>], baseline: &names::Axes, order: &[&str]) -> Option<Matrix<'a>> {
+        let first = contests[0];
         let mut cases: Vec<&ContestEntry<'_>> = contests.iter().flat_map(|contest| &contest.entries).collect();
         cases.sort_by_key(|entry| order.iter().position(|id| *id == entry.case.spec.id));
-        let own = |entry: &ContestEntry<'_>, axis: &str| entry.case.spec.axes.get(axis).cloned();
-        let is_of_baseline = |entry: &&&ContestEntry<'_>| {
-            baseline.iter().all(|(axis, is)| own(entry, axis).is_none_or(|own| own == *is))
-        };
-        let reference = *cases.iter().find(is_of_baseline).or(cases.first())?;
-        // Options that only some stacks have are part of the stack.
-        let is_partial = |axis: &str| cases.iter().any(|entry| own(entry, axis).is_none());
-        let level = |entry: &ContestEntry<'_>, axis: &str| {
-            let parts = entry.case.spec.axes.iter().filter(|(part, _)| axis == "stack" && is_partial(part));
-            let parts = parts.map(|(part, is)| names::of_axis(part, is));
-            own(entry, axis).into_iter().chain(parts).collect::<Vec<_>>().join(" ")
-        };
+        let of_baseline = cases
+            .iter()
+            .find(|entry| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis).is_none_or(|own| own == is)));
+        let reference = *of_baseline.or(cases.first())?;
         let spec = &reference.case.spec;
-        let of_axis = |name: &'a String| {
-            let mut seen = BTreeSet::new();
-            let all = [&reference].into_iter().chain(&cases).map(|entry| level(entry, name));
-            let levels: Vec<String> = all.filter(|level| seen.insert(level.clone())).collect();
-            Axis { name, levels, is_load: spec.is_workload_axis(name) && !baseline.contains_key(name) }
-        };
-        let common = spec.axes.keys().filter(|name| *name != "workload" && !is_partial(name));
-        let mut axes: Vec<Axis<'_>> = common.map(of_axis).filter(|axis| axis.levels.len() > 1).collect();
+        let mut partial: BTreeSet<&String> = cases.iter().flat_map(|entry| entry.case.spec.axes.keys()).collect();
+        partial.retain(|axis| cases.iter().any(|entry| !entry.case.spec.axes.contains_key(*axis)));
+        let common = spec.axes.keys().filter(|name| *name != "workload" && !partial.contains(name));
+        let mut axes: Vec<VariedAxis<'_>> = common
+            .map(|name| {
+                let mut seen = BTreeSet::new();
+                let all = [&reference].into_iter().chain(&cases).map(|entry| level(entry, name, &partial));
+                let levels = all.filter(|level| seen.insert(level.clone())).collect();
+                VariedAxis { name, levels, is_load: spec.is_workload_axis(name) && !baseline.contains_key(name) }
+            })
+            .collect();
+        axes.retain(|axis| axis.levels.len() > 1);
         axes.sort_by_key(|axis| (axis.name != "stack", axis.is_load));
-        let place = |entry: &&ContestEntry<'_>| {
-            let digit = |axis: &Axis<'_>| axis.levels.iter().position(|known| *known == level(entry, axis.name));
-            axes.iter().fold(0, |place, axis| place * axis.levels.len() + digit(axis).unwrap_or(0))
-        };
-        let mut sorted = cases.clone();
-        sorted.sort_by_cached_key(&place);
+        if axes.len() < 2 || axes[0].is_load {
+            return None;
+        }
+        let of_first = first.entries.first().unwrap_or(reference);
+        let load = places(of_first, &axes, &partial);
+        let mut cases: Vec<_> = cases.into_iter().map(|entry| (places(entry, &axes, &partial), entry)).collect();
+        cases.sort_by(|one, other| one.0.cmp(&other.0));
         let combinations: usize = axes.iter().map(|axis| axis.levels.len()).product();
-        let is_full = sorted.iter().map(place).eq(0..combinations);
+        let is_full = cases.len() == combinations && cases.windows(2).all(|two| two[0].0 != two[1].0);
         let why = format!("{} cases for {combinations} combinations: not all were measured", cases.len());
-        let first = contests[0];
-        let shared = key(first).into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         let found = Effects {
-            title: if contests.len() == 1 { first.ranking.title.clone() } else { shared },
+            title: if contests.len() == 1 { first.ranking.title.clone() } else { shared_title(first) },
             combinations: cases.len(),
             blocks: 0,
             unavailable: (!is_full).then_some(why),
             options: Vec::new(),
+            best: None,
         };
-        (axes.len() > 1 && !axes[0].is_load).then_some(Matrix { found, axes, cases: sorted })
+        Some(Matrix { found, axes, cases, load })
     }
 
-    fn effects(mut self, is_fixed: bool, criticals: &mut Criticals) -> Effects {
+    fn effects(mut self, blocks: RunBlocks, criticals: &mut Criticals) -> Effects {
         if self.found.unavailable.is_some() {
             return self.found;
         }
         let levels = self.axes.iter().map(|axis| axis.levels.len()).collect();
-        let trials: Vec<Vec<BlockMean>> = self.cases.iter().map(|entry| entry.ranked.values.clone()).collect();
-        match Factorial::of(levels, &trials, is_fixed, criticals) {
+        let trials: Vec<Vec<BlockMean>> = self.cases.iter().map(|(_, entry)| entry.ranked.values.clone()).collect();
+        match Factorial::of(levels, &trials, blocks.rule.is_none(), criticals) {
             None => self.found.unavailable = Some("a trial had no operations".to_owned()),
             Some(factorial) => {
                 self.found.blocks = factorial.blocks;
                 self.found.options = factorial.effects(criticals).iter().map(|effect| self.option(effect)).collect();
+                self.found.best = self.best(blocks, criticals);
             }
         }
         self.found
@@ -113,10 +129,10 @@ impl<'a> Matrix<'a> {
 
     fn option(&self, effect: &Effect) -> OptionEffect {
         let axis = &self.axes[effect.axis];
-        let classes = |sign: f64| {
-            let side = self.cases.iter().zip(&effect.weights).filter(move |(_, weight)| **weight * sign > 0.0);
-            side.map(|(entry, _)| entry.durability.class).collect::<Vec<_>>()
-        };
+        let [with, without] = [1.0, -1.0].map(|sign| {
+            let side = self.cases.iter().zip(&effect.weights).filter(|(_, weight)| **weight * sign > 0.0);
+            side.map(|((_, entry), _)| entry.durability.class).collect::<Vec<_>>()
+        });
         let ratio = effect.log.exp();
         let ends = effect.margin.and_then(|margin| margin.around(ratio));
         let (differs, is_within) = effect.decides();
@@ -128,8 +144,70 @@ impl<'a> Matrix<'a> {
             at: other.map(|(other, level)| names::of_axis(other.name, &other.levels[level])),
             ratio: Estimate::of(ratio, ends, self.found.blocks),
             outcome: (!axis.is_load).then(|| PairOutcome::of(differs, is_within)),
-            pairs: classes(1.0).len() * self.found.blocks,
-            differs_in_durability: classes(1.0) != classes(-1.0),
+            pairs: with.len() * self.found.blocks,
+            differs_in_durability: with != without,
         }
     }
+
+    /// The best of the safest durability class, at the load of the most important ranking. `None` where looks or added
+    /// blocks decided inside each ranking: then these answer.
+    fn best(&self, blocks: RunBlocks, criticals: &mut Criticals) -> Option<BestCombinations> {
+        if blocks.rule.is_some() {
+            return None;
+        }
+        let mut safest = self.cases.clone();
+        safest.retain(|(of, _)| (0..of.len()).all(|axis| !self.axes[axis].is_load || of[axis] == self.load[axis]));
+        let (of_reference, reference) = safest.first().cloned()?;
+        let class = safest.iter().map(|(_, entry)| (entry.durability.class, entry.durability.otherwise)).min()?;
+        safest.retain(|(_, entry)| (entry.durability.class, entry.durability.otherwise) == class);
+        let by = reference.ranked.by;
+        safest.sort_by(|(_, a), (_, b)| {
+            let rising = a.ranked.figure.value.total_cmp(&b.ranked.figure.value);
+            if by.less_is_better() { rising } else { rising.reverse() }
+        });
+        let compared: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
+        let trials = safest.iter().map(|(_, entry)| entry.ranked.values.clone());
+        let decided = Decided::of(compared.iter().cloned().zip(trials), by, blocks, criticals);
+        safest.retain(|(_, entry)| decided.rank(&entry.case.spec.id) == 1);
+        let cases: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
+        let (_, best) = safest.first()?;
+        let (id, other) = (&best.case.spec.id, &reference.case.spec.id);
+        let against = ratio(&best.ranked.values, &reference.ranked.values).filter(|_| id != other);
+        let against = against.map(|found| decided.tested(id, other, found));
+        let trials = best.ranked.values.len().min(reference.ranked.values.len());
+        let are_same = pairs(&cases).all(|(one, other)| decided.outcome(one, other) == PairOutcome::SameWithin);
+        Some(BestCombinations {
+            labels: safest.iter().map(|(of, _)| self.label(of, false)).collect(),
+            are_same,
+            cases,
+            class: class.0,
+            compared,
+            load: Some(self.label(&of_reference, true)).filter(|load| !load.is_empty()),
+            reference: self.label(&of_reference, false),
+            ratio: against.map(|found| Estimate::of_ratio(&found, trials)),
+        })
+    }
+
+    /// "xfs guest=trixie": its levels of the axes that are, or are not, the load's.
+    fn label(&self, of: &[usize], is_load: bool) -> String {
+        let axes = self.axes.iter().zip(of).filter(|(axis, _)| axis.is_load == is_load);
+        axes.map(|(axis, level)| names::of_axis(axis.name, &axis.levels[*level])).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Its level of an axis; options that only some stacks have are part of the stack.
+fn level(entry: &ContestEntry<'_>, axis: &str, partial: &BTreeSet<&String>) -> String {
+    let axes = &entry.case.spec.axes;
+    let parts = axes.iter().filter(|(part, _)| axis == "stack" && partial.contains(part));
+    let parts = parts.map(|(part, is)| names::of_axis(part, is));
+    axes.get(axis).cloned().into_iter().chain(parts).collect::<Vec<_>>().join(" ")
+}
+
+/// Its levels, by index.
+fn places(entry: &ContestEntry<'_>, axes: &[VariedAxis<'_>], partial: &BTreeSet<&String>) -> Vec<usize> {
+    let places = axes.iter().map(|axis| {
+        let own = level(entry, axis.name, partial);
+        axis.levels.iter().position(|known| *known == own).unwrap_or_default()
+    });
+    places.collect()
 }

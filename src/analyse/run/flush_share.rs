@@ -8,10 +8,10 @@ use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::case::strata::{COMMIT, noun};
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced::SyncCost;
-use crate::analyse::findings::{Estimate, FlushShare, TrialFinding};
+use crate::analyse::findings::{Estimate, FlushShare};
 use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
-use crate::units::significant;
+use crate::units::{count, significant};
 
 /// Share of one case; `None` without a server, if commits wait for no flush, if the counted operations are not commits,
 /// or if no `sync` case has the method in force on the stack of the WAL.
@@ -28,26 +28,24 @@ pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     let main = case.measures.first()?;
     let (commits, syncs) = (main.estimate()?, synced.estimate()?);
     let share = share(&commits, &syncs, ratio(&main.rates, &synced.rates)?)?;
-    let clients = operation.clients;
-    let place = if case.spec.stack.wal.is_some() { "the stack of pg_wal" } else { "this stack" };
-    let sentence = Words { noun, method, place, clients, commits: commits.value, syncs: syncs.value }.about(&share);
-    Some(FlushShare {
-        sentence,
-        clients,
+    let mut found = FlushShare {
+        sentence: String::new(),
+        clients: operation.clients,
         commits,
         method: method.to_owned(),
         syncs,
         sync_case: sync_case.spec.id.clone(),
         share,
-    })
+    };
+    found.sentence = sentence(&found, noun, case.spec.stack.wal.is_some());
+    Some(found)
 }
 
 /// Quotient of the two rates as shown, with the relative error of the trial comparison's ratio (if one of them lacks a
 /// block, from the other blocks).
 fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estimate> {
     let value = commits.value / syncs.value;
-    let end = |end: f64| value * end / compared.value;
-    let interval = compared.interval.map(|(low, high)| (end(low), end(high)));
+    let interval = compared.interval.map(|ends| (value * ends.0 / compared.value, value * ends.1 / compared.value));
     (value.is_finite() && compared.value > 0.0)
         .then(|| Estimate::of(value, interval, commits.trials.min(syncs.trials) as usize))
 }
@@ -68,16 +66,13 @@ fn setting<'a>(case: &'a CaseSums, name: &str) -> Option<&'a str> {
 
 /// True if the setting was off in any trial.
 fn is_off(case: &CaseSums, name: &str) -> bool {
-    let of = |trial: &TrialFinding| trial.server.as_ref()?.key_settings.get(name).map(|value| value == "off");
-    case.trials.iter().any(|trial| of(trial) == Some(true))
+    let mut servers = case.trials.iter().filter_map(|trial| trial.server.as_ref());
+    servers.any(|server| server.key_settings.get(name).is_some_and(|value| value == "off"))
 }
 
 /// The `sync` case on the stack of the WAL that shares the most axes with `case`, the first in the plan's order among
 /// equals, and its measure for `method`.
 fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(&'a CaseSums, &'a MeasureSums)> {
-    let shared = |other: &CaseSums| {
-        other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
-    };
     // Without a server, a measure named after a method measures synced writes.
     let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
     let measured = fitting.filter_map(|other| {
@@ -85,7 +80,9 @@ fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(
         (!measure.rates.is_empty()).then_some((other, measure))
     });
     // `max_by_key` returns the last of equals; reversed, that is the plan's first.
-    measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| shared(other))
+    measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| {
+        other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
+    })
 }
 
 /// True if a case without a server runs on the storage of another case's WAL.
@@ -101,40 +98,28 @@ pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
     fitting.find_map(|other| Some(SyncCost { levels: other.synced.flushes_per_sync()?, case: other.spec.id.clone() }))
 }
 
-/// Parts of the sentence.
-struct Words<'a> {
-    noun: &'a str,
-    method: &'a str,
-    place: &'static str,
-    clients: u64,
-    commits: f64,
-    syncs: f64,
-}
-
-impl Words<'_> {
-    /// "2477 commits/s by 8 clients are 58 % (30 to 110 %) of the 4368 fdatasync/s that one writer gets
-    /// from this stack alone".
-    fn about(&self, share: &Estimate) -> String {
-        let by = if self.clients == 1 { "1 client".to_owned() } else { format!("{} clients", self.clients) };
-        let ends = share.low.zip(share.high).map(|(low, high)| format!(" ({} to {} %)", per_cent(low), per_cent(high)));
-        let text = format!(
-            "{} {}s/s by {by} are {} %{} of the {} {}/s that one writer gets from {} alone",
-            rate(self.commits),
-            self.noun,
-            per_cent(share.value),
-            ends.unwrap_or_default(),
-            rate(self.syncs),
-            self.method,
-            self.place
-        );
-        // More than a single writer gets is only possible by sharing flushes: PostgreSQL flushes its WAL one flush at a
-        // time.
-        let surely_shared = share.low.unwrap_or(share.value) > 1.0;
-        match (self.clients, surely_shared) {
-            (0 | 1, _) => text,
-            (_, true) => text + ": group commit lets one flush serve several clients",
-            (_, false) => text + "; group commit may let one flush serve several clients",
-        }
+/// "2477 commits/s by 8 clients are 58 % (30 to 110 %) of the 4368 fdatasync/s that one writer gets from this stack
+/// alone".
+fn sentence(found: &FlushShare, noun: &str, is_wal_alone: bool) -> String {
+    let share = &found.share;
+    let ends = share.low.zip(share.high).map(|(low, high)| format!(" ({} to {} %)", per_cent(low), per_cent(high)));
+    let text = format!(
+        "{} {noun}s/s by {} are {} %{} of the {} {}/s that one writer gets from {} alone",
+        rate(found.commits.value),
+        count(found.clients, "client"),
+        per_cent(share.value),
+        ends.unwrap_or_default(),
+        rate(found.syncs.value),
+        found.method,
+        if is_wal_alone { "the stack of pg_wal" } else { "this stack" }
+    );
+    // More than a single writer gets is only possible by sharing flushes: PostgreSQL flushes its WAL one flush at a
+    // time.
+    let surely_shared = share.low.unwrap_or(share.value) > 1.0;
+    match (found.clients, surely_shared) {
+        (0 | 1, _) => text,
+        (_, true) => text + ": group commit lets one flush serve several clients",
+        (_, false) => text + "; group commit may let one flush serve several clients",
     }
 }
 

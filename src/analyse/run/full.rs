@@ -3,6 +3,8 @@
 use crate::analyse::findings::FullFinding;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::record::trial::{Outcome, TrialRecord};
+use crate::units::count;
+use std::collections::BTreeSet;
 
 /// Finding of a trial; `None` if its stack had room.
 pub fn of_trial(record: &TrialRecord) -> Option<FullFinding> {
@@ -29,13 +31,10 @@ pub fn remark(found: &[FullFinding], case: &str, trials: usize) -> Option<Remark
 
 /// Sentence to accompany a run's answer.
 pub fn sentence(found: &[FullFinding]) -> Option<String> {
-    let trials = if found.len() == 1 { "trial" } else { "trials" };
-    let mut cases: Vec<&str> = found.iter().map(|one| one.case.as_str()).collect();
-    cases.sort_unstable();
-    cases.dedup();
+    let cases: BTreeSet<&str> = found.iter().map(|one| one.case.as_str()).collect();
     let (first, more) = (cases.first()?, cases.len() - 1);
     let others = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("The stack filled up in {} {trials} ({first}{others}).", found.len()))
+    Some(format!("The stack filled up in {} ({first}{others}).", count(found.len(), "trial")))
 }
 
 #[cfg(test)]

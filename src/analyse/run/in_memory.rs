@@ -1,7 +1,7 @@
 //! Cases compared with the same case on a stack in memory.
 
 use crate::analyse::case::sums::CaseSums;
-use crate::analyse::findings::{BackendTime, Estimate, InMemory, TrialFinding};
+use crate::analyse::findings::{BackendTime, Estimate, InMemory};
 use crate::record::claim::Claim;
 use crate::stats::ratio::ratio;
 use std::collections::BTreeMap;
@@ -24,20 +24,23 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
 
 /// True if `other` differs from `case` only in its stack and is in memory, while `case` is not.
 fn is_twin_in_memory(case: &CaseSums, other: &CaseSums) -> bool {
-    let own = |sums: &CaseSums| {
-        let axes = sums.spec.axes.iter().filter(|(axis, _)| *axis != "stack" && !sums.spec.is_of_stack(axis));
-        axes.map(|(axis, value)| (axis.clone(), value.clone())).collect::<BTreeMap<_, _>>()
-    };
-    let settings = |sums: &CaseSums| sums.spec.postgres.as_ref().map(|postgres| postgres.settings.clone());
-    lies_in_memory(other) && !lies_in_memory(case) && own(case) == own(other) && settings(case) == settings(other)
+    lies_in_memory(other) && !lies_in_memory(case) && beside_stack(case) == beside_stack(other)
+}
+
+/// Axes and settings that are not the stack's.
+fn beside_stack(sums: &CaseSums) -> (BTreeMap<&String, &String>, Option<&BTreeMap<String, String>>) {
+    let spec = &sums.spec;
+    let axes = spec.axes.iter().filter(|(axis, _)| *axis != "stack" && !spec.is_of_stack(axis));
+    (axes.collect(), spec.postgres.as_ref().map(|postgres| &postgres.settings))
 }
 
 /// True if data and WAL of all trials are on a stack that keeps everything in memory.
 fn lies_in_memory(case: &CaseSums) -> bool {
-    let in_memory = |trial: &TrialFinding| {
-        let Some(stack) = &trial.stack else { return false };
-        let volatile = |base| stack.promise(base, Claim::Volatile).is_some() && stack.devices_below(base).is_empty();
-        volatile(stack.data.as_ref()) && (stack.wal.is_none() || volatile(stack.wal.as_ref()))
-    };
-    !case.trials.is_empty() && case.trials.iter().all(in_memory)
+    let in_memory = case.trials.iter().all(|trial| {
+        trial.stack.as_ref().is_some_and(|stack| {
+            let mut bases = std::iter::once(stack.data.as_ref()).chain(stack.wal.as_ref().map(Some));
+            bases.all(|base| stack.promise(base, Claim::Volatile).is_some() && stack.devices_below(base).is_empty())
+        })
+    });
+    in_memory && !case.trials.is_empty()
 }

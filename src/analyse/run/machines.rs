@@ -3,9 +3,10 @@
 //! compared all the same: each block boots all guests, and its trials form a pair.
 
 use crate::analyse::findings::groups::place_of;
+use crate::analyse::findings::lists::numbered;
 use crate::analyse::findings::remark::{Remark, Weight};
-use crate::analyse::findings::{HostFacts, MachineFinding, RankRow};
-use crate::analyse::run::ranking::Contest;
+use crate::analyse::findings::{HostFacts, MachineFinding};
+use crate::analyse::run::ranking::{Contest, ContestEntry};
 use crate::record::case::TrialKey;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,33 +25,30 @@ pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<Mac
     machines
 }
 
-/// Index of the machine that each trial ran on.
-pub struct MachineOfTrial<'a>(BTreeMap<&'a TrialKey, usize>);
+/// Index of the machine that each trial ran on, by case and block.
+pub struct MachineOfTrial<'a>(BTreeMap<(&'a str, u32), usize>);
 
 impl<'a> MachineOfTrial<'a> {
     pub fn of(machines: &'a [MachineFinding]) -> MachineOfTrial<'a> {
-        let keys = |(place, machine): (usize, &'a MachineFinding)| machine.trials.iter().map(move |key| (key, place));
-        MachineOfTrial(machines.iter().enumerate().flat_map(keys).collect())
-    }
-
-    fn of_trial(&self, case: &str, trial: u32) -> Option<usize> {
-        self.0.get(&TrialKey { case: case.to_owned(), trial }).copied()
+        let machines = machines.iter().enumerate();
+        let keys = machines
+            .flat_map(|(place, machine)| machine.trials.iter().map(move |key| ((key.case.as_str(), key.trial), place)));
+        MachineOfTrial(keys.collect())
     }
 
     /// Blocks in which two cases ran on different machines.
     pub fn apart(&self, case: &str, other: &str, blocks: u32) -> BTreeSet<u32> {
-        let differ = |block: &u32| {
-            let both = self.of_trial(case, *block).zip(self.of_trial(other, *block));
+        let apart = (1..=blocks).filter(|block| {
+            let both = self.0.get(&(case, *block)).zip(self.0.get(&(other, *block)));
             both.is_some_and(|(one, two)| one != two)
-        };
-        (1..=blocks).filter(differ).collect()
+        });
+        apart.collect()
     }
 }
 
-/// True if a plan runs two cases of a ranking, by id, in different guests.
-fn in_two_guests(contest: &Contest<'_>, case: &str, other: &str) -> bool {
-    let guest = |id: &str| contest.entries.iter().find(|entry| entry.case.spec.id == id)?.case.spec.guest.as_deref();
-    guest(case) != guest(other)
+/// The guest in which a plan runs one of these cases, by id.
+fn guest<'c>(entries: &'c [ContestEntry<'_>], case: &str) -> Option<&'c str> {
+    entries.iter().find(|entry| entry.case.spec.id == case)?.case.spec.guest.as_deref()
 }
 
 /// Notes in each comparison with the baseline the blocks in which the two ran on different machines.
@@ -60,16 +58,12 @@ pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u
     }
     let places = MachineOfTrial::of(machines);
     for contest in contests {
-        let compared = |row: &RankRow| Some((row.case.clone(), row.comparison.as_ref()?.baseline.clone()));
-        let rows = contest.ranking.classes.iter().flat_map(|class| &class.rows);
-        let guests: BTreeSet<(String, String)> =
-            rows.filter_map(compared).filter(|(case, other)| in_two_guests(contest, case, other)).collect();
         for row in contest.ranking.classes.iter_mut().flat_map(|class| &mut class.rows) {
-            let pair = compared(row);
-            let (Some(pair), Some(comparison)) = (pair, &mut row.comparison) else { continue };
-            let apart = places.apart(&pair.0, &pair.1, blocks);
-            if !apart.is_empty() && !guests.contains(&pair) {
-                let own = format!("not on the same machine in {}", block_list(&apart));
+            let Some(comparison) = &mut row.comparison else { continue };
+            let apart = places.apart(&row.case, &comparison.baseline, blocks);
+            let same_guest = guest(&contest.entries, &row.case) == guest(&contest.entries, &comparison.baseline);
+            if !apart.is_empty() && same_guest {
+                let own = format!("not on the same machine in {}", numbered("block", &apart));
                 let caveat = comparison.caveat.take().into_iter().chain([own]);
                 comparison.caveat = Some(caveat.collect::<Vec<_>>().join("; "));
             }
@@ -90,22 +84,25 @@ pub fn of_case(
     }
     let mut remarks = Vec::new();
     let places = MachineOfTrial::of(machines);
-    let ranked = contests.iter().filter(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case));
+    let ranked = contests.iter().filter(|contest| contest.entry(case).is_some());
     let others = ranked.flat_map(|contest| {
         let others = contest.entries.iter().map(|entry| entry.case.spec.id.as_str());
-        others.filter(move |other| !in_two_guests(contest, case, other))
+        others.filter(move |other| guest(&contest.entries, case) == guest(&contest.entries, other))
     });
     let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
     if !apart.is_empty() {
         let words = "compared cases ran on different machines within a block: they are not paired there";
-        let own = format!("in {} it ran on a different machine than the cases it is compared with", block_list(&apart));
+        let own = format!(
+            "in {} it ran on a different machine than the cases it is compared with",
+            numbered("block", &apart)
+        );
         remarks.push(Remark::plain(Weight::Incomparable, words).alone(own));
     }
-    let of_machine = |machine: &MachineFinding| {
+    let own = machines.iter().filter_map(|machine| {
         let trials: BTreeSet<u32> = machine.trials.iter().filter(|key| key.case == case).map(|key| key.trial).collect();
-        (!trials.is_empty()).then(|| format!("{} ({})", short(&machine.host), block_list(&trials)))
-    };
-    let own: Vec<String> = machines.iter().filter_map(of_machine).collect();
+        (!trials.is_empty()).then(|| format!("{} ({})", short(&machine.host), numbered("block", &trials)))
+    });
+    let own: Vec<String> = own.collect();
     // The blocks of a merged run are spread over machines on purpose.
     if own.len() > 1 && !is_merged {
         let own = format!("its trials ran on different machines: {}", own.join("; "));
@@ -116,9 +113,4 @@ pub fn of_case(
 
 fn short(host: &HostFacts) -> String {
     format!("{}, Linux {}, {} CPUs, {}", host.hostname, host.kernel, host.cpus, Bytes(host.memory_bytes))
-}
-
-fn block_list(blocks: &BTreeSet<u32>) -> String {
-    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
-    format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, numbers.join(", "))
 }

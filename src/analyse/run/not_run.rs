@@ -31,11 +31,11 @@ impl NotRunSums {
 
     fn merge(&mut self, case: &str, trial: u32, step: Option<&str>, reason: &str, hint: Option<&str>) {
         let of_case = self.of_case.entry(case.to_owned()).or_default();
-        let same = |place: &&usize| {
+        let same = of_case.iter().find(|place| {
             let known = &self.entries[**place];
             known.step.as_deref() == step && known.reason == reason && known.hint.as_deref() == hint
-        };
-        if let Some(place) = of_case.iter().find(same) {
+        });
+        if let Some(place) = same {
             let trials = &mut self.entries[*place].trials;
             trials.insert(trials.partition_point(|known| *known < trial), trial);
             return;

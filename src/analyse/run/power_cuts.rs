@@ -44,50 +44,32 @@ pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
 
 /// One finding per verdict.
 pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> {
-    let labels = labels(records, cases);
-    let finding = |(record, label): (&VerdictRecord, String)| {
-        let each = |count: u64| (record.commits > 0).then(|| count as f64 / record.commits as f64);
-        PowerCut {
-            label,
-            cases: record.cases.clone(),
-            verdict: record.verdict.clone(),
-            clients: record.clients,
-            commits: record.commits,
-            writes_per_commit: each(record.writes),
-            flushes_per_commit: each(record.flushes),
-            bytes_per_commit: each(record.bytes),
-            states: record.states.clone(),
-            failing_share_max: record.failing_share_max(),
-            wal_ends_read: record.wal_ends_read,
-            recovered: record.recovered,
-            torn_pages: record.torn_pages,
-            torn_sectors: record.torn_sectors,
-            left_out: record.left_out.clone(),
-            devices: record.devices.clone(),
-            evidence: record.evidence.clone(),
-        }
-    };
-    records.iter().zip(labels).map(finding).collect()
+    let found = records.iter().zip(labels(records, cases)).map(|(record, label)| {
+        let [writes_per_commit, flushes_per_commit, bytes_per_commit] = [record.writes, record.flushes, record.bytes]
+            .map(|count| (record.commits > 0).then(|| count as f64 / record.commits as f64));
+        let (record, failing_share_max) = (record.clone(), record.failing_share_max());
+        PowerCut { label, record, writes_per_commit, flushes_per_commit, bytes_per_commit, failing_share_max }
+    });
+    found.collect()
 }
 
 /// Common name of each verdict's cases: the axes, other than the workload's, in which they differ.
 fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
-    let axes_of = |record: &VerdictRecord| -> Axes {
-        let case = record.cases.first().and_then(|id| cases.iter().find(|case| case.spec.id == *id));
-        let axes = case.into_iter().flat_map(|case| {
-            let is_ours = |(axis, _): &(&String, &String)| !case.spec.is_workload_axis(axis);
-            case.spec.axes.iter().filter(is_ours)
-        });
-        axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()
-    };
-    let all: Vec<(&str, Axes)> =
-        records.iter().filter_map(|record| Some((record.cases.first()?.as_str(), axes_of(record)))).collect();
-    let named: BTreeMap<String, String> = match all.as_slice() {
+    let firsts = records.iter().filter_map(|record| {
+        let id = record.cases.first()?;
+        let case = cases.iter().find(|case| case.spec.id == *id);
+        let axes = case
+            .into_iter()
+            .flat_map(|case| case.spec.axes.iter().filter(|(axis, _)| !case.spec.is_workload_axis(axis)));
+        Some((id.as_str(), axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()))
+    });
+    let firsts: Vec<(&str, Axes)> = firsts.collect();
+    let named: BTreeMap<String, String> = match firsts.as_slice() {
         [(id, axes)] => BTreeMap::from([((*id).to_owned(), names::of_axes(axes, &["stack".to_owned()]))]),
-        _ => names::of_cases(all.iter().map(|(id, axes)| (*id, axes))),
+        _ => names::of_cases(firsts.iter().map(|(id, axes)| (*id, axes))),
     };
-    let label = |record: &VerdictRecord| record.cases.first().and_then(|id| named.get(id)).cloned().unwrap_or_default();
-    records.iter().map(label).collect()
+    let labels = records.iter().map(|record| named.get(record.cases.first()?).cloned());
+    labels.map(Option::unwrap_or_default).collect()
 }
 
 /// Last verdict that names the case.
@@ -96,8 +78,8 @@ pub fn of_case<'r>(records: &'r [VerdictRecord], case: &str) -> Option<&'r Verdi
 }
 
 /// Drops ids that verdicts name but the run does not have.
-pub fn known(records: Vec<VerdictRecord>, cases: &[CaseSums]) -> Vec<VerdictRecord> {
+pub fn known(mut records: Vec<VerdictRecord>, cases: &[CaseSums]) -> Vec<VerdictRecord> {
     let ids: BTreeSet<&str> = cases.iter().map(|case| case.spec.id.as_str()).collect();
-    let known = |record: &VerdictRecord| record.cases.iter().all(|id| ids.contains(id.as_str()));
-    records.into_iter().filter(known).collect()
+    records.retain(|record| record.cases.iter().all(|id| ids.contains(id.as_str())));
+    records
 }

@@ -1,14 +1,15 @@
 //! Decides which cases to compare, how, and how they rank within their durability class.
 
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
-    BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, DurabilityClass, Estimate,
-    PairOutcome, RankRow, RankTrial, RankedBy, Ranking, names,
+    BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, Estimate, PairOutcome, RankRow,
+    RankTrial, RankedBy, Ranking, names,
 };
-use crate::analyse::run::blocks::Blocks;
-use crate::analyse::run::counters::{self, CountedCase};
+use crate::analyse::run::blocks::RunBlocks;
+use crate::analyse::run::counters;
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranked::{Ranked, by_time, ranked};
 use crate::stats::criticals::Criticals;
@@ -37,10 +38,6 @@ pub struct Contest<'a> {
 pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
-    /// Name of the measure or stage.
-    measure: &'a str,
-    /// True if a trial has several such measures, each ranked on its own.
-    is_one_of_several: bool,
     pub ranked: Ranked,
     /// Its trials in the blocks that all cases of the ranking have; all its trials if those are too few.
     used: Vec<BlockMean>,
@@ -52,9 +49,12 @@ pub struct ContestEntry<'a> {
 impl Contest<'_> {
     /// Ranked figure of one case over another's, both by id.
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
-        let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        let own = ratio(&entry(case)?.used, &entry(other)?.used)?;
+        let own = ratio(&self.entry(case)?.used, &self.entry(other)?.used)?;
         Some(self.decided(case, other).map_or(own, |all| all.tested(case, other, own)))
+    }
+
+    pub fn entry(&self, case: &str) -> Option<&ContestEntry<'_>> {
+        self.entries.iter().find(|entry| entry.case.spec.id == case)
     }
 
     /// Decisions within each class.
@@ -79,7 +79,7 @@ pub fn contests<'a>(
     cases: &'a [CaseSums],
     durability: &'a [Durability],
     baseline: &BTreeMap<String, String>,
-    blocks: Blocks,
+    blocks: RunBlocks,
 ) -> Vec<Contest<'a>> {
     let mut compared: BTreeSet<&str> =
         if baseline.is_empty() { BTreeSet::from(["stack"]) } else { baseline.keys().map(String::as_str).collect() };
@@ -89,75 +89,59 @@ pub fn contests<'a>(
             of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
         );
     }
-    let mut entries: Vec<(Shared, ContestEntry<'a>)> = Vec::new();
+    let mut entries: Vec<(RankingKey, ContestEntry<'a>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
-        let mut ranks = |measure: &'a str, is_one_of_several: bool, ranked: Ranked| {
-            let (used, figure) = (ranked.values.clone(), ranked.figure);
-            let label = String::new();
-            let entry = ContestEntry { case, durability, measure, is_one_of_several, ranked, used, figure, label };
-            let shared = Shared::of(&entry, &compared);
-            entries.push((shared, entry));
-        };
-        // One-off work is ranked by its time; an emulated processor hides the storage.
-        let stages: Vec<_> = case.stages.ranked().filter(|_| !case.strata.emulated).collect();
-        for stage in &stages {
-            by_time(stage).into_iter().for_each(|ranked| ranks(&stage.name, true, ranked));
+        // An emulated processor is so slow that it hides the storage.
+        if case.strata.emulated {
+            continue;
         }
-        for (place, measure) in case.measures.iter().enumerate().filter(|_| stages.is_empty()) {
-            // Scripts of one mix share the main measure's time, so ranking each of them adds nothing. An emulated
-            // processor is so slow that it hides the storage.
-            let is_ranked = (place == 0 || measure.takes_turns) && !case.strata.emulated;
-            let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
-            figures.into_iter().for_each(|ranked| ranks(&measure.found.name, measure.takes_turns, ranked));
+        // One-off work is ranked by its time.
+        let stages: Vec<_> = case.stages.ranked().collect();
+        let of_stages = stages.iter().filter_map(|stage| Some((&stage.name, true, by_time(stage)?)));
+        // Scripts of one mix share the main measure's time, so ranking each of them adds nothing.
+        let measures = case.measures.iter().enumerate().filter(|(place, of)| *place == 0 || of.takes_turns);
+        let of_measures = measures.filter(|_| stages.is_empty()).flat_map(|(_, of)| {
+            ranked(of, case.operation.as_ref()).into_iter().map(|ranked| (&of.found.name, of.takes_turns, ranked))
+        });
+        for (measure, takes_turns, ranked) in of_stages.chain(of_measures) {
+            let (used, figure, label) = (ranked.values.clone(), ranked.figure, String::new());
+            let mut axes = case.spec.axes.clone();
+            axes.retain(|axis, _| !compared.contains(axis.as_str()));
+            let (workload, by) = (case.spec.workload.name.clone(), ranked.title.clone());
+            let key = RankingKey { workload, measure: measure.clone(), takes_turns, by, axes };
+            entries.push((key, ContestEntry { case, durability, ranked, used, figure, label }));
         }
     }
     let mut groups = by_key(entries);
-    let mut workloads: Vec<&str> = Vec::new();
-    for case in cases {
-        if !workloads.contains(&case.spec.workload.name.as_str()) {
-            workloads.push(&case.spec.workload.name);
-        }
-    }
     groups.sort_by_key(|(shared, entries)| {
         let spec = entries.first().map(|entry| &entry.case.spec);
         let without_server = spec.is_none_or(|spec| spec.postgres.is_none());
         let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
-        let workload = workloads.iter().position(|name| *name == shared.workload);
+        let workload = cases.iter().position(|case| case.spec.workload.name == shared.workload);
         // Among the sync methods, PostgreSQL's default on Linux comes first.
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
         // A case lacks a figure because it was too bad to measure, so the ranking with all cases comes first.
         (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
     let mut criticals = Criticals::seeded(SEED);
-    let contest = |(shared, entries): (Shared, Vec<ContestEntry<'a>>)| {
-        shared.contest(entries, &compared, baseline, blocks, &mut criticals)
-    };
-    groups.into_iter().map(contest).collect()
+    let contests = groups.into_iter();
+    contests.map(|(shared, entries)| shared.contest(entries, &compared, baseline, blocks, &mut criticals)).collect()
 }
 
 /// Common properties of all cases in a ranking.
 #[derive(Debug, Clone, PartialEq)]
-struct Shared {
+struct RankingKey {
     workload: String,
+    /// Name of the measure or stage.
     measure: String,
+    /// True if a trial has several such measures, each ranked on its own.
     takes_turns: bool,
     /// Ranked figure in words; empty for a rate.
     by: String,
     axes: BTreeMap<String, String>,
 }
 
-impl Shared {
-    fn of(entry: &ContestEntry<'_>, compared: &BTreeSet<&str>) -> Shared {
-        let axes = entry.case.spec.axes.iter().filter(|(axis, _)| !compared.contains(axis.as_str()));
-        Shared {
-            workload: entry.case.spec.workload.name.clone(),
-            measure: entry.measure.to_owned(),
-            takes_turns: entry.is_one_of_several,
-            by: entry.ranked.title.clone(),
-            axes: axes.map(|(axis, value)| (axis.clone(), value.clone())).collect(),
-        }
-    }
-
+impl RankingKey {
     fn clients(&self) -> u64 {
         self.axes.get("clients").and_then(|clients| clients.parse().ok()).unwrap_or(0)
     }
@@ -176,7 +160,7 @@ impl Shared {
         mut entries: Vec<ContestEntry<'a>>,
         compared: &BTreeSet<&str>,
         baseline: &BTreeMap<String, String>,
-        blocks: Blocks,
+        blocks: RunBlocks,
         criticals: &mut Criticals,
     ) -> Contest<'a> {
         let differing = differing(&entries, compared);
@@ -195,14 +179,19 @@ impl Shared {
             let rising = a.figure.value.total_cmp(&b.figure.value);
             if by.less_is_better() { rising } else { rising.reverse() }
         });
-        let is_baseline =
-            |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
-        let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
+        let base = entries
+            .iter()
+            .filter(|_| !baseline.is_empty())
+            .find(|entry| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is)));
+        // Safest first, with the class a *may tear* case would have otherwise.
+        let kinds: BTreeSet<_> =
+            entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
-        for (class, otherwise) in kinds(&entries) {
-            let same =
-                |entry: &&ContestEntry<'_>| (entry.durability.class, entry.durability.otherwise) == (class, otherwise);
-            let members: Vec<&ContestEntry<'_>> = entries.iter().filter(same).collect();
+        for (class, otherwise) in kinds {
+            let members = entries
+                .iter()
+                .filter(|entry| (entry.durability.class, entry.durability.otherwise) == (class, otherwise));
+            let members: Vec<&ContestEntry<'_>> = members.collect();
             let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
             let of_class = Decided::of(cases, by, blocks, criticals);
             let rows = rows(&members, base, &of_class);
@@ -234,32 +223,24 @@ fn counters_of(
     entries: &[ContestEntry<'_>],
     base: Option<&ContestEntry<'_>>,
     classes: &[ClassRanking],
-    blocks: Blocks,
+    blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
     let best = classes.first().and_then(|class| class.rows.first()).map(|row| row.case.as_str());
     let reference = base.map(|base| base.case.spec.id.as_str()).or(best);
-    let cases: Vec<CountedCase<'_>> = entries
-        .iter()
-        .map(|entry| CountedCase { id: &entry.case.spec.id, label: &entry.label, work: &entry.case.work })
-        .collect();
+    let cases: Vec<(&str, &str, &WorkSums)> =
+        entries.iter().map(|entry| (entry.case.spec.id.as_str(), entry.label.as_str(), &entry.case.work)).collect();
     reference.map_or_else(Vec::new, |reference| counters::compared(&cases, reference, blocks, criticals))
-}
-
-/// Durability classes of the cases, safest first, with the class a *may tear* case would have otherwise.
-fn kinds(entries: &[ContestEntry<'_>]) -> Vec<(DurabilityClass, Option<DurabilityClass>)> {
-    let found: BTreeSet<_> = entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
-    found.into_iter().collect()
 }
 
 /// Compared axes in which the cases actually differ; all compared axes if there are none.
 fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<String> {
-    let value = |entry: &ContestEntry<'_>, axis: &str| entry.case.spec.axes.get(axis).cloned();
-    let differs = |axis: &&&str| {
-        let first = entries.first().and_then(|entry| value(entry, axis));
-        entries.iter().any(|entry| value(entry, axis) != first)
-    };
-    let mut axes: Vec<String> = compared.iter().filter(differs).map(|axis| (*axis).to_owned()).collect();
+    let differing = compared.iter().filter(|axis| {
+        let mut values = entries.iter().map(|entry| entry.case.spec.axes.get(**axis));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    });
+    let mut axes: Vec<String> = differing.map(|axis| (*axis).to_owned()).collect();
     if axes.is_empty() {
         axes = compared.iter().map(|axis| (*axis).to_owned()).collect();
     }
@@ -292,27 +273,27 @@ pub fn one_rate(rankings: &[Ranking], cases: &mut [CaseFinding]) {
 /// Rows of one class, best first: by rank, then by figure. After looks, the figures of two cases may use other blocks
 /// than their decision.
 fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided: &Decided) -> Vec<RankRow> {
-    let row = |entry: &&ContestEntry<'_>| {
+    let rows = members.iter().map(|entry| {
         let case = &entry.case.spec.id;
         let other = base.filter(|base| base.case.spec.id != *case);
-        let trial = |of: &BlockMean| RankTrial {
+        let trials = entry.ranked.values.iter().map(|of| RankTrial {
             trial: of.block,
             rate: of.trial.mean,
             used: entry.used.iter().any(|used| used.block == of.block),
-        };
+        });
         RankRow {
             rank: u32::try_from(decided.rank(case)).unwrap_or(u32::MAX),
             case: case.clone(),
             label: entry.label.clone(),
             rate: entry.figure,
-            trials: entry.ranked.values.iter().map(trial).collect(),
+            trials: trials.collect(),
             latency_us_p99: None,
             comparison: other.and_then(|base| compare(entry, base, decided)),
             durability: entry.durability.clone(),
             verdict: entry.case.verdict.clone(),
         }
-    };
-    let mut rows: Vec<RankRow> = members.iter().map(row).collect();
+    });
+    let mut rows: Vec<RankRow> = rows.collect();
     rows.sort_by_key(|row| row.rank);
     rows
 }

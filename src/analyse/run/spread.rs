@@ -1,6 +1,7 @@
 //! Blocks spread over machines: which of them a run has, and what that means for the reader.
 
 use crate::analyse::findings::RunAnswer;
+use crate::analyse::findings::lists::numbered;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::record::run::RunRecord;
 use crate::units::count;
@@ -33,8 +34,7 @@ pub(crate) fn remark(run: &RunRecord) -> Option<Remark> {
     if run.merged.is_empty() || missing.is_empty() {
         return None;
     }
-    let what =
-        format!("no run has {} {} of the plan", if missing.len() == 1 { "block" } else { "blocks" }, list(&missing));
+    let what = format!("no run has {} of the plan", numbered("block", &missing));
     Some(Remark::plain(Weight::Missing, what))
 }
 

@@ -1,22 +1,21 @@
 //! Summary of a case: its facts and main figures.
 
-use super::findings::{CaseFinding, MainFigure};
-use crate::analyse::imported::select::{rows, synced, tps};
+use super::findings::{MainFigure, PublishedCase};
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::imported::select::{FoundRow, rows, synced, tps};
 use crate::record::imported::ImportedCase;
+use crate::stats::moments;
+use std::collections::BTreeSet;
 
 /// Summary of a case.
-pub(super) fn case(case: &ImportedCase) -> CaseFinding {
-    let mut tools: Vec<String> = Vec::new();
-    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
-        if !tools.contains(&output.tool) {
-            tools.push(output.tool.clone());
-        }
-    }
-    CaseFinding {
+pub(super) fn case(case: &ImportedCase) -> PublishedCase {
+    let mut seen = BTreeSet::new();
+    let tools = case.trials.iter().flat_map(|trial| &trial.outputs).map(|output| &output.tool);
+    PublishedCase {
         name: case.name.clone(),
         facts: case.facts.clone(),
         trials: case.trials.iter().filter(|trial| !trial.outputs.is_empty()).count(),
-        tools,
+        tools: tools.filter(|tool| seen.insert(*tool)).cloned().collect(),
         figures: rows(case).map(|found| found.row.figures.len()).sum(),
         main: main_figures(case),
         caveats: case.caveats.clone(),
@@ -25,21 +24,11 @@ pub(super) fn case(case: &ImportedCase) -> CaseFinding {
 
 /// Transactions per second, and the rate of each sync method with one write; means over the trials.
 fn main_figures(case: &ImportedCase) -> Vec<MainFigure> {
-    let mut found: Vec<(MainFigure, usize)> = Vec::new();
-    let mut add = |name: &str, unit: &str, value: f64| match found.iter_mut().find(|(it, _)| it.name == name) {
-        Some((figure, count)) => {
-            *count += 1;
-            figure.value += (value - figure.value) / *count as f64;
-        }
-        None => found.push((MainFigure { name: name.to_owned(), unit: unit.to_owned(), value }, 1)),
-    };
-    for row in rows(case) {
-        if let Some(tps) = tps(&row) {
-            add("tps", &tps.unit, tps.value);
-        }
-    }
-    for (_, method, rate) in synced(rows(case), "one write") {
-        add(method, "ops/s", rate);
-    }
-    found.into_iter().map(|(figure, _)| figure).collect()
+    let rows: Vec<FoundRow<'_>> = rows(case).collect();
+    let commits = rows.iter().filter_map(tps).map(|tps| (("tps", tps.unit.as_str()), tps.value));
+    let synced = synced(rows.iter().copied(), "one write").map(|(_, method, rate)| ((method, "ops/s"), rate));
+    let found = by_key(commits.chain(synced)).into_iter().filter_map(|((name, unit), values)| {
+        Some(MainFigure { name: name.to_owned(), unit: unit.to_owned(), value: moments::mean(&values)? })
+    });
+    found.collect()
 }

@@ -3,19 +3,21 @@
 //! Repeated trials give an interval (`stats::ratio`). Two single runs have none and show nothing; `compare::single`
 //! decides whether their ratio indicates a direction.
 
-use super::findings::{Comparison, ConclusionFinding, Support};
+use super::findings::{ClaimComparison, ConclusionFinding, Support};
 use crate::analyse::compare::single;
 use crate::analyse::imported::select::{FoundRow, length, rows};
 use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
+use crate::stats::moments;
 use crate::stats::ratio::{self, BlockMean, Ratio};
 use crate::units::significant;
 
 /// Support of a conclusion by the figures.
 pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> ConclusionFinding {
     let mut because = Vec::new();
-    let comparisons: Vec<Comparison> = conclusion.compare.iter().filter_map(|claim| compare(record, claim)).collect();
+    let comparisons: Vec<ClaimComparison> =
+        conclusion.compare.iter().filter_map(|claim| compare(record, claim)).collect();
     if comparisons.len() < conclusion.compare.len() {
         because.push("a figure it compares was not found".to_owned());
     }
@@ -43,24 +45,24 @@ fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Fo
 }
 
 /// Compares one figure of two cases.
-fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
+fn compare(record: &ImportRecord, claim: &Compare) -> Option<ClaimComparison> {
     let ((row, a), (_, b)) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
     // Separate blocks: imported trials are not known to be paired.
-    let blocks = |values: &[f64], from: u32| -> Vec<BlockMean> {
-        (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect()
-    };
-    let found = ratio::ratio(&blocks(&a, 0), &blocks(&b, 1 << 16))?;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let [own, others] = [(&a, 0u32), (&b, 1 << 16)].map(|(values, from)| {
+        (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect::<Vec<_>>()
+    });
+    let found = ratio::ratio(&own, &others)?;
+    let (value, over_value) = moments::mean(&a).zip(moments::mean(&b))?;
     let labels: Vec<&str> = claim.row.values().map(String::as_str).collect();
     let unit = row.figure(&claim.figure)?.unit.clone();
     let points = found.interval.is_none() && unit.ends_with("/s") && single::points_a_way(found.value);
-    let mut comparison = Comparison {
+    let mut comparison = ClaimComparison {
         case: claim.case.clone(),
         over: claim.over.clone(),
         what: [&[claim.tool.as_str()], labels.as_slice(), &[claim.figure.as_str()]].concat().join(", "),
         unit,
-        value: mean(&a),
-        over_value: mean(&b),
+        value,
+        over_value,
         ratio: found.value,
         trials: (a.len(), b.len()),
         interval: found.interval,
@@ -74,19 +76,14 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
 /// Support from a ratio that the conclusion claims to exceed 1. Two single runs can neither show nor refute it.
 fn support(found: &Ratio, points: bool) -> Support {
     match (found.interval.is_some(), found.value > 1.0) {
-        (true, above) if found.tells_apart() => {
-            if above {
-                Support::Shown
-            } else {
-                Support::Contradicted
-            }
-        }
+        (true, true) if found.tells_apart() => Support::Shown,
+        (true, false) if found.tells_apart() => Support::Contradicted,
         (false, true) if points => Support::PointsThatWay,
         _ => Support::NotShown,
     }
 }
 
-fn sentence(it: &Comparison, points: bool, length: Option<&str>) -> String {
+fn sentence(it: &ClaimComparison, points: bool, length: Option<&str>) -> String {
     let unit = &it.unit;
     let (value, over) = (rate(it.value), rate(it.over_value));
     let text = format!("{} {value} {unit}, {} {over} {unit}: {} times", it.case, it.over, significant(it.ratio));

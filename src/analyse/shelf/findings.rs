@@ -22,11 +22,11 @@ pub struct ShelfFindings {
     /// Measurement procedure.
     pub procedure: String,
     pub origin: Origin,
-    pub cases: Vec<CaseFinding>,
+    pub cases: Vec<PublishedCase>,
     /// Its conclusions, in order.
     pub conclusions: Vec<ConclusionFinding>,
     /// Remarks of the rules, gravest first.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<RuleRemark>,
     pub caveats: Vec<String>,
     /// Relevant facts that are not reported.
     pub unknown: Vec<String>,
@@ -34,7 +34,7 @@ pub struct ShelfFindings {
 
 /// One case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CaseFinding {
+pub struct PublishedCase {
     pub name: String,
     /// Known facts, by dotted key.
     pub facts: BTreeMap<String, String>,
@@ -82,14 +82,14 @@ pub struct ConclusionFinding {
     pub says: String,
     pub support: Support,
     /// Comparisons that it rests on.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<ClaimComparison>,
     /// Reasons, as sentences.
     pub because: Vec<String>,
 }
 
 /// Comparison of one figure between two cases.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct ClaimComparison {
     /// Case with the higher figure, as claimed.
     pub case: String,
     /// Case with the lower figure, as claimed.
@@ -116,7 +116,7 @@ pub struct Comparison {
 /// Gravity of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Weight {
+pub enum RemarkWeight {
     /// Two stated or printed facts contradict each other.
     Contradiction,
     /// The figure does not mean what it seems to.
@@ -127,10 +127,10 @@ pub enum Weight {
 
 /// Remark of a rule on figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Remark {
+pub struct RuleRemark {
     /// Name of the rule.
     pub rule: String,
-    pub weight: Weight,
+    pub weight: RemarkWeight,
     /// Name of the case.
     pub case: String,
     /// Source of the threshold or the rule.

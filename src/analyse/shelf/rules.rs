@@ -1,11 +1,11 @@
 //! Rules on imported or published figures. Each has a name, a threshold and a source.
 
-use crate::analyse::shelf::findings::Remark;
+use crate::analyse::shelf::findings::RuleRemark;
 use crate::analyse::shelf::{rules_facts, rules_load, rules_sync};
 use crate::record::imported::ImportRecord;
 
 /// All remarks, gravest first, then in the order of the cases.
-pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
+pub fn remarks(record: &ImportRecord) -> Vec<RuleRemark> {
     let mut found = Vec::new();
     for case in &record.cases {
         found.extend(rules_facts::of_case(record, case));
@@ -13,7 +13,9 @@ pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
             let of_trial =
                 rules_sync::of_trial(record, case, trial).into_iter().chain(rules_load::of_trial(case, trial));
             let which = if case.trials.len() > 1 { format!("trial {number}: ") } else { String::new() };
-            found.extend(of_trial.map(|remark| Remark { sentence: format!("{which}{}", remark.sentence), ..remark }));
+            found.extend(
+                of_trial.map(|remark| RuleRemark { sentence: format!("{which}{}", remark.sentence), ..remark }),
+            );
         }
     }
     found.extend(rules_facts::prices(record));

@@ -1,10 +1,10 @@
 //! Rules that compare the stated facts of a case with its own output, and cases that differ only in whether a sync is
 //! done.
 
-use super::findings::{Remark, Weight};
-use crate::analyse::imported::select::{FoundRow, rows, synced, tps};
+use super::findings::{RemarkWeight, RuleRemark};
+use crate::analyse::imported::select::{FoundRow, rows, tps};
 use crate::analyse::imported::words::rate;
-use crate::analyse::shelf::rule::Rule;
+use crate::analyse::shelf::rule::{ShelfRule, rate_of, rule};
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -20,42 +20,48 @@ const DECIDES: [(&str, &str); 5] = [
 const APART: f64 = 1.5;
 
 /// Contradictions of the facts of a case.
-pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark> {
-    let of_fact =
-        |(key, value): (&String, &String)| property(case, key, value).or_else(|| of_pgbench(case, key, value));
-    case.facts.iter().filter_map(of_fact).chain(mounted(record, case)).collect()
+pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<RuleRemark> {
+    let of_facts =
+        case.facts.iter().filter_map(|(key, said)| property(case, key, said).or_else(|| of_pgbench(case, key, said)));
+    of_facts.chain(mounted(record, case)).collect()
 }
 
 /// A property that contradicts every `zfs get` or `zpool get` list: of the dataset that the case reportedly used, or
 /// that is mounted at the data; of all datasets if neither is known.
-fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
-    let source = "the list of properties that came with the case";
-    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
+fn property(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
+    let rule = contradiction("the list of properties that came with the case");
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
         _ => return None,
     };
-    let of = |property: &str| -> Vec<FoundRow<'_>> {
-        rows(case).filter(|row| row.output.tool == tool && row.label("property") == Some(property)).collect()
-    };
     let at = case.fact("stack.mount");
-    let mounted = of("mountpoint").into_iter().find(|row| at.is_some() && row.label("value") == at);
+    let mounted = listed(case, tool, "mountpoint").find(|row| at.is_some() && row.label("value") == at);
     let of_case = if tool == "zfs get" { ["zfs.dataset", "stack.dataset"] } else { ["zpool.pool", "stack.pool"] };
     let of_case = of_case.iter().find_map(|key| case.fact(key));
     let used = of_case.or_else(|| mounted.and_then(|row| row.label("name")));
-    let mut listed = of(name);
-    listed.retain(|row| used.is_none() || row.label("name").is_none() || row.label("name") == used);
-    let is_said = |row: &FoundRow<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
+    let listed = listed(case, tool, name)
+        .filter(|row| used.is_none_or(|used| row.label("name").is_none_or(|name| name == used)));
+    let listed: Vec<FoundRow<'_>> = listed.collect();
     let value = listed.first()?.label("value")?;
     let sentence = format!("{tool} lists {name}={value}, but the case states {name}={said}");
-    rule.says(&listed, sentence).filter(|_| !listed.iter().any(is_said))
+    let mut values = listed.iter().filter_map(|row| row.label("value"));
+    let is_said = values.any(|value| value.eq_ignore_ascii_case(said));
+    rule.says(&listed, sentence).filter(|_| !is_said)
+}
+
+fn contradiction(source: &'static str) -> ShelfRule {
+    rule("facts_contradict", RemarkWeight::Contradiction, source)
+}
+
+/// The rows of a property.
+fn listed<'a>(case: &'a ImportedCase, tool: &'a str, property: &'a str) -> impl Iterator<Item = FoundRow<'a>> {
+    rows(case).filter(move |row| row.output.tool == tool && row.label("property") == Some(property))
 }
 
 /// A pgbench setting, given as `pgbench.NAME` or `workload.NAME`, that contradicts its summary.
-fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
-    let rule =
-        Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the summary that pgbench printed" };
+fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
+    let rule = contradiction("the summary that pgbench printed");
     let name = key.strip_prefix("pgbench.").or_else(|| key.strip_prefix("workload."))?;
     let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
@@ -65,32 +71,31 @@ fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
 
 /// A filesystem that contradicts the `mount` output at the case's location. Mounts listed with other output belong to
 /// the case; a list alone is the machine's.
-fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
-    let source = "the mounts that came with the case";
-    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
+fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<RuleRemark> {
+    let rule = contradiction("the mounts that came with the case");
     let (kind, place) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
-    let lists_only = |other: &&ImportedCase| {
+    let cases = record.cases.iter().filter(|other| {
         let mut outputs = other.trials.iter().flat_map(|trial| &trial.outputs);
         std::ptr::eq(*other, case) || outputs.all(|output| output.tool == "mount")
-    };
-    let of = |other| rows(other).filter(|row| row.label("mount") == Some(place) && row.label("type").is_some());
-    let listed: Vec<FoundRow<'_>> = record.cases.iter().filter(lists_only).flat_map(of).collect();
+    });
+    let listed = cases.flat_map(rows).filter(|row| row.label("mount") == Some(place) && row.label("type").is_some());
+    let listed: Vec<FoundRow<'_>> = listed.collect();
     let shown = listed.last()?.label("type")?;
     let fits = listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind)));
     let sentence = format!("{place} is mounted as {shown}, but the case states {kind}");
     let remark = rule.says(&listed, sentence).filter(|_| !fits)?;
-    Some(Remark { case: case.name.clone(), ..remark })
+    Some(RuleRemark { case: case.name.clone(), ..remark })
 }
 
 /// Cost of durability: pairs of cases that differ only in whether a sync is done.
-pub(super) fn prices(record: &ImportRecord) -> Vec<Remark> {
+pub(super) fn prices(record: &ImportRecord) -> Vec<RuleRemark> {
     let pairs = record.cases.iter().flat_map(|a| record.cases.iter().map(move |b| (a, b)));
     pairs.filter_map(|(without, with)| price(without, with)).collect()
 }
 
-fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
+fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleRemark> {
     let source = "two cases that differ in this alone";
-    let rule = Rule { name: "price_of_durability", weight: Weight::Information, source };
+    let rule = rule("price_of_durability", RemarkWeight::Information, source);
     let keys = without.facts.keys().chain(with.facts.keys());
     let mut keys: Vec<&String> = keys.filter(|key| without.facts.get(*key) != with.facts.get(*key)).collect();
     keys.dedup();
@@ -116,10 +121,12 @@ type Rated<'a> = (FoundRow<'a>, f64);
 /// The first sync method that both cases have, or transactions.
 fn pair<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<(&'static str, Rated<'a>, Rated<'a>)> {
     const WAYS: [&str; 4] = ["fdatasync", "fsync", "open_datasync", "open_sync"];
-    let sync = |case: &'a ImportedCase, way: &str| {
-        synced(rows(case), "one write").find(|(_, method, _)| *method == way).map(|(row, _, rate)| (row, rate))
-    };
-    let by_way = WAYS.iter().find_map(|way| Some((*way, sync(a, way)?, sync(b, way)?)));
-    let commits = |case: &'a ImportedCase| rows(case).find_map(|row| Some((row, tps(&row)?.value)));
-    by_way.or_else(|| Some(("transactions", commits(a)?, commits(b)?)))
+    let by_way = WAYS.iter().find_map(|way| {
+        let [a, b] = [a, b].map(|case| rate_of(rows(case), "one write", way));
+        Some((*way, a?, b?))
+    });
+    by_way.or_else(|| {
+        let [a, b] = [a, b].map(|case| rows(case).find_map(|row| Some((row, tps(&row)?.value))));
+        Some(("transactions", a?, b?))
+    })
 }

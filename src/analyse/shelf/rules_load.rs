@@ -1,9 +1,10 @@
 //! Rules on a load and its device: writes per commit, and inconsistent summaries.
 
-use super::findings::{Remark, Weight};
+use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{FoundRow, rows_of_trial, tps};
-use crate::analyse::shelf::rule::Rule;
+use crate::analyse::shelf::rule::rule;
 use crate::record::imported::{ImportedCase, ImportedTrial};
+use crate::stats::moments;
 use crate::units::{Bytes, significant};
 
 const KIB: f64 = 1024.0;
@@ -17,7 +18,7 @@ const ROUNDING: f64 = 0.01;
 const DRAIN_S: f64 = 2.0;
 
 /// Remarks on a pgbench trial.
-pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<RuleRemark> {
     let Some(load) = rows_of_trial(case, trial).find(|row| tps(row).is_some_and(|tps| tps.value > 0.0)) else {
         return Vec::new();
     };
@@ -26,38 +27,36 @@ pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark
 
 /// Rows of the only whole device with writes; partitions (`c0d0p1`, `sda1` beside `sda`) are included in it.
 fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<FoundRow<'a>> {
-    let is_written = |row: &FoundRow<'_>| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0);
     let mut rows: Vec<FoundRow<'a>> = rows_of_trial(case, trial)
         .filter(|row| row.output.tool.starts_with("iostat") && row.row.since_boot != Some(true))
         .collect();
-    let names: Vec<&str> = rows.iter().filter(|row| is_written(row)).filter_map(|row| row.label("device")).collect();
-    let is_part_of = |name: &str, whole: &str| {
-        let rest = name.strip_prefix(whole).unwrap_or_default();
-        // sda1, nvme0n1p1, da0s1; but da10 is not part of da1.
-        let marked = rest.strip_prefix(['p', 's']);
-        let number = if whole.ends_with(|c: char| c.is_ascii_digit()) { marked.unwrap_or_default() } else { rest };
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    let written = rows.iter().filter(|row| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0));
+    let names: Vec<&str> = written.filter_map(|row| row.label("device")).collect();
     let mut whole = names.iter().filter(|name| !names.iter().any(|other| is_part_of(name, other)));
     let Some(first) = whole.next().filter(|first| whole.all(|name| name == *first)) else { return Vec::new() };
     rows.retain(|row| row.label("device") == Some(first));
     rows
 }
 
+/// sda1, nvme0n1p1, da0s1; but da10 is not part of da1.
+fn is_part_of(name: &str, whole: &str) -> bool {
+    let rest = name.strip_prefix(whole).unwrap_or_default();
+    let marked = rest.strip_prefix(['p', 's']);
+    let number = if whole.ends_with(|c: char| c.is_ascii_digit()) { marked.unwrap_or_default() } else { rest };
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Writes per commit, as means over all reports of the device.
-fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<Remark> {
-    let rule = Rule {
-        name: "commit_writes",
-        weight: Weight::Information,
-        source: "writes and bytes of iostat over transactions a second of pgbench: means of different seconds",
-    };
+fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<RuleRemark> {
+    let source = "writes and bytes of iostat over transactions a second of pgbench: means of different seconds";
+    let rule = rule("commit_writes", RemarkWeight::Information, source);
     let name = device.first()?.label("device")?;
-    let mean = |figure: &str| {
-        let values: Option<Vec<f64>> = device.iter().map(|row| row.value(figure)).collect();
-        values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
-    };
     let tps = tps(load)?.value;
-    let (writes, bytes) = (mean("write_ops_per_s")?, mean("write_bytes_per_s")?);
+    let [writes, bytes] = ["write_ops_per_s", "write_bytes_per_s"].map(|figure| {
+        let values: Option<Vec<f64>> = device.iter().map(|row| row.value(figure)).collect();
+        moments::mean(&values?)
+    });
+    let (writes, bytes) = (writes?, bytes?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);
     let rows: Vec<FoundRow<'_>> = [*load].into_iter().chain(device.iter().copied()).collect();
     if each < LEAST_WRITES {
@@ -80,12 +79,9 @@ fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<Remark> {
 
 /// Transactions that do not fit their duration. The duration includes connecting, and transactions begun before its end
 /// count too.
-fn arithmetic(load: &FoundRow<'_>) -> Option<Remark> {
-    let rule = Rule {
-        name: "tps_does_not_fit",
-        weight: Weight::Contradiction,
-        source: "transactions over duration, as the summary has them",
-    };
+fn arithmetic(load: &FoundRow<'_>) -> Option<RuleRemark> {
+    let source = "transactions over duration, as the summary has them";
+    let rule = rule("tps_does_not_fit", RemarkWeight::Contradiction, source);
     let with_connecting = load.value("tps_including_connecting").or_else(|| load.value("tps_including_reconnecting"));
     let tps = with_connecting.or_else(|| tps(load).map(|tps| tps.value))?;
     let (done, duration) = (load.value("transactions")?, load.value("duration").filter(|seconds| *seconds > 0.0)?);

@@ -2,10 +2,10 @@
 
 use crate::analyse::compare::side::UnsyncedForm;
 use crate::analyse::imported::beyond::{MOST_SYNCS_PER_S, fastest};
-use crate::analyse::imported::select::{FoundRow, rows_of_trial, synced};
+use crate::analyse::imported::select::{FoundRow, rows_of_trial};
 use crate::analyse::imported::words::{milliseconds, rate as shown};
-use crate::analyse::shelf::findings::{Remark, Weight};
-use crate::analyse::shelf::rule::Rule;
+use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
+use crate::analyse::shelf::rule::{rate_of, rule};
 use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;
@@ -18,7 +18,7 @@ const ODD_COST: f64 = 4.0;
 const TWO_SYNCS_COST: f64 = 1.5;
 
 /// Remarks on the rates of a trial.
-pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<RuleRemark> {
     let version = case.fact("postgresql.version").or(record.origin.postgresql.as_deref());
     let all = [
         too_many(case, trial),
@@ -30,22 +30,10 @@ pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &Impor
     all.into_iter().flatten().collect()
 }
 
-fn rate_of<'a>(
-    case: &'a ImportedCase,
-    trial: &'a ImportedTrial,
-    test: &'a str,
-    method: &str,
-) -> Option<(FoundRow<'a>, f64)> {
-    synced(rows_of_trial(case, trial), test).find(|(_, of, _)| *of == method).map(|(found, _, rate)| (found, rate))
-}
-
 /// Rates that only memory can reach.
-fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
-        name: "too_many_syncs",
-        weight: Weight::Suspicion,
-        source: "the fastest published devices sync 47 000 times a second for one writer, tmpfs 820 000 and more",
-    };
+fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
+    let source = "the fastest published devices sync 47 000 times a second for one writer, tmpfs 820 000 and more";
+    let rule = rule("too_many_syncs", RemarkWeight::Suspicion, source);
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate > MOST_SYNCS_PER_S)?;
     let why = match (case.fact("stack.filesystem"), case.fact("zfs.sync")) {
         (Some(kind), _) if memory_filesystem(kind).is_some() => {
@@ -60,7 +48,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
 
 /// A sync that costs nothing. The unsynced row does other work too, depending on the version; if that is unknown,
 /// nothing follows.
-fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: Option<&str>) -> Option<Remark> {
+fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: Option<&str>) -> Option<RuleRemark> {
     let unsynced = rows_of_trial(case, trial).find(|found| found.label("test") == Some("not synced"))?;
     let without = unsynced.value("rate")?;
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate >= without)?;
@@ -75,27 +63,22 @@ fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: 
         ),
         UnsyncedForm::Unknown => return None,
     };
-    let rule = Rule { name: "no_slower_than_unsynced", weight: Weight::Suspicion, source };
+    let rule = rule("no_slower_than_unsynced", RemarkWeight::Suspicion, source);
     let why = why.replace("{}", &shown(without));
     let sentence = format!("a write with {method} ({} a second) is {why}", shown(rate));
     rule.says(&[row, unsynced], sentence)
 }
 
 /// A rotating disk that syncs faster than it rotates.
-fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
-        name: "faster_than_a_turn",
-        weight: Weight::Suspicion,
-        source: "one rotation takes 4.0 ms at 15 000 rpm (the fastest disks sold), 8.3 ms at 7200 rpm, 11.1 ms at 5400 rpm",
-    };
+fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
+    let source =
+        "one rotation takes 4.0 ms at 15 000 rpm (the fastest disks sold), 8.3 ms at 7200 rpm, 11.1 ms at 5400 rpm";
+    let rule = rule("faster_than_a_turn", RemarkWeight::Suspicion, source);
     if case.fact("stack.media") != Some("rotating") {
         return None;
     }
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate <= MOST_SYNCS_PER_S)?;
-    let took = 1e6 / rate;
-    if took >= SHORTEST_TURN_US {
-        return None;
-    }
+    let took = Some(1e6 / rate).filter(|took| *took < SHORTEST_TURN_US)?;
     let sentence = format!(
         "{method} took {}, less than one rotation of any disk, and more disks do not speed up a single sync: something \
          other than the platter acknowledged it (a write cache, a log device, memory); which one, and whether it is \
@@ -107,24 +90,22 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
 
 /// Two synced writes against one. The test of sizes may have the same row again; if the two disagree, or the cost is
 /// not that of two syncs, it is unknown what was measured.
-fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Option<Remark> {
-    let (one_row, one) = rate_of(case, trial, "one write", method)?;
-    let (two_row, two) = rate_of(case, trial, "two writes", method)?;
+fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Option<RuleRemark> {
+    let (one_row, one) = rate_of(rows_of_trial(case, trial), "one write", method)?;
+    let (two_row, two) = rate_of(rows_of_trial(case, trial), "two writes", method)?;
     let source = "each write through O_SYNC or O_DSYNC is a sync of its own (open(2)): two cost about twice one";
     let sizes = [("test", "open_sync sizes"), ("writes", "2"), ("method", method)];
-    let same_size = |row: &FoundRow<'_>| row.label("write_bytes") == two_row.label("write_bytes");
-    let again = rows_of_trial(case, trial).find(|row| row.is(&sizes) && same_size(row));
+    let size = two_row.label("write_bytes");
+    let again = rows_of_trial(case, trial).find(|row| row.is(&sizes) && row.label("write_bytes") == size);
     let again = again.and_then(|row| Some((row, one / row.value("rate").filter(|rate| *rate > 0.0)?)));
     let cost = one / two;
-    let kind = |cost: f64| (cost >= TWO_SYNCS_COST, cost >= ODD_COST);
-    if one > MOST_SYNCS_PER_S
-        || [Some(cost), again.map(|it| it.1)].into_iter().flatten().all(|it| kind(it) == (true, false))
-    {
+    let mut costs = std::iter::once(cost).chain(again.map(|(_, other)| other));
+    if one > MOST_SYNCS_PER_S || costs.all(|cost| kind_of(cost) == (true, false)) {
         return None;
     }
     let times = format!("two {method} writes cost {} times one", significant(cost));
     let (name, sentence) = match again {
-        Some((_, other)) if kind(other) != kind(cost) => {
+        Some((_, other)) if kind_of(other) != kind_of(cost) => {
             let other = significant(other);
             (
                 "two_writes_disagree",
@@ -136,15 +117,20 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
             format!("{times}, two syncs about twice: whether each write was synced is unknown"),
         ),
         _ => {
-            let took = |rate: f64| format!("{}/s ({} each)", shown(rate), milliseconds(1e6 / rate));
-            let rates = format!("one at {}, two at {}", took(one), took(two));
+            let [one, two] = [one, two].map(|rate| format!("{}/s ({} each)", shown(rate), milliseconds(1e6 / rate)));
+            let rates = format!("one at {one}, two at {two}");
             (
                 "two_writes_cost_much",
                 format!("{times}: {rates}; why one write is so much faster is unknown (possibly a cache)"),
             )
         }
     };
-    let rule = Rule { name, weight: Weight::Suspicion, source };
+    let rule = rule(name, RemarkWeight::Suspicion, source);
     let rows: Vec<FoundRow<'_>> = [two_row, one_row].into_iter().chain(again.map(|it| it.0)).collect();
     rule.says(&rows, sentence)
+}
+
+/// Whether two writes cost as much as two syncs, and whether they cost more than these explain.
+fn kind_of(cost: f64) -> (bool, bool) {
+    (cost >= TWO_SYNCS_COST, cost >= ODD_COST)
 }

@@ -1,6 +1,6 @@
 //! Tests of claims and rules on synthetic records. `tests/shelf.rs` tests the real shelf.
 
-use super::findings::{ConclusionFinding, Remark, Support, Weight};
+use super::findings::{ConclusionFinding, RemarkWeight, RuleRemark, Support};
 use super::{claims, rules};
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial,
@@ -73,7 +73,7 @@ fn answer(record: &ImportRecord, compare: &[Compare]) -> ConclusionFinding {
     claims::answer(record, &conclusion)
 }
 
-fn said(remarks: &[Remark], rule: &str) -> String {
+fn said(remarks: &[RuleRemark], rule: &str) -> String {
     remarks.iter().find(|remark| remark.rule == rule).map_or_else(String::new, |remark| remark.sentence.clone())
 }
 
@@ -130,7 +130,7 @@ fn what_was_not_published_cannot_be_told() {
 }
 
 /// Remarks on one pg_test_fsync output.
-fn on_syncs(facts: &[(&str, &str)], rows: &[(&str, &str, f64)]) -> Vec<Remark> {
+fn on_syncs(facts: &[(&str, &str)], rows: &[(&str, &str, f64)]) -> Vec<RuleRemark> {
     rules::remarks(&record(vec![case("a", facts, vec![trial(vec![syncs(rows)])])]))
 }
 
@@ -244,7 +244,7 @@ fn a_summary_that_does_not_fit_itself_is_told() {
     let sentences: Vec<&str> = remarks.iter().map(|remark| remark.sentence.as_str()).collect();
     assert!(sentences.iter().any(|it| it.starts_with("30 000 transactions in 60 s are 500 a second")), "{sentences:?}");
     assert!(sentences.iter().any(|it| it.starts_with("pgbench reports clients 1")), "{sentences:?}");
-    assert!(remarks.iter().all(|remark| remark.weight == Weight::Contradiction));
+    assert!(remarks.iter().all(|remark| remark.weight == RemarkWeight::Contradiction));
     let fine = rules::remarks(&record(vec![loads("a", &[1000.0])]));
     assert!(fine.is_empty(), "{fine:?}");
 }
@@ -283,14 +283,14 @@ fn a_property_is_read_from_the_dataset_in_use() {
     };
     let standard = ("zfs.sync", "standard");
     let contradicts = "zfs get lists sync=disabled, but the case states sync=standard".to_owned();
-    let expected = Some((Weight::Contradiction, contradicts));
+    let expected = Some((RemarkWeight::Contradiction, contradicts));
     assert_eq!(said(&[standard, ("zfs.dataset", "tank/pg")]), expected);
     assert_eq!(said(&[standard, ("stack.mount", "/data")]), expected);
     assert_eq!(said(&[standard, ("zfs.dataset", "tank")]), None);
     assert_eq!(said(&[standard, ("zfs.dataset", "other/pg")]), None, "nothing is listed of it");
     assert_eq!(said(&[standard]), None, "one of the two may be the one that it used");
     let (weight, neither) = said(&[("zfs.sync", "always")]).unwrap();
-    assert_eq!(weight, Weight::Contradiction);
+    assert_eq!(weight, RemarkWeight::Contradiction);
     assert!(neither.starts_with("zfs get lists sync=standard, but"), "{neither}");
 }
 

@@ -1,12 +1,12 @@
 //! Stories about plans with several axes: what each option does.
 
-use crate::analyse::findings::{Effects, PairOutcome};
+use crate::analyse::findings::{Effects, Findings, PairOutcome};
 use crate::analyse::stories::story::{Act, Story};
 
-/// Stacks in guests of two suites under two loads; xfs is 1.3 times as fast as ext4, trixie 0.8 times as bookworm.
-fn effects_of(blocks: u32, is_there: fn(&str, &str, u64) -> bool) -> Vec<Effects> {
+/// Stacks in guests of two suites under two loads; trixie is 0.8 times as fast as bookworm.
+fn factorial(blocks: u32, xfs: f64, is_there: fn(&str, &str, u64) -> bool) -> Findings {
     let mut story = Story::of(blocks, Some("ext4"));
-    for (stack, of_stack) in [("ext4", 1.0), ("xfs", 1.3)] {
+    for (stack, of_stack) in [("ext4", 1.0), ("xfs", xfs)] {
         for (suite, of_suite) in [("bookworm", 1.0), ("trixie", 0.8)] {
             for (clients, of_load) in [(1, 1.0), (8, 5.0)] {
                 if is_there(stack, suite, clients) {
@@ -16,7 +16,12 @@ fn effects_of(blocks: u32, is_there: fn(&str, &str, u64) -> bool) -> Vec<Effects
             }
         }
     }
-    story.findings().effects
+    story.findings()
+}
+
+/// xfs is 1.3 times as fast as ext4.
+fn effects_of(blocks: u32, is_there: fn(&str, &str, u64) -> bool) -> Vec<Effects> {
+    factorial(blocks, 1.3, is_there).effects
 }
 
 #[test]
@@ -53,4 +58,40 @@ fn a_single_block_gives_ratios_without_intervals() {
     let found = effects_of(1, |_, _, _| true);
     let first = &found[0].options[0];
     assert_eq!((first.ratio.low, first.outcome, first.pairs), (None, Some(PairOutcome::Undecided), 4));
+}
+
+#[test]
+fn the_headline_has_the_effects_biggest_first_and_the_best_combination() {
+    let found = factorial(3, 1.3, |_, _, _| true);
+    let answer = &found.answer.answer;
+    assert!(found.headline.starts_with("On this machine (tpcb, transactions) xfs is at 1."), "{}", found.headline);
+    assert!(answer.contains(" times ext4 (") && answer.contains(" and guest=trixie at 0."), "{answer}");
+    let best = &found.answer.notes[0];
+    let start = "Best of the 4 combinations whose commits wait for a flush, clients=8: xfs guest=bookworm, 1.";
+    assert!(best.starts_with(start) && best.contains(" times ext4 guest=bookworm ("), "{best}");
+    assert_eq!(found.answer.notes.len(), 1, "{:?}", found.answer.notes);
+}
+
+#[test]
+fn combinations_that_no_test_tells_apart_are_best_together() {
+    let found = factorial(3, 1.0, |_, _, _| true);
+    let best = found.effects[0].best.as_ref().unwrap();
+    let mut labels = best.labels.clone();
+    labels.sort();
+    assert_eq!(labels, ["ext4 guest=bookworm", "xfs guest=bookworm"]);
+    let tied = if best.are_same { ", the same within 5 %" } else { ", undecided between them" };
+    assert!(found.answer.notes[0].contains(tied), "{}", found.headline);
+    assert!(found.answer.answer.starts_with("guest=trixie is at 0."), "{}", found.headline);
+    assert!(found.answer.answer.contains("; xfs: "), "{}", found.headline);
+}
+
+#[test]
+fn a_single_block_has_no_effects_and_no_winner() {
+    let found = factorial(1, 1.3, |_, _, _| true);
+    assert!(
+        found.answer.answer.starts_with("no option was shown to have an effect; xfs and guest=trixie: undecided"),
+        "{}",
+        found.headline
+    );
+    assert_eq!(found.effects[0].best.as_ref().unwrap().labels.len(), 4);
 }

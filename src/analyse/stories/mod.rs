@@ -16,7 +16,7 @@ mod syncs;
 mod table;
 pub(crate) mod windows;
 
-use crate::analyse::findings::{DurabilityClass, Findings};
+use crate::analyse::findings::{DurabilityClass, Findings, TrialKey};
 use crate::analyse::stories::story::{Act, Story, first_device};
 use crate::analyse::trial::input::Seconds;
 use crate::record::columns::CPU_TIMES;
@@ -242,6 +242,18 @@ fn a_run_that_has_only_begun_says_what_is_left() {
     assert_eq!(found.not_run[0].trials, [1, 2]);
     assert_eq!(found.run.measured_share, None);
     assert!(found.cautions[0].text.contains("the run is not complete"));
+}
+
+#[test]
+fn a_damaged_trial_is_counted_apart_from_those_not_run() {
+    let mut story = Story::of(2, None).with(&Act::on("ext4"));
+    let lost = story.trials.pop().unwrap().record;
+    let key = TrialKey { case: lost.case.id, trial: lost.trial };
+    story.input.damaged = vec![(key, "latency.hist is not what was stored".to_owned())];
+    let found = story.findings();
+    let run = &found.run;
+    assert_eq!((run.trials_measured, run.trials_not_run, run.trials_damaged), (1, 0, 1));
+    assert_eq!(found.not_run[0].reason, "damaged, left out: latency.hist is not what was stored");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::findings::Findings;
-use crate::analyse::look::Look;
+use crate::analyse::look::BlockLook;
 use crate::analyse::trial::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
 use crate::record::built::{BaseFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
@@ -505,7 +505,7 @@ impl Story {
     }
 
     /// Result of a look after this block.
-    pub fn look(self, block: u32) -> Look {
+    pub fn look(self, block: u32) -> BlockLook {
         let mut analysis = Analysis::new(self.input);
         for trial in self.trials {
             analysis.add_trial(trial);

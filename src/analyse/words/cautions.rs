@@ -1,8 +1,10 @@
 //! Caveats on the figures of a run.
 
-use crate::analyse::case::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
+use crate::analyse::case::cpu_use::LOSS_WORTH_SAYING;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced;
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::lists::numbered;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseFinding, MachineFinding, TrialFinding};
 use crate::analyse::run::{durability, power_cuts};
@@ -10,7 +12,7 @@ use crate::analyse::trial::arc;
 use crate::analyse::words::window;
 use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::claim::Claim;
-use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
+use crate::record::facts::{Fits, HostFacts, MountFacts};
 use crate::record::run::RunRecord;
 use crate::record::stack::BaseName;
 use crate::units::{Bytes, Micros};
@@ -41,24 +43,23 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(full_cpus(sums));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));
-    if let Some(share) = sums.arc_holds {
-        let what = "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
-        remarks.push(Remark::with(Weight::Cached, what, Number::Share(share)));
-    }
+    let what =
+        "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
+    remarks.extend(of_share(Weight::Cached, what, sums.arc_holds));
     remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(clock(sums));
     remarks.extend(missed(&sums.trials));
-    if let Some(share) = found.log_sample {
-        let what = "latency was logged for {} of the operations: the slowest operation is unknown";
-        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
-    }
-    if sums.telemetry_share > TELEMETRY_ALLOWANCE {
-        let what = "telemetry used {} of one CPU";
-        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
-    }
+    let what = "latency was logged for {} of the operations: the slowest operation is unknown";
+    remarks.extend(of_share(Weight::Instrument, what, found.log_sample));
+    let telemetry = Some(sums.telemetry_share).filter(|share| *share > TELEMETRY_ALLOWANCE);
+    remarks.extend(of_share(Weight::Instrument, "telemetry used {} of one CPU", telemetry));
     remarks
+}
+
+fn of_share(weight: Weight, words: &str, share: Option<f64>) -> Option<Remark> {
+    share.map(|share| Remark::with(weight, words, Number::Share(share)))
 }
 
 /// Filesystems of a trial's database that a power cut may destroy.
@@ -81,7 +82,7 @@ fn clock(sums: &CaseSums) -> Option<Remark> {
 
 /// Remark on full CPUs: the storage's share of the time is then less meaningful, as a stack also costs CPU time.
 fn full_cpus(sums: &CaseSums) -> Option<Remark> {
-    let cpu = sums.cpu.cpu().filter(|cpu: &CpuUse| cpu.is_full())?;
+    let cpu = sums.cpu.cpu().filter(|cpu| cpu.is_full())?;
     let words = "CPUs were {} busy: stacks may differ by their CPU cost";
     Some(Remark::with(Weight::Elsewhere, words, Number::Share(cpu.busy_of_own())))
 }
@@ -129,12 +130,11 @@ fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
         let measured = Number::Of(u64::from(found.trials), u64::from(blocks));
         remarks.push(Remark::with(Weight::Unsure, "measured in {} blocks", measured));
     }
-    let rate = found.measures.iter().find_map(|measure| measure.rate);
-    remarks.extend(rate.and_then(|rate| match (found.trials, rate.low) {
-        (1, _) => Some(Remark::plain(Weight::SingleTrial, "a single trial has no interval")),
-        (3.., None) => Some(Remark::plain(Weight::Unsure, "no interval from its trials")),
-        _ => None,
-    }));
+    match (found.trials, found.measures.iter().find_map(|measure| measure.rate).map(|rate| rate.low)) {
+        (1, Some(_)) => remarks.push(Remark::plain(Weight::SingleTrial, "a single trial has no interval")),
+        (3.., Some(None)) => remarks.push(Remark::plain(Weight::Unsure, "no interval from its trials")),
+        _ => {}
+    }
     remarks
 }
 
@@ -152,28 +152,24 @@ fn failures(found: &CaseFinding) -> Vec<Remark> {
             }
         };
         let counts = [(measure.failed, "failed"), (skipped, "skipped (already late)"), (measure.unsent, unsent)];
-        for (count, what) in counts {
-            if count > 0 {
-                let number = Number::Of(count, measure.done + measure.failed + measure.skipped + measure.unsent);
-                let words = format!("{}: {{}} operations {what}", measure.name);
-                remarks.push(Remark::with(Weight::Wrong, words, number));
-            }
+        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+            let number = Number::Of(count, measure.done + measure.failed + measure.skipped + measure.unsent);
+            let words = format!("{}: {{}} operations {what}", measure.name);
+            remarks.push(Remark::with(Weight::Wrong, words, number));
         }
     }
     remarks
 }
 
 fn checks(trials: &[TrialFinding]) -> Vec<Remark> {
-    let mut remarks = Vec::new();
-    for trial in trials {
-        for check in trial.checks.iter().filter(|check| !check.agrees) {
-            let (tool, own) = (in_full(check.tool), in_full(check.own));
-            let text = format!("trial {}, {}: tool reports {tool}, pgstrata counted {own}", trial.trial, check.what);
-            let words = format!("{}: the tool's figures differ from what pgstrata counted", check.what);
-            remarks.push(Remark::plain(Weight::Wrong, words).alone(text));
-        }
-    }
-    remarks
+    let checks = trials.iter().flat_map(|trial| trial.checks.iter().map(move |check| (trial.trial, check)));
+    let wrong = checks.filter(|(_, check)| !check.agrees).map(|(trial, check)| {
+        let (tool, own) = (in_full(check.tool), in_full(check.own));
+        let text = format!("trial {trial}, {}: tool reports {tool}, pgstrata counted {own}", check.what);
+        let words = format!("{}: the tool's figures differ from what pgstrata counted", check.what);
+        Remark::plain(Weight::Wrong, words).alone(text)
+    });
+    wrong.collect()
 }
 
 /// A figure with all digits in which two of its kind may differ.
@@ -191,68 +187,63 @@ fn missed(trials: &[TrialFinding]) -> Vec<Remark> {
     for gap in trials.iter().flat_map(|trial| &trial.gaps).filter(|gap| gap.second.is_some()) {
         missed.entry(&gap.source).or_insert((0, &gap.reason)).0 += gap.rows;
     }
-    let remark = |(source, (count, reason)): (&str, (u64, &str))| {
+    let missed = missed.into_iter().map(|(source, (count, reason))| {
         Remark::with(Weight::Missing, format!("{source} missed {{}}: {reason}"), Number::Seconds(count))
-    };
-    missed.into_iter().map(remark).collect()
+    });
+    missed.collect()
 }
 
 /// Remarks on sources absent throughout, once per run: usually the machine lacks them. A stack in memory has no
 /// devices, and a workload without a server has no server statistics: that is no gap.
 fn absent(cases: &[CaseSums]) -> Vec<Remark> {
     let mut absent: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    let trials = || cases.iter().flat_map(|case| &case.trials);
-    for trial in trials() {
+    let trials: Vec<&TrialFinding> = cases.iter().flat_map(|case| &case.trials).collect();
+    for trial in &trials {
         for gap in trial.gaps.iter().filter(|gap| gap.second.is_none() && !is_of_course(&gap.source, trial)) {
             *absent.entry((&gap.source, &gap.reason)).or_default() += 1;
         }
     }
-    let all = trials().count();
-    let which = |count: usize| if count == all { "any trial".to_owned() } else { format!("{count} of {all} trials") };
-    let text = |((source, why), count)| format!("no {source} in {}: {why}", which(count));
-    absent.into_iter().map(|absent| Remark::plain(Weight::Missing, text(absent))).collect()
+    let absent = absent.into_iter().map(|((source, why), count)| {
+        let which = match count == trials.len() {
+            true => "any trial".to_owned(),
+            false => format!("{count} of {} trials", trials.len()),
+        };
+        Remark::plain(Weight::Missing, format!("no {source} in {which}: {why}"))
+    });
+    absent.collect()
 }
 
 /// True if a source has nothing to read in a trial of this kind.
 fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
-    let in_memory = |stack: &StackFacts| {
-        stack.devices().is_empty() && stack.promise(stack.data.as_ref(), Claim::Volatile).is_some()
-    };
-    match source {
-        "diskstats" => trial.stack.as_ref().is_some_and(in_memory),
-        "postgres" => trial.server.is_none(),
+    match (source, &trial.stack) {
+        ("diskstats", Some(stack)) => {
+            stack.devices().is_empty() && stack.promise(stack.data.as_ref(), Claim::Volatile).is_some()
+        }
+        ("postgres", _) => trial.server.is_none(),
         _ => false,
     }
 }
 
 /// Remarks on facts that differ between trials and should not.
 fn differing_facts(trials: &[TrialFinding]) -> Vec<Remark> {
-    let mut seen: Vec<(String, Vec<String>)> = Vec::new();
-    for trial in trials {
-        for (what, value) in facts(trial) {
-            match seen.iter_mut().find(|(known, _)| *known == what) {
-                Some((_, values)) if values.contains(&value) => {}
-                Some((_, values)) => values.push(value),
-                None => seen.push((what, vec![value])),
-            }
-        }
-    }
-    let differing = seen.into_iter().filter(|(_, values)| values.len() > 1);
-    let remark = |(what, values): (String, Vec<String>)| {
+    let seen = by_key(trials.iter().flat_map(facts)).into_iter().map(|(what, values)| {
+        // In the order in which they come.
+        let mut known = BTreeSet::new();
+        (what, values.into_iter().filter(|value| known.insert(value.clone())).collect::<Vec<String>>())
+    });
+    let differing = seen.filter(|(_, values)| values.len() > 1).map(|(what, values)| {
         let own = format!("its trials differ in {what}: {}", values.join("; "));
         Remark::plain(Weight::Unlike, format!("trials of a case differ in {what}")).alone(own)
-    };
-    differing.map(remark).collect()
+    });
+    differing.collect()
 }
 
 fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
     let mut facts = Vec::new();
-    if let Some(stack) = &trial.stack {
-        for (base, of) in [(&stack.data, "the data"), (&stack.wal, "pg_wal")] {
-            if let Some(base) = base {
-                stack_facts(stack, base, of, &mut facts);
-            }
-        }
+    for (stack, base, of) in
+        trial.stack.iter().flat_map(|stack| [(stack, &stack.data, "the data"), (stack, &stack.wal, "pg_wal")])
+    {
+        base.iter().for_each(|base| stack_facts(stack, base, of, &mut facts));
     }
     facts.extend(trial.knobs.iter().map(|(name, value)| (format!("the kernel's {name}"), value.clone())));
     if let Some(server) = &trial.server {
@@ -271,20 +262,17 @@ fn stack_facts(stack: &StackFacts, base: &BaseName, of: &str, facts: &mut Vec<(S
     for below in stack.devices_below(Some(base)) {
         let device = below.device;
         let at = format!("of {} below {of}", below.name());
-        let mut add = |what: &str, value: Option<String>| {
-            facts.extend(value.map(|value| (format!("the {what} {at}"), value)));
-        };
-        add("write cache", device.write_cache.map(|cache| cache.word().to_owned()));
-        add("scheduler", device.scheduler.clone());
-        add("model", device.model.clone());
-        add("direct I/O", device.direct_io.map(|direct| direct.to_string()));
-        add("request queue", device_queue(device));
-        add("read-ahead", device.read_ahead_kb.map(|kb| format!("{kb} KiB")));
+        let values = [
+            ("write cache", device.write_cache.map(|cache| cache.word().to_owned())),
+            ("scheduler", device.scheduler.clone()),
+            ("model", device.model.clone()),
+            ("direct I/O", device.direct_io.map(|direct| direct.to_string())),
+            ("request queue", device.nr_requests.map(|requests| requests.to_string())),
+            ("read-ahead", device.read_ahead_kb.map(|kb| format!("{kb} KiB"))),
+        ];
+        let known = values.into_iter().filter_map(|(what, value)| Some((format!("the {what} {at}"), value?)));
+        facts.extend(known);
     }
-}
-
-fn device_queue(device: &DeviceFacts) -> Option<String> {
-    device.nr_requests.map(|requests| requests.to_string())
 }
 
 /// Remark on images whose blocks are allocated during the measurement.
@@ -297,16 +285,10 @@ fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
 
 /// Remark on stacks that had served other trials before.
 fn age(trials: &[TrialFinding]) -> Option<Remark> {
-    let aged: Vec<u32> = trials
-        .iter()
-        .filter(|trial| trial.stack.as_ref().is_some_and(|stack| stack.trials_before > 0))
-        .map(|trial| trial.trial)
-        .collect();
-    let most = trials.iter().filter_map(|trial| Some(trial.stack.as_ref()?.trials_before)).max()?;
-    if aged.is_empty() {
-        return None;
-    }
-    let own = format!("{} ran on a used stack (earlier trials on it: up to {most})", trial_list(&aged));
+    let before = trials.iter().filter_map(|trial| Some((trial.trial, trial.stack.as_ref()?.trials_before)));
+    let aged: BTreeMap<u32, u32> = before.filter(|(_, before)| *before > 0).collect();
+    let (which, most) = (numbered("trial", aged.keys()), aged.values().max()?);
+    let own = format!("{which} ran on a used stack (earlier trials on it: up to {most})");
     Some(Remark::plain(Weight::Unlike, "trials ran on stacks used by earlier trials").alone(own))
 }
 
@@ -338,16 +320,10 @@ fn machine(host: &HostFacts) -> Vec<Remark> {
         let what = format!("{} of swap in use when the run began", Bytes(used));
         remarks.push(Remark::plain(Weight::Machine, what));
     }
-    if let Some(governor) =
-        host.governor.as_deref().filter(|governor| !governor.is_empty() && *governor != "performance")
-    {
+    let governor = host.governor.as_deref().filter(|governor| !["", "performance"].contains(governor));
+    remarks.extend(governor.map(|governor| {
         let what = format!("the CPU governor is {governor}: clock frequencies may vary between trials");
-        remarks.push(Remark::plain(Weight::Machine, what));
-    }
+        Remark::plain(Weight::Machine, what)
+    }));
     remarks
-}
-
-fn trial_list(trials: &[u32]) -> String {
-    let numbers: Vec<String> = trials.iter().map(u32::to_string).collect();
-    if trials.len() == 1 { format!("trial {}", numbers[0]) } else { format!("trials {}", numbers.join(", ")) }
 }

@@ -40,7 +40,6 @@ pub fn in_sentence(estimate: &Estimate, unit: &str) -> String {
 /// Group: two of its digits while they are below 3.55, else one. Between 3 and 5 digits of the figure, and whole
 /// numbers from 100 to 9999.
 pub fn last_digit(value: f64, half_width: f64) -> i32 {
-    let power = |x: f64| if x > 0.0 && x.is_finite() { x.log10().floor() as i32 } else { 0 };
     let first = power(value.abs());
     if matches!(first, 2 | 3) {
         return 0;
@@ -51,6 +50,10 @@ pub fn last_digit(value: f64, half_width: f64) -> i32 {
     let leading = half_width / 10f64.powi(power(half_width));
     let by_width = if leading < 3.55 { power(half_width) - 1 } else { power(half_width) };
     by_width.clamp(first - 4, first - 2)
+}
+
+fn power(x: f64) -> i32 {
+    if x > 0.0 && x.is_finite() { x.log10().floor() as i32 } else { 0 }
 }
 
 /// `value` rounded to the digit at 10^`last`, with thousands separated.
@@ -64,12 +67,7 @@ pub fn rounded(value: f64, last: i32) -> String {
     let step = 10f64.powi(last);
     let whole = (value / step).round() * step;
     let sign = if whole < 0.0 { "-" } else { "" };
-    format!("{sign}{}", unbroken(&grouped(whole.abs() as u64)))
-}
-
-/// The same with non-breaking spaces.
-fn unbroken(number: &str) -> String {
-    number.replace(' ', "\u{a0}")
+    format!("{sign}{}", grouped(whole.abs() as u64).replace(' ', "\u{a0}"))
 }
 
 #[cfg(test)]

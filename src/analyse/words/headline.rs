@@ -2,13 +2,17 @@
 
 use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::lists::list;
 use crate::analyse::findings::{
-    CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, PairOutcome, RankRow, RankedBy, RunAnswer, names,
+    BestCombinations, CaseFinding, ClassRanking, DurabilityClass, Effects, Estimate, NotRun, PairOutcome, RankRow,
+    RankedBy, RunAnswer, names,
 };
 use crate::analyse::run::decided::{detectable, pairs};
+use crate::analyse::run::effects;
 use crate::analyse::run::ranking::Contest;
 use crate::analyse::words::digits::{estimate_text, in_sentence};
-use crate::analyse::words::work;
+use crate::analyse::words::{effects as words, work};
 use crate::stats::ratio::Ratio;
 
 /// Maximum length of a failed trial's reason in a headline, characters.
@@ -16,18 +20,26 @@ const REASON_CHARS: usize = 160;
 /// Other rankings with another winner, and cases without figures, that are named.
 const OTHERS_NAMED: usize = 2;
 
-/// The answer from all rankings, the first of which decides.
-pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> RunAnswer {
-    let Some(main) = contests.first() else { return nothing_measured(not_run, cases) };
-    let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run, cases) };
+/// The answer from all rankings, the first of which decides; of a plan with several options, from their effects.
+pub fn answer(contests: &[Contest<'_>], found: &[Effects], cases: &[CaseFinding], not_run: &[NotRun]) -> RunAnswer {
+    let main = contests.first().and_then(|main| Some((main, main.ranking.classes.first()?)));
+    let Some((main, head)) = main else { return nothing_measured(not_run, cases) };
     let sentence = HeadlineSentence { main, head };
-    let mut notes: Vec<String> = sentence.others_classes().into_iter().map(|clause| format!("{clause}.")).collect();
-    notes.extend(held(head, cases));
-    notes.extend(storage(head, cases));
-    notes.extend(others(contests, head));
+    let others = sentence.others_classes().into_iter().map(|clause| format!("{clause}."));
+    let answered = effects::answering(found, main).and_then(|found| Some((found, found.best.as_ref()?)));
+    let (title, answer, mut notes): (&str, String, Vec<String>) = match answered {
+        Some((found, best)) => {
+            let best = std::iter::once(sentence.best(best, contests));
+            (&found.title, words::effects(found), best.chain(others).collect())
+        }
+        None => {
+            let notes =
+                others.chain(held(head, cases)).chain(storage(head, cases)).chain(other_winners(contests, head));
+            (&main.ranking.title, sentence.sentence(), notes.collect())
+        }
+    };
     notes.extend(without_trials(cases));
-    let question = format!("On this machine ({})", main.ranking.title);
-    RunAnswer { question, answer: format!("{}.", sentence.sentence()), notes }
+    RunAnswer { question: format!("On this machine ({title})"), answer: format!("{answer}."), notes }
 }
 
 /// The answer for a run on an emulated processor, where nothing is ranked.
@@ -71,9 +83,12 @@ fn without_trials(cases: &[CaseFinding]) -> Option<String> {
     let names = names::of_cases(cases.iter().map(|case| (case.id.as_str(), &case.axes)));
     let lacking = cases.iter().filter(|case| case.trials == 0).filter_map(|case| names.get(&case.id).cloned());
     let lacking: Vec<String> = lacking.collect();
-    let many = || format!("{} of {} cases", lacking.len(), cases.len());
-    let named = if lacking.len() > OTHERS_NAMED { many() } else { list(&lacking) };
-    (!lacking.is_empty()).then(|| format!("Not measured: {named}."))
+    let named = match lacking.len() {
+        0 => return None,
+        1..=OTHERS_NAMED => list(&lacking),
+        many => format!("{many} of {} cases", cases.len()),
+    };
+    Some(format!("Not measured: {named}."))
 }
 
 /// The rate that the best case holds, if it was searched for.
@@ -92,26 +107,25 @@ fn storage(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
 }
 
 /// Rankings of the same workload with another winner.
-fn others(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
-    let Some(main) = contests.first() else { return Vec::new() };
-    let winners = |class: &ClassRanking| {
-        class.rows.iter().filter(|row| row.rank == 1).map(|row| row.label.clone()).collect::<Vec<_>>()
-    };
+fn other_winners(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
+    let Some(main) = contests.first().map(|contest| &contest.ranking) else { return Vec::new() };
     let ours = winners(head);
-    let same = |contest: &&Contest<'_>| {
-        let (ours, other) = (&main.ranking, &contest.ranking);
-        // At a fixed rate a workload has rankings of the same trials by several figures.
-        other.workload == ours.workload && (other.by == ours.by || other.shared == ours.shared)
-    };
-    let same_workload = contests.iter().skip(1).filter(same);
-    let theirs = same_workload.filter_map(|contest| {
-        let class = contest.ranking.classes.iter().find(|class| class.class == head.class)?;
-        let winners = winners(class);
-        winners.iter().all(|label| !ours.contains(label)).then(|| (contest.ranking.title.clone(), winners))
+    // At a fixed rate a workload has rankings of the same trials by several figures.
+    let same_workload = contests
+        .iter()
+        .skip(1)
+        .map(|contest| &contest.ranking)
+        .filter(|other| other.workload == main.workload && (other.by == main.by || other.shared == main.shared));
+    let ahead = same_workload.filter_map(|other| {
+        let theirs = winners(other.classes.iter().find(|class| class.class == head.class)?);
+        let are_others = theirs.iter().all(|label| !ours.contains(label));
+        are_others.then(|| format!("{}: {} {} ahead.", other.title, list(&theirs), are(theirs.len())))
     });
-    let ahead =
-        |(title, winners): (String, Vec<String>)| format!("{title}: {} {} ahead.", list(&winners), are(winners.len()));
-    theirs.take(OTHERS_NAMED).map(ahead).collect()
+    ahead.take(OTHERS_NAMED).collect()
+}
+
+fn winners(class: &ClassRanking) -> Vec<String> {
+    class.rows.iter().filter(|row| row.rank == 1).map(|row| row.label.clone()).collect()
 }
 
 /// The sentence about one ranking.
@@ -130,10 +144,22 @@ impl HeadlineSentence<'_> {
             [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
             rows => work::unequal_cycles(&self.cases(rows)).unwrap_or_else(|| self.among(rows) + &self.wal_aside(rows)),
         };
-        if self.head.class == DurabilityClass::Volatile {
-            text.push_str("; a power cut may lose everything, and nothing safer was measured");
-        }
+        text.push_str(without_safer(self.head.class));
         text
+    }
+
+    /// On the best combinations of a plan with several options.
+    fn best(&self, best: &BestCombinations, contests: &[Contest<'_>]) -> String {
+        let entries = contests.iter().flat_map(|contest| &contest.entries);
+        let cases = entries.map(|entry| (entry.case.spec.id.as_str(), entry.case));
+        let compared = cases.filter(|(id, _)| best.compared.iter().any(|case| case == id));
+        let unequal = work::unequal_cycles(&compared.collect::<Vec<_>>());
+        let kind = class_words(best.class, self.operations(), best.compared.len());
+        let words = match unequal {
+            Some(why) => format!("Best combination: {why}"),
+            None => words::best(best, &kind),
+        };
+        format!("{}{}.", words, without_safer(best.class))
     }
 
     /// A clause for each group of cases with weaker durability.
@@ -164,8 +190,8 @@ impl HeadlineSentence<'_> {
                 false => "undecided between them".to_owned(),
             };
             let text = format!("{} {leads}, {tied}", list(&labels));
-            let of_all = |row: &&RankRow| best.iter().all(|one| self.main.faster(&one.case, &row.case));
-            let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) = slower.into_iter().partition(of_all);
+            let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) =
+                slower.into_iter().partition(|row| best.iter().all(|one| self.main.faster(&one.case, &row.case)));
             let than = format!(" than {}", first.label);
             return text + &self.beyond(&best) + &self.list_slower(&of_all, "") + &self.list_slower(&of_first, &than);
         }
@@ -181,11 +207,10 @@ impl HeadlineSentence<'_> {
     }
 
     fn are_same(&self, rows: &[&RankRow]) -> bool {
-        let same = |one: &RankRow, other: &RankRow| {
+        pairs(rows).all(|(one, other)| {
             let decided = self.main.decided(&one.case, &other.case);
             decided.is_some_and(|decided| decided.outcome(&one.case, &other.case) == PairOutcome::SameWithin)
-        };
-        pairs(rows).all(|(one, other)| same(one, other))
+        })
     }
 
     /// The detectable difference, and the best compared with the last of these, with its interval.
@@ -214,7 +239,7 @@ impl HeadlineSentence<'_> {
     }
 
     fn case(&self, row: &RankRow) -> Option<&CaseSums> {
-        self.main.entries.iter().map(|entry| entry.case).find(|case| case.spec.id == row.case)
+        self.main.entry(&row.case).map(|entry| entry.case)
     }
 
     fn cases<'r>(&'r self, rows: &'r [RankRow]) -> Vec<(&'r str, &'r CaseSums)> {
@@ -224,12 +249,12 @@ impl HeadlineSentence<'_> {
     /// WAL of these relative to the baseline, or to the best without one.
     fn wal_aside(&self, rows: &[RankRow]) -> String {
         let reference = self.baseline(rows).unwrap_or(&rows[0]);
-        let aside = |case| work::wal_aside(&self.cases(rows), &reference.label, case);
-        self.case(reference).map_or_else(String::new, aside)
+        let case = self.case(reference);
+        case.map_or_else(String::new, |case| work::wal_aside(&self.cases(rows), &reference.label, case))
     }
 
     fn baseline<'r>(&self, rows: &'r [RankRow]) -> Option<&'r RankRow> {
-        rows.iter().find(|row| row.comparison.is_none() && self.has_baseline())
+        rows.iter().find(|row| row.comparison.is_none() && self.rows().any(|row| row.comparison.is_some()))
     }
 
     /// `than`: the only cases that they were shown to be slower than, if not all of the best.
@@ -238,26 +263,23 @@ impl HeadlineSentence<'_> {
             return String::new();
         }
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
-        match self.main.ranking.by {
-            RankedBy::Rate | RankedBy::Latency | RankedBy::Time => {
-                format!("; {} {} slower{than}", list(&names), are(names.len()))
-            }
-            RankedBy::Capacity => format!("; {} {} lower{than}", list(&names), are(names.len())),
-            RankedBy::InTime => format!("; {} {} late more often{than}", list(&names), are(names.len())),
-        }
+        let how = match self.main.ranking.by {
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Time => "slower",
+            RankedBy::Capacity => "lower",
+            RankedBy::InTime => "late more often",
+        };
+        format!("; {} {} {how}{than}", list(&names), are(names.len()))
     }
 
     /// "is the fastest stack whose commits wait for a flush", "has the lowest latency of the stacks whose commits wait for a
     /// flush".
     fn leads(&self, count: usize) -> String {
-        let have = if count == 1 { "has" } else { "have" };
+        let [have, take, sustain] = if count == 1 { ["has", "takes", "sustains"] } else { ["have", "take", "sustain"] };
         match self.main.ranking.by {
             RankedBy::Rate => format!("{} the fastest {}", are(count), self.kind(count)),
             RankedBy::Latency => format!("{have} the lowest latency of the {}", self.kind(2)),
-            RankedBy::Time if count == 1 => format!("takes the least time of the {}", self.kind(2)),
-            RankedBy::Time => format!("take the least time of the {}", self.kind(2)),
-            RankedBy::Capacity if count == 1 => format!("sustains the highest rate of the {}", self.kind(2)),
-            RankedBy::Capacity => format!("sustain the highest rate of the {}", self.kind(2)),
+            RankedBy::Time => format!("{take} the least time of the {}", self.kind(2)),
+            RankedBy::Capacity => format!("{sustain} the highest rate of the {}", self.kind(2)),
             RankedBy::InTime => format!("{} in time most often of the {}", are(count), self.kind(2)),
         }
     }
@@ -266,56 +288,46 @@ impl HeadlineSentence<'_> {
     fn less_safe(&self, class: &ClassRanking) -> Vec<String> {
         let Some(best) = self.head.rows.first() else { return Vec::new() };
         let by = self.main.ranking.by;
-        let (mut faster, mut unproven, mut not_faster) = (Vec::new(), Vec::new(), Vec::new());
-        for row in &class.rows {
-            match self.main.ratio(&row.case, &best.case) {
-                Some(ratio) if ratio.tells_apart() && by.is_better(ratio.value) => {
-                    faster.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
+        let faster = if by == RankedBy::InTime { "in time more often" } else { "faster" };
+        let how = [
+            format!("{faster}, but"),
+            format!("{faster}, without an interval, but"),
+            format!("not shown to be {faster} and"),
+        ];
+        let compared = class.rows.iter().map(|row| {
+            let better = self.main.ratio(&row.case, &best.case).filter(|ratio| by.is_better(ratio.value));
+            match better.filter(|ratio| ratio.interval.is_none() || ratio.tells_apart()) {
+                Some(ratio) => {
+                    let named = format!("{} ({})", row.label, self.quoted_value(&ratio, row, best));
+                    (usize::from(ratio.interval.is_none()), named)
                 }
-                Some(ratio) if ratio.interval.is_none() && by.is_better(ratio.value) => {
-                    unproven.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
-                }
-                _ => not_faster.push(row.label.clone()),
+                None => (2, row.label.clone()),
             }
-        }
-        let groups = match by {
-            RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity | RankedBy::Time => [
-                (faster, "faster, but"),
-                (unproven, "faster, without an interval, but"),
-                (not_faster, "not shown to be faster and"),
-            ],
-            RankedBy::InTime => [
-                (faster, "in time more often, but"),
-                (unproven, "in time more often, without an interval, but"),
-                (not_faster, "not shown to be in time more often and"),
-            ],
-        };
-        let named = groups.into_iter().filter(|(names, _)| !names.is_empty());
-        named
-            .map(|(names, how)| {
-                format!("{} {} {how} {}", list(&names), are(names.len()), price(class.class, names.len()))
-            })
-            .collect()
+        });
+        let mut groups = by_key(compared);
+        groups.sort_by_key(|(place, _)| *place);
+        let clauses = groups.into_iter().map(|(place, names)| {
+            format!("{} {} {} {}", list(&names), are(names.len()), how[place], price(class.class, names.len()))
+        });
+        clauses.collect()
     }
 
     /// "2.36 times ext4": the ratio from the table against the baseline; against `best` if there is none or it is
     /// equal.
     fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
-        let rows = || self.main.ranking.classes.iter().flat_map(|class| &class.rows);
         let base = row
             .comparison
             .as_ref()
             .filter(|against| against.outcome.differs() || ratio.interval.is_none())
-            .and_then(|against| Some((&against.ratio, rows().find(|other| other.case == against.baseline)?)));
+            .and_then(|against| Some((&against.ratio, self.rows().find(|other| other.case == against.baseline)?)));
         match base {
             Some((ratio, base)) => format!("{} times {}", estimate_text(ratio).0, base.label),
             None => format!("{} times {}", estimate_text(&estimate(ratio)).0, best.label),
         }
     }
 
-    fn has_baseline(&self) -> bool {
-        let mut rows = self.main.ranking.classes.iter().flat_map(|class| &class.rows);
-        rows.any(|row| row.comparison.is_some())
+    fn rows(&self) -> impl Iterator<Item = &RankRow> {
+        self.main.ranking.classes.iter().flat_map(|class| &class.rows)
     }
 
     fn rate(&self, row: &RankRow) -> String {
@@ -324,30 +336,37 @@ impl HeadlineSentence<'_> {
 
     /// "stack whose commits wait for a flush": commits of several clients may share one.
     fn kind(&self, count: usize) -> String {
-        let one = count == 1;
-        let what = match (self.main.stacks_only, one) {
-            (true, true) => "stack",
-            (true, false) => "stacks",
-            (false, true) => "case",
-            (false, false) => "cases",
-        };
-        let of = match (self.head.class, one) {
-            (DurabilityClass::NotApplicable, _) => "for reads".to_owned(),
-            (DurabilityClass::Flushed, _) => format!("whose {} wait for a flush", self.operations()),
-            (DurabilityClass::DeclaredStable, true) => "whose device declares its writes stable".to_owned(),
-            (DurabilityClass::DeclaredStable, false) => "whose devices declare their writes stable".to_owned(),
-            (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair".to_owned(),
-            (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
-            (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
-            (DurabilityClass::Volatile, _) => "without durability".to_owned(),
-            (DurabilityClass::Unknown, _) => "whose durability is unknown".to_owned(),
-        };
-        format!("{what} {of}")
+        let what = if self.main.stacks_only { "stack" } else { "case" };
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{what}{plural} {}", class_words(self.head.class, self.operations(), count))
     }
 
     fn operations(&self) -> &'static str {
         let with_server = self.main.entries.first().is_some_and(|entry| entry.case.spec.postgres.is_some());
         if with_server { "commits" } else { "syncs" }
+    }
+}
+
+/// "whose commits wait for a flush".
+fn class_words(class: DurabilityClass, operations: &str, count: usize) -> String {
+    let words = match (class, count) {
+        (DurabilityClass::NotApplicable, _) => "for reads",
+        (DurabilityClass::Flushed, _) => return format!("whose {operations} wait for a flush"),
+        (DurabilityClass::DeclaredStable, 1) => "whose device declares its writes stable",
+        (DurabilityClass::DeclaredStable, _) => "whose devices declare their writes stable",
+        (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair",
+        (DurabilityClass::Delayed, 1) => "that acknowledges commits before they are written",
+        (DurabilityClass::Delayed, _) => "that acknowledge commits before they are written",
+        (DurabilityClass::Volatile, _) => "without durability",
+        (DurabilityClass::Unknown, _) => "whose durability is unknown",
+    };
+    words.to_owned()
+}
+
+fn without_safer(class: DurabilityClass) -> &'static str {
+    match class {
+        DurabilityClass::Volatile => "; a power cut may lose everything, and nothing safer was measured",
+        _ => "",
     }
 }
 
@@ -369,12 +388,12 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
 
 /// "1.19 times ext4 (1.10 to 1.29)", as in the table: if `first` is the baseline, the other one against it.
 fn quoted_ratio(ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
-    let table = |row: &RankRow, base: &RankRow| {
+    let [own, turned] = [(first, reference), (reference, first)].map(|(row, base)| {
         row.comparison.as_ref().filter(|against| against.baseline == base.case).map(|against| against.ratio)
-    };
-    match table(reference, first) {
+    });
+    match turned {
         Some(found) => format!("{} is at {}", reference.label, times(&found, &first.label)),
-        None => times(&table(first, reference).unwrap_or_else(|| estimate(ratio)), &reference.label),
+        None => times(&own.unwrap_or_else(|| estimate(ratio)), &reference.label),
     }
 }
 
@@ -388,13 +407,4 @@ fn estimate(ratio: &Ratio) -> Estimate {
 
 fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
-}
-
-/// "a", "a and b", "a, b and c".
-fn list(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }

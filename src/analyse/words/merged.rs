@@ -12,8 +12,10 @@ pub fn cautions(of_run: Vec<Remark>, all: &[CaseSums], of_cases: &[Vec<Remark>])
     for (case, remarks) in of_cases.iter().enumerate() {
         // Remarks on the whole run appear once.
         for remark in remarks.iter().filter(|remark| !(single && remark.weight == Weight::SingleTrial)) {
-            let same = |known: &Remark| known.weight == remark.weight && known.words == remark.words;
-            match groups.iter_mut().find(|(known, _, cases)| !cases.is_empty() && same(known)) {
+            let known = groups.iter_mut().find(|(known, _, cases)| {
+                !cases.is_empty() && known.weight == remark.weight && known.words == remark.words
+            });
+            match known {
                 Some((_, numbers, cases)) => {
                     numbers.extend(remark.number);
                     cases.push(case);
@@ -23,25 +25,25 @@ pub fn cautions(of_run: Vec<Remark>, all: &[CaseSums], of_cases: &[Vec<Remark>])
         }
     }
     groups.sort_by_key(|(remark, _, cases)| (remark.weight, std::cmp::Reverse(cases.len())));
-    let caution = |(remark, numbers, cases): (Remark, Vec<Number>, Vec<usize>)| Caution {
+    let cautions = groups.into_iter().map(|(remark, numbers, cases)| Caution {
         text: if cases.len() > 1 { filled(&remark.words, &numbers) } else { remark.text() },
         scope: scope(all, &cases),
         cases: cases.into_iter().map(|case| all[case].spec.id.clone()).collect(),
-    };
-    groups.into_iter().map(caution).collect()
+    });
+    cautions.collect()
 }
 
 /// Common description of several cases, among those measured.
 fn scope(all: &[CaseSums], cases: &[usize]) -> Option<String> {
-    let with_server = |case: usize| all[case].spec.postgres.is_some();
-    let are_all = |wanted: &dyn Fn(usize) -> bool| {
-        (0..all.len()).filter(|case| !all[*case].trials.is_empty() && wanted(*case)).eq(cases.iter().copied())
-    };
-    let kinds: [(&str, &dyn Fn(usize) -> bool); 3] = [
-        (if all.iter().any(|case| case.trials.is_empty()) { "all measured cases" } else { "all cases" }, &|_| true),
-        ("all cases with a server", &with_server),
-        ("all cases without a server", &|case| !with_server(case)),
-    ];
-    let kind = kinds.into_iter().find(|(_, wanted)| cases.len() > 1 && are_all(*wanted));
+    let every = if all.iter().all(|case| !case.trials.is_empty()) { "all cases" } else { "all measured cases" };
+    let kinds: [(&str, &[bool]); 3] =
+        [(every, &[true, false]), ("all cases with a server", &[true]), ("all cases without a server", &[false])];
+    let kind = kinds.into_iter().find(|(_, with_server)| {
+        let of_kind = all
+            .iter()
+            .enumerate()
+            .filter(|(_, case)| !case.trials.is_empty() && with_server.contains(&case.spec.postgres.is_some()));
+        cases.len() > 1 && of_kind.map(|(place, _)| place).eq(cases.iter().copied())
+    });
     kind.map(|(words, _)| words.to_owned())
 }

@@ -1,6 +1,7 @@
 //! Text about windows: remarks on those of a case, and limitations of a quick run.
 
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::lists::list;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseFinding, TrialWindow};
 use crate::record::operation::Writes;
@@ -18,12 +19,10 @@ fn writes(sums: &CaseSums) -> bool {
 /// Remarks on the windows of a case. The short windows of a quick run are mentioned with its answer.
 pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let loud =
-        sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count() as u64;
-    let all = sums.trials.len() as u64;
+    let loud = sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count();
     if loud > 0 {
         let words = "the machine was not idle when {} trials began: the wait for an idle machine timed out";
-        remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud, all)));
+        remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud as u64, sums.trials.len() as u64)));
     }
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
     remarks.extend(without_wal(sums, &windows));
@@ -31,34 +30,29 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
         remarks.extend(thirds_differ(&windows));
         return remarks;
     };
-    let count = |wanted: fn(&TrialWindow) -> bool| windows.iter().filter(|window| wanted(window)).count() as u64;
-    let short = |words: &str, trials: u64| {
+    let short: [(&str, fn(&TrialWindow) -> bool); 4] = [
+        (
+            "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
+             full-page images averaged over a cycle",
+            |window| window.whole_cycles == 0,
+        ),
+        ("the time limit ended {} trials before the requested checkpoint cycles", |window| {
+            window.cut && window.whole_cycles > 0
+        }),
+        ("the warm-up of {} trials ended before two checkpoint cycles agreed: measured unsettled", |window| {
+            window.settled == Some(false)
+        }),
+        ("{} trials have a trend: their last checkpoint cycle differs from the first", |window| {
+            window.whole_cycles >= 2 && window.trend.is_some_and(|trend| trend.seen)
+        }),
+    ];
+    remarks.extend(short.into_iter().skip(usize::from(is_quick)).filter_map(|(words, is_it)| {
+        let trials = windows.iter().filter(|window| is_it(window)).count() as u64;
         (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
-    };
-    remarks.extend(short(
-        "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
-         full-page images averaged over a cycle",
-        if is_quick { 0 } else { count(|window| window.whole_cycles == 0) },
-    ));
-    remarks.extend(short(
-        "the time limit ended {} trials before the requested checkpoint cycles",
-        count(|window| window.cut && window.whole_cycles > 0),
-    ));
-    remarks.extend(short(
-        "the warm-up of {} trials ended before two checkpoint cycles agreed: measured unsettled",
-        count(|window| window.settled == Some(false)),
-    ));
-    remarks.extend(short(
-        "{} trials have a trend: their last checkpoint cycle differs from the first",
-        count(|window| window.whole_cycles >= 2 && window.trend.is_some_and(|trend| trend.seen)),
-    ));
+    }));
     remarks.extend(thirds_differ(&windows));
-    if sums
-        .operation
-        .as_ref()
-        .and_then(|operation| operation.settings.get("autovacuum"))
-        .is_some_and(|is| is == "deferred")
-    {
+    let settings = sums.operation.as_ref().map(|operation| &operation.settings);
+    if settings.is_some_and(|settings| settings.get("autovacuum").is_some_and(|is| is == "deferred")) {
         remarks.push(Remark::plain(Weight::Short, "autovacuum was deferred: figures exclude its cost"));
     }
     if window.vacuum_share >= VACUUM_WORTH_SAYING {
@@ -70,50 +64,43 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
 
 /// Trials whose rate drifted in a window that is not made of checkpoint cycles.
 fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
-    let moved = |window: &&&TrialWindow| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen);
-    let moved = windows.iter().filter(moved).count() as u64;
+    let moved = windows.iter().filter(|window| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen));
+    let moved = moved.count() as u64;
     let words = "{} trials have a trend: the last third of their window differs from the first";
     (moved > 0).then(|| Remark::with(Weight::Short, words, Number::Of(moved, windows.len() as u64)))
 }
 
 /// A script that was to be measured over checkpoint cycles but caused none.
 fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
-    let idle = |window: &&&TrialWindow| window.asked_cycles.is_some() && window.checkpoints.is_empty();
-    let idle: Vec<&&TrialWindow> = windows.iter().filter(idle).collect();
-    let longest = idle.iter().map(|window| window.length_s).fold(0.0, f64::max);
+    let idle = windows.iter().filter(|window| window.asked_cycles.is_some() && window.checkpoints.is_empty());
+    let longest =
+        idle.map(|window| window.length_s).reduce(f64::max).filter(|_| sums.strata.read_only() == Some(true))?;
     let words = format!(
         "the scripts wrote no WAL, so there was no checkpoint: measured for {longest:.0} s instead of checkpoint cycles"
     );
-    (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
+    Some(Remark::plain(Weight::Short, words))
 }
 
 /// Final sentence on a `--quick` run, after the answer: limits of its windows, and the omitted part of the plan.
 pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> String {
-    let windows = || {
-        let writing = cases.iter().filter(|case| writes(case));
-        writing.flat_map(|case| &case.trials).filter_map(|trial| trial.window.as_ref())
-    };
+    let trials = cases.iter().filter(|case| writes(case)).flat_map(|case| &case.trials);
+    let windows: Vec<&TrialWindow> = trials.filter_map(|trial| trial.window.as_ref()).collect();
     let lacks = [
         (
-            windows().any(|window| window.whole_cycles == 0),
+            windows.iter().any(|window| window.whole_cycles == 0),
             "whole checkpoint cycles (checkpoint writes, and full-page images at their usual share)",
         ),
-        (windows().any(|window| !window.prefilled), "recycled WAL segments"),
-        (windows().any(|window| window.warm_up_cycles == 0), "a warm-up until rates settle"),
+        (windows.iter().any(|window| !window.prefilled), "recycled WAL segments"),
+        (windows.iter().any(|window| window.warm_up_cycles == 0), "a warm-up until rates settle"),
     ];
-    let lacks: Vec<&str> = lacks.into_iter().filter(|(lacking, _)| *lacking).map(|(_, what)| what).collect();
-    let words = match lacks.split_last() {
-        None => "This was a quick run.".to_owned(),
-        Some((only, [])) => format!("This was a quick run: its windows lack {only}."),
-        Some((last, first)) => format!("This was a quick run: its windows lack {} and {last}.", first.join(", ")),
-    };
-    match part_of_plan(run, whole) {
-        Some(part) => format!("{words} {part}"),
-        None => words,
-    }
+    let lacks: Vec<String> =
+        lacks.into_iter().filter(|(lacking, _)| *lacking).map(|(_, what)| what.to_owned()).collect();
+    let lacks = if lacks.is_empty() { String::new() } else { format!(": its windows lack {}", list(&lacks)) };
+    let part = part_of_plan(run, whole).map_or_else(String::new, |part| format!(" It had {part}."));
+    format!("This was a quick run{lacks}.{part}")
 }
 
-/// "It had 13 of the plan's 171 cases, 1 block instead of 3, and loop=2GiB."; `None` if nothing was left out.
+/// "13 of the plan's 171 cases, 1 block instead of 3 and loop=2GiB"; `None` if nothing was left out.
 fn part_of_plan(run: &RunRecord, whole: &QuickOf) -> Option<String> {
     let cases = run.cases.len();
     let fewer = (cases < whole.cases as usize).then(|| format!("{cases} of the plan's {} cases", whole.cases));
@@ -122,6 +109,5 @@ fn part_of_plan(run: &RunRecord, whole: &QuickOf) -> Option<String> {
     let set: Vec<String> = whole.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let set = (!set.is_empty()).then(|| set.join(", "));
     let parts: Vec<String> = fewer.into_iter().chain(shorter).chain(set).collect();
-    let (last, first) = parts.split_last()?;
-    Some(if first.is_empty() { format!("It had {last}.") } else { format!("It had {} and {last}.", first.join(", ")) })
+    (!parts.is_empty()).then(|| list(&parts))
 }

@@ -2,6 +2,7 @@
 
 use crate::analyse::case::sums::CaseSums;
 use crate::record::case::CaseSpec;
+use crate::stats::moments;
 
 /// Difference of the WAL per commit that is reported with a comparison.
 const WAL_WORTH_SAYING: f64 = 0.05;
@@ -18,11 +19,11 @@ pub fn wal_aside(cases: &[(&str, &CaseSums)], label: &str, reference: &CaseSums)
 
 /// "xfs 25 % less".
 fn more_wal(label: &str, case: &CaseSums, reference: &CaseSums) -> Option<String> {
-    let written = |of: &CaseSums| {
+    let [own, others] = [case, reference].map(|of| {
         let writes = of.strata.read_only() != Some(true);
         of.strata.wal_bytes.per_operation().filter(|bytes| writes && *bytes > 0.0)
-    };
-    let share = written(case)? / written(reference)? - 1.0;
+    });
+    let share = own? / others? - 1.0;
     let than = if share < 0.0 { "less" } else { "more" };
     (share.abs() >= WAL_WORTH_SAYING).then(|| format!("{label} {:.0} % {than}", 100.0 * share.abs()))
 }
@@ -30,25 +31,20 @@ fn more_wal(label: &str, case: &CaseSums, reference: &CaseSums) -> Option<String
 /// Reason to name no winner: the windows of these cases hold different numbers of whole checkpoint cycles, and no
 /// setting of the plan explains that. `None` if they hold the same number, or the plan sets its own checkpoints.
 pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
-    let cycles = |case: &CaseSums| {
-        let windows: Vec<_> = case.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
-        let sum: u64 = windows.iter().map(|window| window.whole_cycles).sum();
-        (!windows.is_empty()).then(|| sum as f64 / windows.len() as f64)
-    };
-    let asked = |case: &CaseSums| {
-        case.trials.iter().filter_map(|trial| trial.window.as_ref()).any(|w| w.asked_cycles.is_some())
-    };
     // Every step of a search has its own cycle, and their number is not part of its result.
-    let searched = |case: &CaseSums| case.operation.as_ref().is_some_and(|operation| operation.is_searched);
-    let known: Vec<(&str, f64, &CaseSums)> = cases
-        .iter()
-        .filter(|(_, case)| !searched(case))
-        .filter_map(|(label, case)| Some((*label, cycles(case)?, *case)))
-        .collect();
+    let measured =
+        cases.iter().filter(|(_, case)| !case.operation.as_ref().is_some_and(|operation| operation.is_searched));
+    let known = measured.filter_map(|(label, case)| {
+        let windows = case.trials.iter().filter_map(|trial| trial.window.as_ref());
+        let cycles: Vec<f64> = windows.clone().map(|window| window.whole_cycles as f64).collect();
+        let asked = windows.clone().any(|window| window.asked_cycles.is_some());
+        Some((*label, moments::mean(&cycles)?, !asked && sets_checkpoints(&case.spec)))
+    });
+    let known: Vec<(&str, f64, bool)> = known.collect();
     let fewest = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let most = known.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let explained = |case: &CaseSums| !asked(case) && sets_checkpoints(&case.spec);
-    if most.1 - fewest.1 < 1.0 || explained(most.2) || explained(fewest.2) {
+    let is_explained = most.2 || fewest.2;
+    if most.1 - fewest.1 < 1.0 || is_explained {
         return None;
     }
     Some(format!(

@@ -1,7 +1,7 @@
 //! Terminal output of `import`: parsed lines of each file, then cases and unknown facts.
 
 use crate::analyse::compare::from_import;
-use crate::analyse::shelf::findings::Remark;
+use crate::analyse::shelf::findings::RuleRemark;
 use crate::cli::out;
 use crate::error::Result;
 use crate::foreign::Reading;
@@ -158,7 +158,7 @@ pub(super) fn cases(record: &ImportRecord) -> Result<()> {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>) -> Result<()> {
+pub(super) fn end(record: &ImportRecord, remarks: &[RuleRemark], folder: Option<&Path>) -> Result<()> {
     let mut text = String::new();
     text.extend(record.origin.measured.as_ref().map(|measured| format!("measured {}\n", out::harmless(measured))));
     if !record.unknown.is_empty() {
@@ -178,7 +178,7 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
 }
 
 /// Remarks on the figures, gravest first.
-fn said(remarks: &[Remark]) -> String {
+fn said(remarks: &[RuleRemark]) -> String {
     const MOST_SHOWN: usize = 20;
     let mut text = report::shelf::remarks(&remarks[..remarks.len().min(MOST_SHOWN)]);
     if remarks.len() > MOST_SHOWN {

@@ -3,7 +3,8 @@
 use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{class_title, estimate_text, fields};
 use crate::analyse::compare::findings::{
-    Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Row, SideFinding,
+    Comparison, ComparisonFindings, Estimate, FactDifference, MeasureRow, Medium, PairFinding, RatioOutcome,
+    SideFinding, SideOrigin,
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
 use crate::analyse::findings::groups::by_key;
@@ -14,19 +15,19 @@ pub(super) const NOT_COMPARED: &str = "not compared";
 const MOST_MEASURES: usize = 4;
 
 /// Rows grouped by family, in order.
-pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&Row>)> {
+pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&MeasureRow>)> {
     by_key(pair.rows.iter().map(|row| (row.family.as_str(), row)))
 }
 
 /// Name of a row below the heading of its family; with the unit if that differs from the rate's.
-pub(super) fn row_label(row: &Row) -> String {
+pub(super) fn row_label(row: &MeasureRow) -> String {
     let name = row.measure.strip_prefix(&row.family).unwrap_or(&row.measure).trim_start_matches('/');
     let unit = if row.more_is_better { String::new() } else { format!(" ({})", row.unit) };
     format!("{}{unit}", name.replace('/', ", "))
 }
 
 /// A family as a heading: `pg_test_fsync, one write (ops/s)`.
-pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
+pub(super) fn family_title(family: &str, rows: &[&MeasureRow]) -> String {
     let unit = rows.iter().find(|row| row.more_is_better).map(|row| format!(" ({})", row.unit)).unwrap_or_default();
     let title = match family {
         "wal" => "WAL, as written by a server".to_owned(),
@@ -57,13 +58,13 @@ fn ratio_estimate(comparison: &Comparison) -> Estimate {
 }
 
 /// An outcome in words, and its style on the page.
-fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
+fn outcome(outcome: RatioOutcome) -> (&'static str, &'static str) {
     match outcome {
-        Outcome::Faster => ("faster", "faster"),
-        Outcome::Slower => ("slower", "slower"),
-        Outcome::Undecided => ("undecided", ""),
-        Outcome::NotRepeated => ("not repeated", "quiet"),
-        Outcome::NoInterval => ("no interval", "quiet"),
+        RatioOutcome::Faster => ("faster", "faster"),
+        RatioOutcome::Slower => ("slower", "slower"),
+        RatioOutcome::Undecided => ("undecided", ""),
+        RatioOutcome::NotRepeated => ("not repeated", "quiet"),
+        RatioOutcome::NoInterval => ("no interval", "quiet"),
     }
 }
 
@@ -79,11 +80,11 @@ pub(super) fn about(side: &SideFinding) -> String {
     parts.join("; ")
 }
 
-fn origin(origin: Origin) -> &'static str {
+fn origin(origin: SideOrigin) -> &'static str {
     match origin {
-        Origin::Run => "a run of pgstrata",
-        Origin::Probe => "a probe of pgstrata",
-        Origin::Imported => "imported",
+        SideOrigin::Run => "a run of pgstrata",
+        SideOrigin::Probe => "a probe of pgstrata",
+        SideOrigin::Imported => "imported",
     }
 }
 
@@ -130,7 +131,7 @@ fn number(estimate: &Estimate, runs: &[f64]) -> Cell {
     Cell::text(figure).aside(interval).csv(fields(Some(estimate)))
 }
 
-fn pair_cells(row: &Row) -> Vec<Cell> {
+fn pair_cells(row: &MeasureRow) -> Vec<Cell> {
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);

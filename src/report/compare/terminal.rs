@@ -2,7 +2,7 @@
 //! because a terminal obeys control characters.
 
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
-use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
+use crate::analyse::compare::findings::{ComparisonFindings, MeasureRow, PairFinding};
 use crate::report::layout::TextTable;
 use crate::report::text::{paragraph, section};
 
@@ -36,7 +36,7 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     text + &table.shown()
 }
 
-fn cells(row: &Row) -> [String; 4] {
+fn cells(row: &MeasureRow) -> [String; 4] {
     let says = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);

@@ -2,8 +2,8 @@
 
 use super::{page, terminal};
 use crate::analyse::compare::findings::{
-    Alone, Comparison, ComparisonFindings, Durability, Estimate, FactDifference, Medium, Method, Origin, Outcome,
-    PairFinding, Reason, Refusal, Row, SideFinding,
+    Alone, Comparison, ComparisonFindings, ComparisonRefusal, Durability, Estimate, FactDifference, MeasureRow, Medium,
+    Method, PairFinding, RatioOutcome, Reason, SideFinding, SideOrigin,
 };
 use crate::analyse::findings::DurabilityClass;
 use proptest::collection::vec;
@@ -18,7 +18,7 @@ fn side(mark: &str, label: &str) -> SideFinding {
         mark: mark.to_owned(),
         argument: 0,
         label: label.to_owned(),
-        origin: Origin::Probe,
+        origin: SideOrigin::Probe,
         medium: Medium::Disk,
         durability: Some(Durability::of(DurabilityClass::Flushed, "a flush was seen")),
         measures: 2,
@@ -32,9 +32,9 @@ fn estimate(value: f64) -> Estimate {
     Estimate::of(value, Some((value * 0.9, value * 1.1)), 1)
 }
 
-fn row(measure: &str, ratio: f64, outcome: Outcome) -> Row {
-    let has = outcome != Outcome::NoInterval;
-    Row {
+fn row(measure: &str, ratio: f64, outcome: RatioOutcome) -> MeasureRow {
+    let has = outcome != RatioOutcome::NoInterval;
+    MeasureRow {
         measure: format!("pg_test_fsync/one write/{measure}"),
         family: "pg_test_fsync/one write".to_owned(),
         unit: "ops/s".to_owned(),
@@ -56,14 +56,17 @@ fn row(measure: &str, ratio: f64, outcome: Outcome) -> Row {
 }
 
 fn findings() -> ComparisonFindings {
-    let refused =
-        Row { comparison: None, refused: Some(Reason::MemoryAgainstDisk), ..row("8 kB/fsync", 1.0, Outcome::Faster) };
+    let refused = MeasureRow {
+        comparison: None,
+        refused: Some(Reason::MemoryAgainstDisk),
+        ..row("8 kB/fsync", 1.0, RatioOutcome::Faster)
+    };
     let rows = vec![
-        row("8 kB/open_datasync", 3.4, Outcome::Faster),
-        row("8 kB/fdatasync", 0.2, Outcome::Slower),
-        row("8 kB/open_sync", 1.01, Outcome::Undecided),
-        row("16 kB/open_sync", 2.0, Outcome::NoInterval),
-        row("4 kB/open_sync", 2.5, Outcome::NotRepeated),
+        row("8 kB/open_datasync", 3.4, RatioOutcome::Faster),
+        row("8 kB/fdatasync", 0.2, RatioOutcome::Slower),
+        row("8 kB/open_sync", 1.01, RatioOutcome::Undecided),
+        row("16 kB/open_sync", 2.0, RatioOutcome::NoInterval),
+        row("4 kB/open_sync", 2.5, RatioOutcome::NotRepeated),
         refused,
     ];
     let fact = |key: &str, a: Option<&str>, b: Option<&str>| FactDifference {
@@ -76,7 +79,7 @@ fn findings() -> ComparisonFindings {
         answer: "b is faster than a.".to_owned(),
         sides: vec![side("A", "shelf:a"), side("B", "/b")],
         pairs: vec![PairFinding { side: 1, against: 0, caveat: Some("Not the same promise.".to_owned()), rows }],
-        refused: vec![Refusal {
+        refused: vec![ComparisonRefusal {
             sides: vec![(0, 1)],
             reason: Reason::OtherClients,
             words: "different client count: 4 (A) against 16 (B)".to_owned(),
@@ -189,17 +192,17 @@ fn name(most: usize) -> impl Strategy<Value = String> {
     proptest::string::string_regex(&format!("[ -~\u{c0}-\u{2af}\u{1}-\u{1f}\u{202a}-\u{202e}]{{0,{most}}}")).unwrap()
 }
 
-fn any_row() -> impl Strategy<Value = Row> {
+fn any_row() -> impl Strategy<Value = MeasureRow> {
     let outcome = prop_oneof![
-        Just(Outcome::Faster),
-        Just(Outcome::Slower),
-        Just(Outcome::Undecided),
-        Just(Outcome::NotRepeated),
-        Just(Outcome::NoInterval)
+        Just(RatioOutcome::Faster),
+        Just(RatioOutcome::Slower),
+        Just(RatioOutcome::Undecided),
+        Just(RatioOutcome::NotRepeated),
+        Just(RatioOutcome::NoInterval)
     ];
     let number = prop_oneof![1e-12f64..1e15, any::<f64>().prop_map(f64::abs)];
     (name(60), number, outcome, any::<bool>(), any::<bool>()).prop_map(|(name, ratio, outcome, shown, rate)| {
-        let mut row = Row { more_is_better: rate, ..row(&name, ratio, outcome) };
+        let mut row = MeasureRow { more_is_better: rate, ..row(&name, ratio, outcome) };
         if !shown {
             (row.comparison, row.refused) = (None, Some(Reason::NotSyncedAcrossVersions));
         }

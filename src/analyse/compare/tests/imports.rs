@@ -1,7 +1,7 @@
 //! What an import brings into a comparison: its figures, its trials, what it promises.
 
-use crate::analyse::compare::findings::{Outcome, Reason};
-use crate::analyse::compare::side::{ConditionKind, Measure, Medium, Side, Spread};
+use crate::analyse::compare::findings::{RatioOutcome, Reason};
+use crate::analyse::compare::side::{ConditionKind, MeasureSpread, Medium, Side, SideMeasure};
 use crate::analyse::compare::{compare, from_import, from_probe};
 use crate::analyse::findings::DurabilityClass;
 use crate::analyse::probe::sample;
@@ -148,7 +148,9 @@ fn several_files_of_one_case_are_its_trials() {
     let measure = &side.measures[0];
     assert_eq!(side.measures.len(), 1);
     assert!((measure.value - 10_400f64.sqrt()).abs() < 1e-9, "{}: the geometric mean", measure.value);
-    assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_none());
+    assert!(
+        matches!(&measure.spread, MeasureSpread::Trials { means, .. } if means.len() == 2) && measure.ends.is_none()
+    );
 }
 
 #[test]
@@ -259,7 +261,7 @@ fn of_files(files: &[(&str, f64)]) -> Side {
 #[test]
 fn a_copy_of_a_file_is_no_second_trial() {
     let trials = |side: &Side| match &side.measures[0].spread {
-        Spread::Trials { means, .. } => means.len(),
+        MeasureSpread::Trials { means, .. } => means.len(),
         _ => 1,
     };
     let copied = of_files(&[("a", 100.0), ("a", 100.0), ("b", 104.0)]);
@@ -275,9 +277,9 @@ fn a_copy_of_a_file_is_no_second_trial() {
 #[test]
 fn figures_identical_to_the_last_digit_give_no_interval() {
     let (a, b) = (of_files(&[("a", 100.0), ("b", 100.0)]), of_files(&[("c", 50.0), ("d", 50.0)]));
-    assert_eq!((a.measures[0].ends, &a.measures[0].spread), (None, &Spread::None));
+    assert_eq!((a.measures[0].ends, &a.measures[0].spread), (None, &MeasureSpread::None));
     let found = compare(&[a, Side { argument: 1, ..b }]);
-    assert_eq!(found.pairs[0].rows[0].comparison.as_ref().unwrap().outcome, Outcome::NoInterval);
+    assert_eq!(found.pairs[0].rows[0].comparison.as_ref().unwrap().outcome, RatioOutcome::NoInterval);
 }
 
 #[test]
@@ -298,11 +300,11 @@ fn a_percentile_of_several_trials_covers_all_their_operations() {
     // The 1089th of 1100 operations: the short trial has no more weight than its operations.
     let several = of(&[&[(10, 1000)], &[(10, 80), (900, 20)]]);
     let found = p99(&several);
-    assert_eq!((found.value, &found.spread), (0.9, &Spread::Together { trials: 2, alone: Some((0.01, 0.9)) }));
+    assert_eq!((found.value, &found.spread), (0.9, &MeasureSpread::Together { trials: 2, alone: Some((0.01, 0.9)) }));
     let found = compare(&[several, Side { argument: 1, ..of(&[&[(450, 100)]]) }]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
     let comparison = row.comparison.as_ref().unwrap();
-    assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
+    assert_eq!((row.reference.trials, comparison.outcome), (2, RatioOutcome::NoInterval));
     assert!(comparison.how.ends_with("(1 trial vs. 2 trials, own interval 0.01 to 0.9 ms)"), "{}", comparison.how);
     assert!(found.caveats.iter().any(|it| it.contains("are those of all trials of a side merged")));
 }
@@ -361,7 +363,7 @@ fn summaries_of_pgbench_have_one_key_over_its_versions() {
         from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
     };
     let (old, new) = (side("TPC-B (sort of)", "tps_excluding_connecting"), side("<builtin: TPC-B (sort of)>", "tps"));
-    let keys = |side: &Side| side.measures.iter().map(Measure::key).collect::<Vec<_>>();
+    let keys = |side: &Side| side.measures.iter().map(SideMeasure::key).collect::<Vec<_>>();
     assert_eq!(keys(&old), keys(&new));
     assert_eq!(keys(&new)[0], "pgbench/tpcb-like/scale 100/clients 4/tps");
     assert_eq!((new.measures[1].value, new.measures[1].unit.as_str()), (8.0, "ms"));

@@ -1,0 +1,69 @@
+//! The answer to a plan with several axes: what each option does, and the best combination.
+
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::lists::list;
+use crate::analyse::findings::{BestCombinations, Effects, OptionEffect, PairOutcome, names};
+use crate::analyse::words::digits::in_sentence;
+
+/// Most effects, or combinations, that are named.
+const MOST_NAMED: usize = 4;
+
+/// "xfs is at 1.30 times ext4 (1.27 to 1.33) and guest=trixie at 0.80 times bookworm (0.78 to 0.82); data=ordered:
+/// undecided", the biggest effect first.
+pub fn effects(found: &Effects) -> String {
+    let mut judged: Vec<(&OptionEffect, PairOutcome)> =
+        found.options.iter().filter_map(|option| Some((option, option.outcome?))).collect();
+    judged.sort_by(|(one, _), (other, _)| other.ratio.value.ln().abs().total_cmp(&one.ratio.value.ln().abs()));
+    let (shown, open): (Vec<_>, Vec<_>) = judged.into_iter().partition(|(_, outcome)| outcome.differs());
+    let mut parts: Vec<String> = shown.iter().map(|(option, _)| effect(option)).collect();
+    match parts.first_mut() {
+        Some(first) => *first = first.replacen(" at ", " is at ", 1),
+        None => parts.push("no option was shown to have an effect".to_owned()),
+    }
+    let open = by_key(open.iter().map(|(option, outcome)| (outcome.words(), level(option)))).into_iter();
+    some(&parts) + &open.map(|(words, levels)| format!("; {}: {words}", some(&levels))).collect::<String>()
+}
+
+/// "a, b, c, d and 3 more".
+fn some(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let shown = names.iter().take(MOST_NAMED).cloned().chain((more > 0).then(|| format!("{more} more")));
+    list(&shown.collect::<Vec<_>>())
+}
+
+fn effect(option: &OptionEffect) -> String {
+    let durability = if option.differs_in_durability { ", with other durability" } else { "" };
+    format!("{} at {}{durability}", level(option), in_sentence(&option.ratio, &format!(" times {}", option.reference)))
+}
+
+/// "xfs"; "guest=trixie where clients=8".
+fn level(option: &OptionEffect) -> String {
+    let at = option.at.as_ref().map_or_else(String::new, |at| format!(" where {at}"));
+    names::of_axis(&option.axis, &option.level) + &at
+}
+
+/// "Best of the 4 combinations whose commits wait for a flush, clients=8: xfs guest=bookworm, 1.31 times ext4
+/// guest=bookworm (1.29 to 1.33)"; `kind`: the words of their class.
+pub fn best(found: &BestCombinations, kind: &str) -> String {
+    let load = found.load.as_ref().map_or_else(String::new, |load| format!(", {load}"));
+    let of = match found.compared.len() {
+        1 => "The only combination".to_owned(),
+        several => format!("Best of the {several} combinations"),
+    };
+    let best = format!("{of} {kind}{load}: {}", some(&found.labels));
+    let (first, several) = (found.labels.first().cloned().unwrap_or_default(), found.labels.len() > 1);
+    let tied = match (several, found.are_same) {
+        (false, _) => String::new(),
+        (true, true) => format!(", the same within {}", PairOutcome::margin()),
+        (true, false) => ", undecided between them".to_owned(),
+    };
+    let against = match &found.ratio {
+        Some(ratio) if several => {
+            format!("; {first} is at {}", in_sentence(ratio, &format!(" times {}", found.reference)))
+        }
+        Some(ratio) => format!(", {}", in_sentence(ratio, &format!(" times {}", found.reference))),
+        None if several => format!("; {first} is the one that the others are compared with"),
+        None => ", the one that the others are compared with".to_owned(),
+    };
+    best + &tied + &against
+}
