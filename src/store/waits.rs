@@ -54,12 +54,12 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     let Some(mut data) = data else { return Ok(()) };
     let damaged = |what: &str| Error::store(format!("{}: {what}", trial.join(WAITS).display()));
     let mut counts = |column: &str| match data.remove(column) {
-        Some(ColumnData::Count(values)) => Ok(values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()),
+        Some(ColumnData::Count(column)) => Ok(column.0.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()),
         _ => Err(damaged(&format!("no numeric column `{column}`"))),
     };
     let (times, samples, backends) = (counts("time_us")?, counts("samples")?, counts("backends")?);
     let mut texts = |column: &str| match data.remove(column) {
-        Some(ColumnData::Text { words, codes }) => Ok((words, codes)),
+        Some(ColumnData::Text(column)) => Ok(column),
         _ => Err(damaged(&format!("no text column `{column}`"))),
     };
     let (classes, events) = (texts("wait_class")?, texts("wait_event")?);
@@ -76,12 +76,9 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
         if seconds.len() <= second {
             seconds.resize_with(second + 1, WaitSecond::default);
         }
-        let word = |(words, codes): &(Vec<String>, Vec<Option<u32>>)| {
-            codes[row].and_then(|code| words.get(code as usize)).cloned()
-        };
         seconds[second].samples = u32::try_from(samples[row]).unwrap_or(u32::MAX);
-        if let Some((class, event)) = word(&classes).zip(word(&events)) {
-            let wait = place.get(&(class.as_str(), event.as_str()));
+        if let Some(wait) = classes.at(row).zip(events.at(row)) {
+            let wait = place.get(&wait);
             let wait = wait.ok_or_else(|| damaged("a wait that trial.json does not have"))?;
             seconds[second].counts.push((*wait, u32::try_from(backends[row]).unwrap_or(u32::MAX)));
         }
@@ -125,7 +122,7 @@ mod tests {
         assert_eq!(back, waits);
         let rows = read_file(folder.path(), WAITS, |name| name == "second").unwrap().unwrap();
         let ColumnData::Count(values) = &rows["second"] else { panic!("{rows:?}") };
-        assert_eq!(*values, [1, 1, 3, 4].map(Some));
+        assert_eq!(values.0, [1, 1, 3, 4].map(Some));
     }
 
     #[test]

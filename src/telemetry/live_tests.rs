@@ -30,7 +30,7 @@ fn server_counters_follow_its_work_second_by_second() {
         let recording = std::thread::scope(|scope| {
             let load = scope.spawn(|| server.pgbench(&["-c", "2", "-T", "3"]));
             let began = Began::now();
-            let recording = Recorder::open(ALL, &Host::this(), &target(&server)).record(
+            let recording = Recorder::open(ALL, &Host::this(), &target(&server), Vec::new()).record(
                 began,
                 &|| Some(began.wall_us),
                 &stop,
@@ -56,7 +56,7 @@ fn server_counters_follow_its_work_second_by_second() {
 }
 
 fn value_at(tick: &Tick, index: usize) -> Option<&Value> {
-    tick.values[index].as_ref()
+    tick.row[index].as_ref()
 }
 
 #[test]

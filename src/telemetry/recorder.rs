@@ -58,14 +58,14 @@ pub struct Tick {
     pub second: u64,
     /// Actual time of the reading: start plus monotonic time, so that steps of the wall clock do not show.
     pub wall_us: u64,
-    /// One reading, or none, for each column of [`Recorder::columns`].
-    pub values: Row,
+    /// One value, or none, for each column of [`Recorder::columns`].
+    pub row: Row,
 }
 
 /// Results of the ticker besides the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// The columns of every [`Tick::values`].
+    /// The columns of every [`Tick::row`].
     pub columns: Vec<Column>,
     /// Gaps by source, in the order of the sources, the clock last.
     pub gaps: Vec<Gap>,
@@ -80,6 +80,8 @@ pub struct Recording {
 }
 
 pub struct Recorder {
+    /// What every row begins with.
+    lead: Row,
     sources: Vec<Source>,
     columns: Vec<Column>,
 }
@@ -100,22 +102,22 @@ struct Gaps(Vec<Gap>);
 
 impl Recorder {
     /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap gives the reason.
-    pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
-        let mut columns = Vec::new();
-        let mut open = |sampler: &&dyn Sampler| {
-            let own = sampler.columns(target);
-            let width = own.len();
+    /// `lead`: the columns before those of the sources, with what every row begins with.
+    pub fn open(
+        samplers: &[&dyn Sampler],
+        host: &Host,
+        target: &Target,
+        lead: Vec<(Column, Option<Value>)>,
+    ) -> Recorder {
+        let (mut columns, lead): (Vec<Column>, Row) = lead.into_iter().unzip();
+        let mut sources = Vec::with_capacity(samplers.len());
+        for sampler in samplers {
+            let (name, own) = (sampler.name(), sampler.columns(target));
+            let (width, reading) = (own.len(), sampler.open(host, target));
+            sources.push(Source { name, width, reading, gaps: Gaps::default(), cpu_us: 0 });
             columns.extend(own);
-            Source {
-                name: sampler.name(),
-                width,
-                reading: sampler.open(host, target),
-                gaps: Gaps::default(),
-                cpu_us: 0,
-            }
-        };
-        let sources = samplers.iter().map(&mut open).collect();
-        Recorder { sources, columns }
+        }
+        Recorder { lead, sources, columns }
     }
 
     pub fn columns(&self) -> &[Column] {
@@ -161,9 +163,9 @@ impl Recorder {
                 // Few distinct reasons, so that runs of missing rows merge.
                 clock.add(CLOCK, number, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
-                let values = self.row(number);
-                first_row.get_or_insert_with(|| values.clone());
-                held.push(Tick { second: number, wall_us: began.wall_us.saturating_add(micros(since)), values });
+                let row = self.row(number);
+                first_row.get_or_insert_with(|| row.clone());
+                held.push(Tick { second: number, wall_us: began.wall_us.saturating_add(micros(since)), row });
             }
             if let Some(delay_us) = delay_us() {
                 hand_over(&mut held, whole_seconds(delay_us), sink);
@@ -191,7 +193,7 @@ impl Recorder {
     /// Growth of the counters of [`of_load`], without those that cannot be read again, or fell.
     fn grown_since(&mut self, first: &[Option<Value>]) -> BTreeMap<String, u64> {
         let mut grown = BTreeMap::new();
-        let mut columns = self.columns.iter().zip(first);
+        let mut columns = self.columns.iter().zip(first).skip(self.lead.len());
         for source in &mut self.sources {
             let own: Vec<_> = columns.by_ref().take(source.width).collect();
             let reading = source.reading.as_mut().ok().filter(|_| own.iter().any(|(column, _)| of_load(&column.name)));
@@ -209,6 +211,7 @@ impl Recorder {
 
     fn row(&mut self, second: u64) -> Row {
         let mut row = Vec::with_capacity(self.columns.len());
+        row.extend_from_slice(&self.lead);
         for source in &mut self.sources {
             let cpu_before = thread_cpu_us();
             row.extend(source.sample(second));
@@ -353,7 +356,7 @@ mod tests {
         let at = now().checked_sub(ago).unwrap();
         let began = Began { wall_us: 1_000_000_000, at };
         let mut ticks = Vec::new();
-        let recorder = Recorder::open(samplers, host, &Target::default());
+        let recorder = Recorder::open(samplers, host, &Target::default(), Vec::new());
         let recording = recorder.record(began, &|| Some(began.wall_us), &stop, &mut |tick| {
             stop.store(tick.second >= last, Ordering::SeqCst);
             ticks.push(tick);
@@ -389,7 +392,8 @@ mod tests {
         let fine = Fake { name: "fine", sample: good };
         let stop = AtomicBool::new(false);
         let began = Began { wall_us: 1_000_000_000, at: now() };
-        let (mut ticks, recorder) = (Vec::new(), Recorder::open(&[&fine], &Host::this(), &Target::default()));
+        let (mut ticks, recorder) =
+            (Vec::new(), Recorder::open(&[&fine], &Host::this(), &Target::default(), Vec::new()));
         recorder.record(began, &|| Some(began.wall_us + day), &stop, &mut |tick| {
             stop.store(true, Ordering::SeqCst);
             ticks.push(tick.second);
@@ -423,7 +427,8 @@ mod tests {
         let short = Fake { name: "short", sample: |n| if n == 0 { Ok(vec![]) } else { good(n) } };
         let absent = Fake { name: "absent", sample: good };
         let fine = Fake { name: "fine", sample: good };
-        let mut recorder = Recorder::open(&[&failing, &short, &absent, &fine], &Host::this(), &Target::default());
+        let mut recorder =
+            Recorder::open(&[&failing, &short, &absent, &fine], &Host::this(), &Target::default(), Vec::new());
         let rows: Vec<Row> = (0..5).map(|second| recorder.row(second)).collect();
         assert_eq!(rows[0], [count(0), None, None, count(0)]);
         assert_eq!(rows[1], [None, count(1), None, count(1)]);
@@ -479,7 +484,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let began = Began { wall_us: 1_000_000_000, at: now() };
         let mut ticks = Vec::new();
-        let recorder = Recorder::open(&[&counting], &Host::this(), &Target::default());
+        let recorder = Recorder::open(&[&counting], &Host::this(), &Target::default(), Vec::new());
         let first = || (TAKEN.load(Ordering::SeqCst) >= reported).then_some(began.wall_us + delay_us);
         let recording = recorder.record(began, &first, &stop, &mut |tick| {
             stop.store(tick.second == last, Ordering::SeqCst);
@@ -535,12 +540,12 @@ mod tests {
         assert!(rows >= 3);
         assert_eq!(ticks.len() as u64 + missed, rows);
         for tick in &ticks {
-            assert_eq!(tick.values.len(), recording.columns.len());
+            assert_eq!(tick.row.len(), recording.columns.len());
         }
         let last = ticks.last().unwrap();
         let at = |name: &str| recording.columns.iter().position(|column| column.name == name).unwrap();
-        assert!(matches!(last.values[at(columns::CPU_USER_NS.name)], Some(Value::Count(1..))));
-        assert!(matches!(last.values[at(columns::MEM_AVAILABLE_BYTES.name)], Some(Value::Count(1..))));
+        assert!(matches!(last.row[at(columns::CPU_USER_NS.name)], Some(Value::Count(1..))));
+        assert!(matches!(last.row[at(columns::MEM_AVAILABLE_BYTES.name)], Some(Value::Count(1..))));
         // Without stack and server these two must be marked absent, with their reasons.
         for source in ["diskstats", "postgres"] {
             let gap = recording.gaps.iter().find(|gap| gap.source == source).unwrap();

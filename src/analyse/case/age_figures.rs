@@ -190,7 +190,7 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
 }
 
 fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
-    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
+    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown as f64);
     let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
     let all: f64 = states.as_ref()?.iter().sum();
     let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();

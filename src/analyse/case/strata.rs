@@ -16,6 +16,7 @@ use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{BaseName, End};
 use crate::record::trial::{IdleTraffic, TrialRecord};
+use crate::store::seconds::CountColumn;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeMap;
 
@@ -105,7 +106,7 @@ impl StrataSums {
         self.others_cpu_ns.add(seconds, seconds.counts(&columns::OTHERS_CPU_NS), operations);
         self.xids.add(seconds, seconds.counts(&columns::PG_XIDS), operations);
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
-            self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
+            self.checkpoints += seconds.counts(&column).and_then(growth).unwrap_or(0);
         }
         self.readings = self.readings.max(seconds.rows());
         self.emulated |= record.host.is_emulated();
@@ -127,7 +128,7 @@ impl StrataSums {
             .collect();
         let syncs_are_counted = record.load_counts.contains_key(columns::PG_WAL_SYNCS.name);
         for (name, prefix, facts) in stack.device_columns() {
-            if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(|writes| writes.any()) {
+            if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(CountColumn::any) {
                 continue;
             }
             let new = || DeviceSums { node: name.0.clone(), ..DeviceSums::default() };

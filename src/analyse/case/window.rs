@@ -53,7 +53,7 @@ impl WindowSums {
     }
 
     fn add_pages(&mut self, seconds: &Seconds) {
-        let grown = |column| seconds.counts(&column).and_then(growth).map(|grown| grown.amount);
+        let grown = |column| seconds.counts(&column).and_then(growth);
         let checkpointer = grown(columns::PG_BUFFERS_CHECKPOINT);
         let background_writer = grown(columns::PG_BUFFERS_BGWRITER);
         let backends = grown(columns::PG_BUFFERS_BACKEND);
