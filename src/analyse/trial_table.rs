@@ -14,7 +14,7 @@ use crate::record::run::RunRecord;
 use crate::record::seconds::Value;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::RunFolder;
-use crate::store::table::{self, TableColumn};
+use crate::store::table::{self, ParquetColumn};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -87,8 +87,8 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
     let axes: BTreeSet<&String> = run.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let described = COLUMNS.iter().map(|(name, unit, of, doc)| ((*name).to_owned(), *unit, *of, *doc));
     let of_axes = axes.iter().map(|axis| (format!("axis_{axis}"), "", ColumnType::Text, "value of the plan's axis"));
-    let columns: Vec<TableColumn> =
-        described.chain(of_axes).map(|(name, unit, of, doc)| TableColumn { name, unit, of, doc }).collect();
+    let columns: Vec<ParquetColumn> =
+        described.chain(of_axes).map(|(name, unit, of, doc)| ParquetColumn { name, unit, of, doc }).collect();
     let mut rows = Vec::new();
     for key in &run.order {
         // A damaged trial has no row; the report names it.

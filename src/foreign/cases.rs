@@ -1,12 +1,12 @@
 //! Turns readings into cases: one file is one case, unless a manifest says otherwise. Lists the facts that are missing.
 
-use super::Reading;
+use super::FileReading;
 use super::stated::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
 /// Each file as its own case, named after the file.
-pub fn by_file(readings: Vec<Reading>) -> Vec<ImportedCase> {
+pub fn by_file(readings: Vec<FileReading>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
     for reading in readings {
         let name = case_name(&reading.file.name, &cases);
@@ -38,7 +38,7 @@ fn plain(text: &str) -> String {
 }
 
 /// One trial from the files of one run. The logs of several threads are merged.
-pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
+pub fn trial(readings: Vec<FileReading>) -> ImportedTrial {
     let mut trial = ImportedTrial::default();
     for (index, reading) in readings.into_iter().enumerate() {
         trial.files.push(reading.file);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn every_file_is_a_separate_case_with_a_unique_name() {
         let readings = ["a/zfs.txt.gz", "b/zfs.txt", "zfs.out", "b/zfs.log", "-", "x y.txt"].map(|name| {
-            let mut reading = Reading::default();
+            let mut reading = FileReading::default();
             reading.file.name = name.to_owned();
             reading
         });

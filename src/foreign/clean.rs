@@ -2,18 +2,18 @@
 //! carriage returns, shell prompts, decimal commas. Seen in mailing lists, issue threads, gists and blogs. Nothing here
 //! knows a tool; no reader may depend on columns, since pages collapse blanks.
 
-use super::read::output::Line;
+use super::read::output::TextLine;
 
 /// Lines of a text, without margin, carriage return and the markup a page put around them. Fences are left out, empty
 /// lines are kept. A line that was overwritten on a terminal (a carriage return inside) yields several with the same
 /// number.
-pub fn lines(text: &str) -> Vec<Line<'_>> {
+pub fn lines(text: &str) -> Vec<TextLine<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
     for (index, line) in text.split('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         for piece in line.trim_end_matches('\r').split('\r') {
-            found.extend(bare(piece).map(|text| Line { number, text, indent: columns_before(piece, text) }));
+            found.extend(bare(piece).map(|text| TextLine { number, text, indent: columns_before(piece, text) }));
         }
     }
     if text.is_empty() || text.ends_with('\n') {

@@ -5,11 +5,11 @@
 //! Readers ensure this themselves. This is the safety net: a wrong number is worse than none.
 
 use super::clean::number;
-use super::read::output::{Figure, Line, Output, Row, Unread};
+use super::read::output::{Figure, Output, Row, TextLine, Unread};
 
 /// Removes numbers from an output that do not stand in `lines`, which are sorted; `ends` is true if the text ends with
 /// a line feed.
-pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
+pub(super) fn check(output: &mut Output, lines: &[TextLine<'_>], ends: bool) {
     const LONGEST: usize = 200;
     let last = lines.last().filter(|_| !ends);
     let mut unread: Vec<Unread> = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
 
 /// True if the last number of a row is the last word of a text without a line feed, so that digits may be missing,
 /// unless another number of the row has as many decimals.
-fn ends_with_cut(row: &Row, last: &Line<'_>) -> bool {
+fn ends_with_cut(row: &Row, last: &TextLine<'_>) -> bool {
     let decimals = |figure: &Figure| figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len());
     let Some((figure, others)) = row.figures.split_last() else { return false };
     let at_end = figure.line == last.number && last.text.ends_with(&figure.text);
@@ -50,7 +50,7 @@ fn ends_with_cut(row: &Row, last: &Line<'_>) -> bool {
 }
 
 /// All pieces of the line with this number.
-fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'b Line<'a>> {
+fn pieces<'a, 'b>(number: u32, lines: &'b [TextLine<'a>]) -> impl Iterator<Item = &'b TextLine<'a>> {
     let from = lines.partition_point(|line| line.number < number);
     lines[from..].iter().take_while(move |line| line.number == number)
 }
@@ -65,7 +65,7 @@ fn is_a_number(figure: &Figure) -> bool {
 
 /// True if a number stands whole in its line. `place` is the line and position of the previous number, which this one
 /// usually follows: searching from there keeps very long lines from taking quadratic time.
-fn stands(figure: &Figure, lines: &[Line<'_>], place: &mut (u32, usize)) -> bool {
+fn stands(figure: &Figure, lines: &[TextLine<'_>], place: &mut (u32, usize)) -> bool {
     let from = if place.0 == figure.line { place.1 } else { 0 };
     let mut places = pieces(figure.line, lines).filter_map(|line| {
         let behind = find(line.text, from.min(line.text.len()), &figure.text);
@@ -103,7 +103,7 @@ mod tests {
         let mut output = Output { rows: vec![row], ..Output::default() };
         check(
             &mut output,
-            &[Line { number: 2, text: "5", indent: 0 }, Line { number: 3, text: line, indent: 0 }],
+            &[TextLine { number: 2, text: "5", indent: 0 }, TextLine { number: 3, text: line, indent: 0 }],
             true,
         );
         assert_eq!(output.rows.is_empty(), !output.unread.is_empty());
@@ -147,7 +147,7 @@ mod tests {
         ] {
             let text = format!("sda {}", texts.join(" "));
             let mut output = Output { rows: vec![row(&texts)], ..Output::default() };
-            check(&mut output, &[Line { number: 1, text: &text, indent: 0 }], ends);
+            check(&mut output, &[TextLine { number: 1, text: &text, indent: 0 }], ends);
             assert_eq!((output.rows[0].figures.len(), output.unread.len()), (left, 2 - left), "{text}");
         }
     }

@@ -1,10 +1,10 @@
 //! Facts in lines that no reader takes: `uname -a`, a date, the version in the path of a PostgreSQL.
 
-use super::read::output::Line;
+use super::read::output::TextLine;
 use super::read::table::is_time;
 
 /// Facts in the lines of a text, each key once; if paths contain two versions, neither.
-pub(super) fn facts(lines: &[Line<'_>]) -> Vec<(String, String)> {
+pub(super) fn facts(lines: &[TextLine<'_>]) -> Vec<(String, String)> {
     let mut versions: Vec<&str> = lines.iter().filter_map(|line| version_in_path(line.text)).collect();
     versions.sort_unstable();
     versions.dedup();

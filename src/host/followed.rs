@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Polling interval for the file and the program.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(crate) struct Followed<'a> {
+pub(crate) struct FollowedProgram<'a> {
     pub(crate) host: &'a Host,
     /// Receives its output; emptied first.
     pub(crate) log: &'a Path,
@@ -22,7 +22,7 @@ pub(crate) struct Followed<'a> {
     pub(crate) interrupt: &'a Interrupt,
 }
 
-impl Followed<'_> {
+impl FollowedProgram<'_> {
     /// Runs the program to completion, passing each whole line of its output to `report`. True if it exited with 0.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let mut lines = Vec::new();
-        let followed = Followed { host: &Host::this(), log: &log, limit, interrupt };
+        let followed = FollowedProgram { host: &Host::this(), log: &log, limit, interrupt };
         let ended = followed.run(&Command::new("sh").args(["-c", script]), &mut |line| lines.push(line.to_owned()));
         (ended, lines)
     }

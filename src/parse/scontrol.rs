@@ -2,7 +2,7 @@
 
 /// A task of an array, or several that Slurm keeps as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Task {
+pub(crate) struct ArrayTask {
     /// Job number of the array.
     pub(crate) array: u32,
     /// Indices in the array.
@@ -18,7 +18,7 @@ pub(crate) struct Task {
 }
 
 /// Tasks of arrays with this name, which must not contain a space; names of other people's jobs may.
-pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
+pub(crate) fn tasks(text: &str, name: &str) -> Vec<ArrayTask> {
     let task = |line: &str| {
         // The name precedes all user-defined text, which may look like a field.
         let field = |key: &str| {
@@ -30,7 +30,7 @@ pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
         }
         let given = |key: &str| field(key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned);
         let exit_code = field("ExitCode").and_then(|value| value.split_once(':'));
-        Some(Task {
+        Some(ArrayTask {
             array: field("ArrayJobId")?.parse().ok()?,
             indices: indices(field("ArrayTaskId")?)?,
             state: field("JobState")?.to_owned(),
@@ -67,7 +67,7 @@ mod tests {
     fn each_array_task_has_its_state_despite_odd_job_names() {
         let found = tasks(LISTED, "pgstrata-spread-0a1b2c3d");
         let shown = found.iter().map(|task| {
-            let Task { array, indices, state, reason, exit_code, nodes } = task;
+            let ArrayTask { array, indices, state, reason, exit_code, nodes } = task;
             let [reason, nodes] = [reason, nodes].map(|text| text.as_deref().unwrap_or("-"));
             let (code, signal) = exit_code.unwrap();
             format!("{array} {indices:?} {state} {reason} {code}:{signal} {nodes}")

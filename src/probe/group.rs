@@ -8,7 +8,7 @@
 //! the first writer leaves.
 
 use super::site::ProbeSite;
-use super::tape::{Failed, Tape};
+use super::tape::{FailedCall, Tape};
 use super::walk::RECYCLED;
 use crate::host::files::File;
 use crate::host::signals::Interrupt;
@@ -27,13 +27,13 @@ pub struct WriterGroup<'a> {
     block: u64,
     segment_bytes: u64,
     way: Way,
-    log: Mutex<Log>,
+    log: Mutex<WriterLog>,
     flushed: Condvar,
     tapes: Vec<Tape>,
 }
 
 #[derive(Debug, Default)]
-struct Log {
+struct WriterLog {
     added: u64,
     flushed: u64,
     /// True while a leader is flushing.
@@ -41,7 +41,7 @@ struct Log {
     /// End of each sync of this run.
     syncs: Vec<Instant>,
     /// The failed call and its error; all writers then stop.
-    failed: Option<Failed>,
+    failed: Option<FailedCall>,
 }
 
 /// Minimum commits per writer in a run: enough that the first and last syncs are not most of it.
@@ -79,7 +79,12 @@ impl<'a> WriterGroup<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn open(spec: &RowSpec, site: &ProbeSite, bytes: &'a [u8], ticker: &Ticker) -> Result<WriterGroup<'a>, Failed> {
+    pub fn open(
+        spec: &RowSpec,
+        site: &ProbeSite,
+        bytes: &'a [u8],
+        ticker: &Ticker,
+    ) -> Result<WriterGroup<'a>, FailedCall> {
         let file = site.open(RECYCLED, flags(spec))?;
         Ok(WriterGroup {
             file,
@@ -98,7 +103,7 @@ impl<'a> WriterGroup<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, Failed> {
+    pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, FailedCall> {
         let mut tapes = std::mem::take(&mut self.tapes);
         self.log().syncs.clear();
         let this = &*self;
@@ -113,7 +118,7 @@ impl<'a> WriterGroup<'a> {
                 };
                 if let Err(error) = threads::begin(scope, write) {
                     gate.open(false);
-                    return Err(Failed { call: "clone", error: io::Error::other(error) });
+                    return Err(FailedCall { call: "clone", error: io::Error::other(error) });
                 }
             }
             gate.open(true);
@@ -141,12 +146,12 @@ impl<'a> WriterGroup<'a> {
         &self.tapes
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, WriterLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One writer's commit: adds a block and returns once it is flushed.
-    fn commit(&self) -> Result<(), Failed> {
+    fn commit(&self) -> Result<(), FailedCall> {
         let mut log = self.log();
         log.added += 1;
         let mine = log.added;
@@ -179,7 +184,7 @@ impl<'a> WriterGroup<'a> {
     }
 
     /// Writes blocks `from` to `to` of the log, in as few calls as memory and the segment's end allow, and syncs.
-    fn write_and_sync(&self, from: u64, to: u64) -> Result<(), Failed> {
+    fn write_and_sync(&self, from: u64, to: u64) -> Result<(), FailedCall> {
         let per_segment = (self.segment_bytes / self.block).max(1);
         let most = (self.bytes.len() as u64 / self.block).max(1);
         let mut at = from;
@@ -199,14 +204,14 @@ mod tests {
     use super::*;
     use crate::host::Host;
     use crate::probe::rows::{RowChoice, rows};
-    use crate::probe::site::Fill;
+    use crate::probe::site::FileFill;
 
     #[test]
     fn commits_share_syncs_and_each_is_flushed() {
         let place = tempfile::tempdir().unwrap();
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;
-        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
+        site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
         let spec = rows(&RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
@@ -224,7 +229,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
         let spec = rows(&RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
-        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
+        site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A read-only descriptor.

@@ -24,7 +24,7 @@ mod synced;
 pub mod tape;
 mod walk;
 
-pub use row::Done;
+pub use row::DoneOperation;
 pub use rows::{RowChoice, WAL_BLOCK, rows};
 
 use crate::error::{Error, Result};
@@ -38,13 +38,13 @@ use counters::Counters;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use schedule::{Bench, Goal};
-use site::{Fill, ProbeSite};
+use site::{FileFill, ProbeSite};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct ProbeRequest {
     pub folder: PathBuf,
     pub choice: RowChoice,
     /// Time for measuring: idle interval, slices and growth, without creating the files.
@@ -89,7 +89,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// The observer's own, which end the probe.
-    fn slice(&self, _family: Family, _done: &[Done]) -> Result<()> {
+    fn slice(&self, _family: Family, _done: &[DoneOperation]) -> Result<()> {
         Ok(())
     }
     /// An operation failed, nanoseconds after the start of the first slice.
@@ -139,7 +139,12 @@ impl AlignedNoise {
 /// [`crate::error::Kind::User`] if there is no such folder, [`crate::error::Kind::Host`] if it cannot be written, has
 /// too little free space or vanishes; interrupted. A failed sync is not an error but part of the record. Nothing is
 /// left in the folder in any case.
-pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
+pub fn measure(
+    host: &Host,
+    request: &ProbeRequest,
+    interrupt: &Interrupt,
+    observer: &dyn Observer,
+) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
     let files = if request.choice == RowChoice::Compat { 1 } else { place::FILES };
     let segment_bytes = place::segment_bytes(&place, files, request.free_over_files)?;
@@ -190,7 +195,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
 /// Everything needed to measure the rows and the growth of a sync.
 struct Surroundings<'a> {
     host: &'a Host,
-    request: &'a Request,
+    request: &'a ProbeRequest,
     place: &'a PlaceFacts,
     site: &'a ProbeSite,
     noise: &'a AlignedNoise,
@@ -259,16 +264,16 @@ fn make_files(site: &ProbeSite, choice: &RowChoice, bytes: u64) -> Result<bool> 
     let refused = |name: &'static str| {
         move |e: io::Error| site.refused(&e, format!("write {}", site.folder().join(name).display()))
     };
-    match site.fill(operation::FILE, bytes, Fill::Noise) {
+    match site.fill(operation::FILE, bytes, FileFill::Noise) {
         // hugetlbfs: files can be mapped but not written.
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-            let remade = site.remove(operation::FILE).and_then(|()| site.fill(operation::FILE, bytes, Fill::Hole));
+            let remade = site.remove(operation::FILE).and_then(|()| site.fill(operation::FILE, bytes, FileFill::Hole));
             remade.map_err(refused(operation::FILE)).map(|()| false)
         }
         other => {
             other.map_err(refused(operation::FILE))?;
             if *choice != RowChoice::Compat {
-                site.fill(walk::RECYCLED, bytes, Fill::Noise).map_err(refused(walk::RECYCLED))?;
+                site.fill(walk::RECYCLED, bytes, FileFill::Noise).map_err(refused(walk::RECYCLED))?;
             }
             Ok(true)
         }

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::error::Kind;
     use crate::host::signals::Interrupt;
-    use crate::probe::{Observer, Request, RowChoice, measure};
+    use crate::probe::{Observer, ProbeRequest, RowChoice, measure};
     use std::time::Duration;
 
     fn place(free_bytes: Option<u64>) -> PlaceFacts {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_folder_can_be_probed_without_proc_and_sys() {
         let (machine, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let request = Request {
+        let request = ProbeRequest {
             folder: folder.path().to_owned(),
             choice: RowChoice::Compat,
             budget: Duration::from_secs(1),

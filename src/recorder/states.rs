@@ -64,7 +64,7 @@ impl Class {
 /// The part of a torn write that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
+pub enum KeptPart {
     First,
     Last,
     /// The first half of each 8 KiB page: halves meet at this offset and every 8 KiB from there.
@@ -78,22 +78,22 @@ pub struct Tear {
     pub entry: usize,
     /// Offset where the two parts meet: bytes from the start of the write.
     pub at: u64,
-    pub kept: Kept,
+    pub kept: KeptPart,
 }
 
 impl Tear {
     /// The first half of every page; the halves of one page meet `at` bytes from the start of the write.
     pub fn first_halves(entry: usize, at: u64) -> Tear {
-        Tear { entry, at, kept: Kept::FirstHalves }
+        Tear { entry, at, kept: KeptPart::FirstHalves }
     }
 
     /// The parts that are kept.
     pub(super) fn parts(&self, entry: &Entry) -> impl Iterator<Item = Range<u64>> {
         let end = entry.length;
         let (first, length, every) = match self.kept {
-            Kept::First => (0, self.at, u64::MAX),
-            Kept::Last => (self.at, end - self.at, u64::MAX),
-            Kept::FirstHalves => ((self.at + PAGE - SEAM) % PAGE, SEAM, PAGE),
+            KeptPart::First => (0, self.at, u64::MAX),
+            KeptPart::Last => (self.at, end - self.at, u64::MAX),
+            KeptPart::FirstHalves => ((self.at + PAGE - SEAM) % PAGE, SEAM, PAGE),
         };
         (first..end).step_by(every as usize).map(move |from| from..(from + length).min(end))
     }
@@ -192,7 +192,7 @@ pub fn select(
         sweep.back_to(at);
         if seen.insert((sweep.durable_sum, sweep.in_play_sum)) {
             let in_play = sweep.in_play.iter().copied().collect();
-            chooser.take_moment(&Moment { at, sum: sweep.durable_sum, all: sweep.in_play_sum, in_play });
+            chooser.take_moment(&CutMoment { at, sum: sweep.durable_sum, all: sweep.in_play_sum, in_play });
         }
     }
     chooser.finish()
@@ -239,7 +239,7 @@ impl Sweep {
 }
 
 /// A position at which the power may fail.
-struct Moment {
+struct CutMoment {
     at: Seq,
     /// Sum over the durable set.
     sum: u128,
@@ -273,7 +273,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    fn take_moment(&mut self, moment: &Moment) {
+    fn take_moment(&mut self, moment: &CutMoment) {
         let (in_play, all) = (&moment.in_play, moment.all);
         self.coverage.moments += 1;
         self.coverage.with_play += usize::from(!in_play.is_empty());
@@ -317,7 +317,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Keeps each kind of content alone and drops it alone, then takes random subsets.
-    fn take_samples(&mut self, moment: &Moment) {
+    fn take_samples(&mut self, moment: &CutMoment) {
         let kinds: BTreeSet<u8> = moment.in_play.iter().map(|number| self.stratum(*number)).collect();
         let mut samples: Vec<Vec<usize>> = Vec::new();
         for kind in kinds {
@@ -353,18 +353,18 @@ impl<'a> Chooser<'a> {
         } else {
             seams[self.rng.next_u32() as usize % seams.len()]
         };
-        let kept = if self.rng.next_u32() & 1 == 0 { Kept::First } else { Kept::Last };
+        let kept = if self.rng.next_u32() & 1 == 0 { KeptPart::First } else { KeptPart::Last };
         Some(Tear { entry: number, at, kept })
     }
 
     /// Takes a state whose extra requests have this sum.
-    fn take(&mut self, moment: &Moment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
+    fn take(&mut self, moment: &CutMoment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
         let state = || State { class, at: moment.at, extra: extra(), torn: Vec::new() };
         self.choose(class, 0, moment.sum.wrapping_add(extra_sum), state);
     }
 
-    fn take_torn(&mut self, moment: &Moment, class: Class, tear: Tear) {
-        let part = mix(u128::from(tear.at), u128::from(tear.kept == Kept::First));
+    fn take_torn(&mut self, moment: &CutMoment, class: Class, tear: Tear) {
+        let part = mix(u128::from(tear.at), u128::from(tear.kept == KeptPart::First));
         let identity = moment.sum.wrapping_add(mix(part, tear.entry as u128));
         self.choose(class, self.stratum(tear.entry), identity, || State {
             class,

@@ -4,7 +4,7 @@ use crate::record::column::Column;
 use crate::record::columns::{CPU_STEAL_NS, CPU_TIMES, OTHERS_CPU_NS};
 use crate::record::seconds::{Row, Value};
 use crate::record::trial::CpuTaken;
-use crate::stats::disturbance::Taken;
+use crate::stats::disturbance::TakenShares;
 
 pub struct Counter {
     /// Positions in a telemetry row: CPU states, then stolen time and other programs.
@@ -73,7 +73,7 @@ impl Counter {
 
 /// True if a measurement was disturbed; `false` if its CPU time was not counted.
 pub fn is_disturbed(taken: Option<CpuTaken>) -> bool {
-    taken.is_some_and(|t| Taken::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())
+    taken.is_some_and(|t| TakenShares::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ use crate::record::trial::{CpuTaken, Gap, TrialRecord};
 use crate::store::seconds::SecondsWriter;
 use crate::store::staging::Staging;
 use crate::store::{self, latency};
-use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
+use crate::telemetry::recorder::{Began, SampledSecond, TelemetryTicker, TickerTotals};
 use crate::telemetry::waits::{self, Waits};
-use crate::telemetry::{self, Target};
+use crate::telemetry::{self, SampledObjects};
 use crate::units::Micros;
 use crate::workload::{ClientSecond, LoadEvent, Measuring, Memory, Place, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
@@ -43,7 +43,7 @@ pub struct Measurement<'a> {
     pub memory: Memory,
     /// Expected duration.
     pub expected: Micros,
-    pub target: &'a Target,
+    pub target: &'a SampledObjects,
     pub events: &'a Events<'a>,
 }
 
@@ -56,7 +56,7 @@ struct Gate {
 
 enum Half {
     Client(ClientSecond),
-    Telemetry(Tick),
+    Telemetry(SampledSecond),
 }
 
 impl Measurement<'_> {
@@ -73,7 +73,7 @@ impl Measurement<'_> {
         staging: &Staging,
         record: &mut TrialRecord,
     ) -> Result<Option<u64>> {
-        let recorder = Recorder::open(telemetry::ALL, self.host, self.target, self.lead());
+        let recorder = TelemetryTicker::open(telemetry::ALL, self.host, self.target, self.lead());
         let columns = recorder.columns().to_vec();
         let joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
         let writer = SecondsWriter::create(&staging.seconds(), columns.clone())?;
@@ -112,7 +112,7 @@ impl Measurement<'_> {
         record.counts = Some(counts?);
         let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;
         let latencies_cpu_us = latencies.map_err(|_| panicked())??;
-        let Recording { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
+        let TickerTotals { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
             recording.map_err(|_| panicked())?;
         let began_us = gate.began_us.get().copied();
         record.columns = columns;
@@ -221,7 +221,7 @@ pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
 
 /// Ticks from just before the measurement to its end.
 #[expect(clippy::needless_pass_by_value, reason = "the channel must end with the ticking: the joiner waits for that")]
-fn tick(recorder: Recorder, gate: &Gate, ticks: Sender<Half>) -> Recording {
+fn tick(recorder: TelemetryTicker, gate: &Gate, ticks: Sender<Half>) -> TickerTotals {
     // The joiner only goes away if writing failed; its error is reported when it is joined.
     let mut sink = |tick| drop(ticks.send(Half::Telemetry(tick)));
     recorder.record(Began::now(), &|| gate.began_us.get().copied(), &gate.over, &mut sink)
@@ -234,7 +234,7 @@ const TIME_AT: usize = 4;
 /// Waits for both halves of each second. The telemetry of a second may be missing (a missed tick), and so may a client
 /// second that the workload leaves out; telemetry after the client's last whole second is dropped.
 struct Joiner {
-    ticks: VecDeque<Tick>,
+    ticks: VecDeque<SampledSecond>,
     clients: VecDeque<ClientSecond>,
     next: u64,
     /// A row of a second without a tick, and the places of the client's half in every row.
@@ -315,10 +315,10 @@ mod tests {
     /// Columns before those of telemetry.
     const LEAD: usize = columns::KEY.len() + columns::CLIENT.len();
 
-    fn tick(second: u64) -> Tick {
+    fn tick(second: u64) -> SampledSecond {
         let mut row = vec![None; LEAD];
         row.push(Some(Value::Count(second * 10)));
-        Tick { second, wall_us: 1_000_000 * second, row }
+        SampledSecond { second, wall_us: 1_000_000 * second, row }
     }
 
     fn client(second: u64, latencies: &[u64]) -> ClientSecond {

@@ -5,17 +5,17 @@
 
 /// CPU time used by others during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Taken {
+pub struct TakenShares {
     /// CPU time of programs that are not part of the run, divided by wall time: 1 is one whole CPU.
     pub others: f64,
     /// Time given to other guests by the hypervisor, divided by the time of all CPUs.
     pub stolen: f64,
 }
 
-/// Maximum of [`Taken::others`] in an undisturbed measurement.
+/// Maximum of [`TakenShares::others`] in an undisturbed measurement.
 pub const MOST_OTHERS: f64 = 0.05;
 
-/// Maximum of [`Taken::stolen`] in an undisturbed measurement.
+/// Maximum of [`TakenShares::stolen`] in an undisturbed measurement.
 pub const MOST_STOLEN: f64 = 0.02;
 
 /// A plan may have one repeat per this many trials.
@@ -24,12 +24,12 @@ const TRIALS_A_REPEAT: u32 = 5;
 /// Repeating is given up after this many repeats that were disturbed too, if they are more than half of all repeats.
 const FEWEST_IN_VAIN: u32 = 2;
 
-impl Taken {
+impl TakenShares {
     /// Computes the shares from the length of a measurement in microseconds and, in nanoseconds, the time of all CPUs,
     /// the stolen part of it, and the CPU time of other programs.
-    pub fn of(elapsed_us: u64, cpus_ns: u64, stolen_ns: u64, others_ns: u64) -> Taken {
+    pub fn of(elapsed_us: u64, cpus_ns: u64, stolen_ns: u64, others_ns: u64) -> TakenShares {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-        Taken {
+        TakenShares {
             others: share(others_ns as f64 / 1e3, elapsed_us as f64),
             stolen: share(stolen_ns as f64, cpus_ns as f64),
         }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn exceeding_any_one_limit_makes_a_measurement_disturbed() {
-        let disturbed = |others, stolen| Taken { others, stolen }.is_disturbed();
+        let disturbed = |others, stolen| TakenShares { others, stolen }.is_disturbed();
         assert!(!disturbed(0.05, 0.02));
         assert!(disturbed(0.051, 0.0) && disturbed(0.0, 0.021));
     }
@@ -66,9 +66,9 @@ mod tests {
     #[test]
     fn others_count_in_cpus_and_steal_as_a_share() {
         // 10 s on 4 CPUs: others used 0.6 s, the hypervisor took 0.6 s.
-        let taken = Taken::of(10_000_000, 40_000_000_000, 600_000_000, 600_000_000);
-        assert_eq!(taken, Taken { others: 0.06, stolen: 0.015 });
-        assert_eq!(Taken::of(0, 0, 0, 0), Taken { others: 0.0, stolen: 0.0 });
+        let taken = TakenShares::of(10_000_000, 40_000_000_000, 600_000_000, 600_000_000);
+        assert_eq!(taken, TakenShares { others: 0.06, stolen: 0.015 });
+        assert_eq!(TakenShares::of(0, 0, 0, 0), TakenShares { others: 0.0, stolen: 0.0 });
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! contrast's own spread over the blocks. It is never taken to be less than the seconds inside the trials imply.
 
 use super::criticals::Criticals;
-use super::decisions::Design;
+use super::decisions::BlockDesign;
 use super::interval::{Component, between};
 use super::margin::Margin;
 use super::moments;
@@ -29,7 +29,7 @@ pub struct Factorial {
     /// Mean logarithm of each cell.
     means: Vec<f64>,
     /// `None` if its ratios can have no interval.
-    design: Option<Design>,
+    design: Option<BlockDesign>,
     has_equal_noise: bool,
     /// Blocks that all cells have; without complete blocks, the fewest trials of a cell.
     pub blocks: usize,
@@ -64,7 +64,7 @@ impl Factorial {
         if cells.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
             return None;
         }
-        let design = Design::of(cells);
+        let design = BlockDesign::of(cells);
         let log = |cell: &Vec<BlockMean>| moments::mean(&cell.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>());
         let means: Option<Vec<f64>> = cells.iter().map(log).collect();
         Some(Factorial {

@@ -136,7 +136,7 @@ fn likelihood(tried: &[Try], capacity: f64, noise: f64) -> f64 {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum Phase {
+enum SearchPhase {
     #[default]
     Bracket,
     Stairs,
@@ -159,7 +159,7 @@ enum Aim {
 #[derive(Debug)]
 struct Search {
     aim: Aim,
-    phase: Phase,
+    phase: SearchPhase,
     tries: usize,
     low: Option<i32>,
     high: Option<i32>,
@@ -174,7 +174,7 @@ impl Default for Search {
     fn default() -> Search {
         Search {
             aim: Aim::Rung(0),
-            phase: Phase::default(),
+            phase: SearchPhase::default(),
             tries: 0,
             low: None,
             high: None,
@@ -189,10 +189,10 @@ impl Search {
     fn take(&mut self, one: Try) {
         self.tries += 1;
         match self.phase {
-            Phase::Bracket => self.bracket(one),
-            Phase::Stairs => self.stair(one),
-            Phase::Confirm => self.confirm(one),
-            Phase::Further => self.aim = Aim::Capacity,
+            SearchPhase::Bracket => self.bracket(one),
+            SearchPhase::Stairs => self.stair(one),
+            SearchPhase::Confirm => self.confirm(one),
+            SearchPhase::Further => self.aim = Aim::Capacity,
         }
     }
 
@@ -220,7 +220,7 @@ impl Search {
         };
         let bracketed = self.low.is_some() && self.high.is_some();
         if done || (bracketed && self.tries >= MOST_BRACKETING) {
-            self.phase = Phase::Stairs;
+            self.phase = SearchPhase::Stairs;
         }
     }
 
@@ -228,7 +228,7 @@ impl Search {
         self.aim = Aim::Rung(one.rung + if one.passed { 1 } else { -1 });
         self.stairs += 1;
         if self.stairs >= STAIRS {
-            (self.aim, self.phase) = (Aim::Below, Phase::Confirm);
+            (self.aim, self.phase) = (Aim::Below, SearchPhase::Confirm);
         }
     }
 
@@ -241,7 +241,7 @@ impl Search {
         self.in_a_row += 1;
         self.aim = Aim::Rung(one.rung);
         if self.in_a_row >= IN_A_ROW {
-            (self.aim, self.phase) = (Aim::Capacity, Phase::Further);
+            (self.aim, self.phase) = (Aim::Capacity, SearchPhase::Further);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::analyse::case::strata::{COMMIT, StrataSums};
 use crate::analyse::trial::counters::{Operations, growth};
-use crate::analyse::trial::device_work::DeviceWork;
+use crate::analyse::trial::device_work::DeviceFlows;
 use crate::analyse::trial::input::Seconds;
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::window::sync_s_per_gb;
@@ -173,7 +173,7 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     };
     let columns = stack.device_columns();
     let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
-    let work = DeviceWork::of(seconds, prefix, &Operations::default());
+    let work = DeviceFlows::of(seconds, prefix, &Operations::default());
     let grown = |column| work.flow(column).grown();
     let mut figures = Vec::new();
     if let Some(bytes) = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS)) {

@@ -5,7 +5,7 @@
 
 use crate::analyse::findings::{Estimate, ImageCost};
 use crate::analyse::trial::counters::Operations;
-use crate::analyse::trial::device_work::DeviceWork;
+use crate::analyse::trial::device_work::DeviceFlows;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::columns::{self, DeviceColumn};
@@ -38,7 +38,7 @@ impl ImageCostSums {
         let sum = |names: &[BaseName], column: DeviceColumn| -> Option<f64> {
             let of = |name: &BaseName| {
                 let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
-                DeviceWork::of(seconds, prefix, operations).flow(column).per_operation()
+                DeviceFlows::of(seconds, prefix, operations).flow(column).per_operation()
             };
             names.iter().map(of).sum()
         };

@@ -4,7 +4,7 @@ use crate::analyse::case::image_cost::ImageCostSums;
 use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
 use crate::analyse::trial::counters::{Flow, Operations, growth};
-use crate::analyse::trial::device_work::DeviceWork;
+use crate::analyse::trial::device_work::DeviceFlows;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
@@ -78,7 +78,7 @@ pub struct DeviceSums {
     pub ever_flushed: bool,
     /// Flushes from before the load to after it, in trials whose syncs were counted that way.
     pub load_flushes: Option<f64>,
-    work: DeviceWork,
+    work: DeviceFlows,
 }
 
 impl StrataSums {
@@ -138,7 +138,7 @@ impl StrataSums {
             sums.add_facts(facts, stack.node(name.node()).map_or(&[][..], |node| &node.promises));
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
             let load_flushes = record.load_counts.get(&DEVICE_FLUSHES.name(&prefix)).filter(|_| syncs_are_counted);
-            sums.add_work(DeviceWork::of(seconds, &prefix, operations), idle, load_flushes.copied());
+            sums.add_work(DeviceFlows::of(seconds, &prefix, operations), idle, load_flushes.copied());
         }
         let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
         self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
@@ -254,7 +254,7 @@ impl DeviceSums {
     }
 
     /// Adds a trial, with the flush rate of other programs before it and the flushes from before the load to after it.
-    fn add_work(&mut self, mut trial: DeviceWork, idle: Option<f64>, load_flushes: Option<u64>) {
+    fn add_work(&mut self, mut trial: DeviceFlows, idle: Option<f64>, load_flushes: Option<u64>) {
         let flushes = trial.flow(DEVICE_FLUSHES);
         if let Some(grown) = flushes.grown() {
             let before = self.facts.first().and_then(|facts| facts.flushes_before);

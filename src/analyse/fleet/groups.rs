@@ -3,7 +3,7 @@
 use super::findings::{GroupComparison, HostFinding, HostGroup, HostRun};
 use super::{GroupBy, Machine, value};
 use crate::analyse::findings::Estimate;
-use crate::stats::outliers::{FEWEST, Spread, median};
+use crate::stats::outliers::{FEWEST, RobustSpread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,8 +65,8 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     };
     let of_cases: Vec<BTreeMap<String, f64>> = members.iter().map(beside).collect();
     let means: Vec<f64> = of_cases.iter().map(|logs| mean(&logs.values().copied().collect::<Vec<_>>())).collect();
-    let spread = Spread::of(&means);
-    let named = spread.as_ref().map(Spread::named).unwrap_or_default();
+    let spread = RobustSpread::of(&means);
+    let named = spread.as_ref().map(RobustSpread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
     let speed = |host_run: &super::HostRun| {
         let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - middles.get(case.as_str())?);

@@ -5,11 +5,11 @@ use crate::analyse::findings::SetAside;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::rates::rate_of;
 use crate::record::trial::{CpuTaken, Outcome, TrialRecord};
-use crate::stats::disturbance::{MOST_OTHERS, MOST_STOLEN, Taken, may_repeat, most_repeats};
+use crate::stats::disturbance::{MOST_OTHERS, MOST_STOLEN, TakenShares, may_repeat, most_repeats};
 
 /// CPU time taken by others in a trial; `None` if not counted.
-fn taken(counted: Option<CpuTaken>) -> Option<Taken> {
-    counted.map(|c| Taken::of(c.elapsed_us, c.cpus_ns, c.stolen_ns, c.others_ns))
+fn taken(counted: Option<CpuTaken>) -> Option<TakenShares> {
+    counted.map(|c| TakenShares::of(c.elapsed_us, c.cpus_ns, c.stolen_ns, c.others_ns))
 }
 
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct Disturbed {
 
 impl Disturbed {
     pub fn add(&mut self, record: &TrialRecord) {
-        let is_disturbed = taken(record.cpu_taken).is_some_and(Taken::is_disturbed);
+        let is_disturbed = taken(record.cpu_taken).is_some_and(TakenShares::is_disturbed);
         self.counting += u32::from(is_disturbed && record.outcome == Outcome::Measured);
     }
 

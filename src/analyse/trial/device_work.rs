@@ -11,12 +11,12 @@ use crate::record::columns::{
 
 /// Counters of one or more devices, in one trial or over several.
 #[derive(Debug, Clone, Default)]
-pub struct DeviceWork([Flow; DEVICE_COLUMNS.len()]);
+pub struct DeviceFlows([Flow; DEVICE_COLUMNS.len()]);
 
-impl DeviceWork {
+impl DeviceFlows {
     /// Counters of one device in one trial.
-    pub fn of(seconds: &Seconds, prefix: &str, operations: &Operations) -> DeviceWork {
-        DeviceWork(DEVICE_COLUMNS.map(|column| {
+    pub fn of(seconds: &Seconds, prefix: &str, operations: &Operations) -> DeviceFlows {
+        DeviceFlows(DEVICE_COLUMNS.map(|column| {
             let mut flow = Flow::default();
             flow.add(seconds, seconds.device_counts(prefix, &column), operations);
             flow
@@ -36,7 +36,7 @@ impl DeviceWork {
 
     /// Adds the work of another trial (`operations`: a sum), or of another device in the same trials (`operations`: the
     /// maximum).
-    pub fn merge(&mut self, other: &DeviceWork, operations: fn(f64, f64) -> f64) {
+    pub fn merge(&mut self, other: &DeviceFlows, operations: fn(f64, f64) -> f64) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, flow)| own.merge(flow, operations));
     }
 
@@ -85,8 +85,8 @@ mod tests {
         ] {
             seconds.push_counts(column.name("dev_vda"), vec![0, end / 2, end], &all);
         }
-        let mut work = DeviceWork::default();
-        (0..3).for_each(|_| work.merge(&DeviceWork::of(&seconds, "dev_vda", &Operations::default()), f64::max));
+        let mut work = DeviceFlows::default();
+        (0..3).for_each(|_| work.merge(&DeviceFlows::of(&seconds, "dev_vda", &Operations::default()), f64::max));
         let found = work.io();
         assert_eq!(
             (found.writes_per_s, found.write_mb_per_s, found.write_ms_mean),

@@ -15,13 +15,13 @@ mod columns;
 #[cfg(test)]
 mod tests;
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table;
 use crate::foreign::clean::number;
 
 /// Reads every report of every iostat in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reader = Reader::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reader = IostatReader::default();
     lines.iter().for_each(|line| reader.take(*line));
     reader.close();
     reader.outputs
@@ -61,7 +61,7 @@ impl Header {
 
     /// Rows of a line and its oddities: the device's, and those of terminal and processors if their columns follow the
     /// first device's. `None` if the line is not a row; an error says what was expected.
-    fn rows(&self, line: Line<'_>) -> Option<Result<Rows, String>> {
+    fn rows(&self, line: TextLine<'_>) -> Option<Result<Rows, String>> {
         let mut words = table::words(line.text);
         // A disk's label (`-j LABEL`) may contain blanks.
         let named = words.len().saturating_sub(self.columns.len()).max(1).min(words.len());
@@ -119,16 +119,16 @@ fn tool_of(columns: &[&str], capital: bool) -> &'static str {
 
 /// State of the reader.
 #[derive(Default)]
-struct Reader {
+struct IostatReader {
     outputs: Vec<Output>,
-    current: Option<Current>,
+    current: Option<DeviceReport>,
     /// Arguments of the iostat called on a shell line, until its output begins.
     called: Option<String>,
     /// Time stamp above an output that has not begun yet.
     time: Option<String>,
 }
 
-struct Current {
+struct DeviceReport {
     output: Output,
     header: Option<Header>,
     report: u32,
@@ -141,8 +141,8 @@ struct Current {
     since_boot: Option<bool>,
 }
 
-impl Reader {
-    fn take(&mut self, line: Line<'_>) {
+impl IostatReader {
+    fn take(&mut self, line: TextLine<'_>) {
         if line.text.is_empty() || is_over_heading(line.text) {
             return;
         }
@@ -159,7 +159,7 @@ impl Reader {
         }
     }
 
-    fn row(&mut self, line: Line<'_>) {
+    fn row(&mut self, line: TextLine<'_>) {
         let time = table::is_time(line.text).then(|| line.text.trim_start_matches("Time: ").to_owned());
         let Some(current) = &mut self.current else {
             // The output of a shell line begins at once, or its beginning is missing.
@@ -179,10 +179,10 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, header: Header, line: Line<'_>) {
+    fn begin(&mut self, header: Header, line: TextLine<'_>) {
         // Tables of one report have no column in common (`-h`); different columns mean another iostat.
         let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
-        let strange = |current: &Current| {
+        let strange = |current: &DeviceReport| {
             header.tool.is_some_and(|tool| current.output.tool != tool)
                 && !matches!(&*current.output.tool, "iostat" | "iostat -x")
         };
@@ -209,19 +209,19 @@ impl Reader {
         table::extend(&mut current.output, line.number);
     }
 
-    fn open(&mut self, line: Line<'_>, tool: &'static str) -> &mut Current {
+    fn open(&mut self, line: TextLine<'_>, tool: &'static str) -> &mut DeviceReport {
         let called = self.called.take();
         self.close();
         // Without `-y`, which only Linux has, the first report of every iostat is an average since boot.
         let since_boot = called.map(|arguments| !table::has_option(&arguments, 'y'));
         let output = table::output(tool, line.number);
         let (time, seen, devices) = (self.time.take(), Vec::new(), Vec::new());
-        self.current.insert(Current { output, header: None, report: 1, time, seen, devices, since_boot })
+        self.current.insert(DeviceReport { output, header: None, report: 1, time, seen, devices, since_boot })
     }
 
     fn close(&mut self) {
         self.called = None;
-        let Some(Current { mut output, since_boot, .. }) = self.current.take() else { return };
+        let Some(DeviceReport { mut output, since_boot, .. }) = self.current.take() else { return };
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
@@ -232,7 +232,7 @@ impl Reader {
     }
 }
 
-impl Current {
+impl DeviceReport {
     fn next_report(&mut self) {
         if !self.output.rows.is_empty() {
             self.report += 1;
@@ -243,7 +243,7 @@ impl Current {
     }
 
     /// Reads a row; true if the line is one.
-    fn row(&mut self, line: Line<'_>) -> bool {
+    fn row(&mut self, line: TextLine<'_>) -> bool {
         let Some(found) = self.header.as_ref().and_then(|header| header.rows(line)) else { return false };
         table::extend(&mut self.output, line.number);
         let (rows, odd) = found.unwrap_or_else(|wanted| (Vec::new(), vec![wanted]));

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table::{self, extend, figure};
 use crate::foreign::clean::{number, prompt};
 
@@ -19,8 +19,8 @@ const ALL_ROWS: usize = 2 * METHODS.len() + 8;
 const ALL_WRITES: u64 = 16 * 1024;
 
 /// Reads every output in a text, in order.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reading = Reading::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reading = PgTestFsyncReader::default();
     for line in lines {
         reading.line(*line);
     }
@@ -123,7 +123,7 @@ fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
 
 /// State of the reader.
 #[derive(Default)]
-struct Reading {
+struct PgTestFsyncReader {
     outputs: Vec<Output>,
     /// The output being read.
     output: Option<Output>,
@@ -139,8 +139,8 @@ struct Reading {
     said: Vec<&'static str>,
 }
 
-impl Reading {
-    fn line(&mut self, line: Line<'_>) {
+impl PgTestFsyncReader {
+    fn line(&mut self, line: TextLine<'_>) {
         let words = table::words(line.text);
         if let Some(command) = prompt(line.text) {
             self.close();
@@ -173,14 +173,14 @@ impl Reading {
         }
     }
 
-    fn open(&mut self, line: Line<'_>) -> &mut Output {
+    fn open(&mut self, line: TextLine<'_>) -> &mut Output {
         let output = self.output.get_or_insert_with(|| table::output("pg_test_fsync", line.number));
         output.facts.extend(self.command.take().map(|command| ("command".to_owned(), command)));
         extend(output, line.number);
         output
     }
 
-    fn row(&mut self, line: Line<'_>, row: &PrintedRow<'_>) {
+    fn row(&mut self, line: TextLine<'_>, row: &PrintedRow<'_>) {
         let under = self.heading.filter(|(test, _)| matches!(*test, ONE_WRITE | TWO_WRITES));
         let test = row.test.or(under.map(|(test, _)| test));
         self.rows_under_it = true;
@@ -213,7 +213,7 @@ impl Reading {
     }
 
     /// Handles a line that is not a head, heading or row.
-    fn other(&mut self, line: Line<'_>, words: &[&str]) {
+    fn other(&mut self, line: TextLine<'_>, words: &[&str]) {
         let text = line.text;
         if words.is_empty() {
             return;

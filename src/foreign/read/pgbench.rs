@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::output::{Figure, Line, Output, Row};
+use super::output::{Figure, Output, Row, TextLine};
 use super::table::{self, extend, figure, note};
 use crate::foreign::clean::{number, prompt};
 
@@ -81,8 +81,8 @@ const STATEMENTS: [(&str, &[&str]); 3] = [
 ];
 
 /// Reads every output in a text, in order.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reading = Reading::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reading = PgbenchReader::default();
     for line in lines {
         reading.line(*line);
     }
@@ -118,7 +118,7 @@ fn begins(template: &str, text: &str) -> bool {
 
 /// State of the reader.
 #[derive(Default)]
-struct Reading {
+struct PgbenchReader {
     outputs: Vec<Output>,
     /// The last shell command that calls pgbench.
     command: Option<String>,
@@ -130,8 +130,8 @@ struct Reading {
     statements: Option<(&'static [&'static str], bool)>,
 }
 
-impl Reading {
-    fn line(&mut self, line: Line<'_>) {
+impl PgbenchReader {
+    fn line(&mut self, line: TextLine<'_>) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let text = words.join(" ");
         if let Some(command) = prompt(line.text) {
@@ -155,7 +155,7 @@ impl Reading {
     }
 
     /// Lists a line as not read, if it begins like an item or stands inside the output.
-    fn unread(&mut self, line: Line<'_>, text: &str) {
+    fn unread(&mut self, line: TextLine<'_>, text: &str) {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         let is_begun = SUMMARY.iter().chain([&SCRIPT[0], &PROGRESS[0]]).any(|template| begins(template, bare))
             || bare.starts_with("tps =");
@@ -188,7 +188,7 @@ impl Reading {
         }
     }
 
-    fn item(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn item(&mut self, line: TextLine<'_>, text: &str) -> bool {
         if let Some(dashed) = text.strip_prefix("- ") {
             let found = SCRIPT.iter().chain(SUMMARY).find_map(|template| fit(template, dashed, line.number));
             return found.is_some_and(|figures| self.of_script(line.number, figures));
@@ -241,7 +241,7 @@ impl Reading {
         }
     }
 
-    fn progress(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn progress(&mut self, line: TextLine<'_>, text: &str) -> bool {
         let of = |part: &str| PROGRESS.iter().find_map(|template| fit(template, part, line.number));
         let parts: Option<Vec<Vec<Figure>>> = text.split(", ").map(of).collect();
         let Some(figures) = parts.map(|parts| parts.concat()).filter(|figures| figures[0].name == "at") else {
@@ -257,7 +257,7 @@ impl Reading {
         true
     }
 
-    fn fact(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn fact(&mut self, line: TextLine<'_>, text: &str) -> bool {
         let of = |name: &'static str| Some((name, text.strip_prefix(name)?.strip_prefix(": ")?));
         let Some((name, value)) = FACTS.into_iter().find_map(of) else { return false };
         let has = |output: &Output| output.facts.iter().any(|(known, _)| known == name);
@@ -270,7 +270,7 @@ impl Reading {
     }
 
     /// `pgbench (15.3 (Debian 15.3-0+deb12u1))`, `pgbench (18.4, server 15.3)`.
-    fn banner(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn banner(&mut self, line: TextLine<'_>, text: &str) -> bool {
         let build = text.strip_prefix("pgbench (").and_then(|rest| rest.strip_suffix(')'));
         let Some(build) = build.filter(|build| build.starts_with(|c: char| c.is_ascii_digit())) else { return false };
         let output = self.begin(line.number);
@@ -283,7 +283,7 @@ impl Reading {
     }
 
     /// Handles `SQL script 1: NAME`, and the headings of statement tables.
-    fn heading(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn heading(&mut self, line: TextLine<'_>, text: &str) -> bool {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         if let Some(name) = text.strip_prefix("SQL script ").filter(|name| name.contains(": ")) {
             (self.script, self.statements) = (Some((name.to_owned(), None)), None);
@@ -302,7 +302,7 @@ impl Reading {
 
     /// Handles `0.326 0 BEGIN;` where a statement may stand: after the heading, or after a complete statement, so that
     /// a number in the middle of a statement is not taken for the next latency.
-    fn statement(&mut self, line: Line<'_>, words: &[&str]) -> bool {
+    fn statement(&mut self, line: TextLine<'_>, words: &[&str]) -> bool {
         let Some((counts, true)) = self.statements else { return false };
         // pgbench prints three decimals, six before version 12.
         let is_latency = |word: &&&str| word.split(['.', ',']).nth(1).is_some_and(|it| matches!(it.len(), 3 | 6));

@@ -3,7 +3,7 @@
 //! Tools of operating systems print rows of figures under rows of names. Pages collapse the blanks between them, so
 //! figures are matched to names by order and count, never by position in the line.
 
-use super::output::{Figure, Line, Output, Row, Unread};
+use super::output::{Figure, Output, Row, TextLine, Unread};
 use crate::foreign::clean as web;
 
 /// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
@@ -47,7 +47,7 @@ pub(super) fn output(tool: &str, line: u32) -> Output {
 }
 
 /// Marks a line as not read.
-pub(in crate::foreign) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
+pub(in crate::foreign) fn unread(line: TextLine<'_>, wanted: impl Into<String>) -> Unread {
     Unread { line: line.number, text: line.text.trim().chars().take(200).collect(), wanted: wanted.into() }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn extend(output: &mut Output, line: u32) {
 }
 
 /// Reports a column whose meaning and unit are not known, once: its numbers are not taken.
-pub(super) fn unknown_column(output: &mut Output, line: Line<'_>, column: &str) {
+pub(super) fn unknown_column(output: &mut Output, line: TextLine<'_>, column: &str) {
     let text = format!("column `{column}` is not known: its numbers are not read");
     if !output.notes.contains(&text) {
         output.unread.push(unread(line, format!("columns that are known, not `{column}`")));
@@ -147,7 +147,7 @@ pub(in crate::foreign) fn count_numbers(words: &[&str]) -> usize {
 pub(super) mod checks {
     //! Properties that every reader must keep, whatever was done to the text.
 
-    use super::super::output::{Line, Output};
+    use super::super::output::{Output, TextLine};
 
     /// Every number of a text as printed: digits with marks between them, not part of a name such as `ext4`.
     pub(in crate::foreign) fn numbers(text: &str) -> Vec<String> {
@@ -187,7 +187,7 @@ pub(super) mod checks {
     }
 
     /// The outputs of a reader, after asserting that nothing in them is invented.
-    pub(in crate::foreign) fn outputs_of(text: &str, read: fn(&[Line<'_>]) -> Vec<Output>) -> Vec<Output> {
+    pub(in crate::foreign) fn outputs_of(text: &str, read: fn(&[TextLine<'_>]) -> Vec<Output>) -> Vec<Output> {
         let lines = crate::foreign::clean::lines(text);
         let found = read(&lines);
         nothing_is_invented(&lines, &found);
@@ -195,7 +195,7 @@ pub(super) mod checks {
     }
 
     /// Asserts that every figure stands in its line.
-    pub(in crate::foreign) fn nothing_is_invented(lines: &[Line<'_>], outputs: &[Output]) {
+    pub(in crate::foreign) fn nothing_is_invented(lines: &[TextLine<'_>], outputs: &[Output]) {
         let at = |number: u32| lines.iter().find(|line| line.number == number).map_or("", |line| line.text);
         for output in outputs {
             for figure in output.rows.iter().flat_map(|row| &row.figures) {
