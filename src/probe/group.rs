@@ -213,7 +213,7 @@ mod tests {
         site.segment_bytes = 1 << 20;
         site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
         let spec = rows(&RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
         let commits: usize = group.tapes().iter().map(|tape| tape.operations().count()).sum();
@@ -230,7 +230,7 @@ mod tests {
         let site = ProbeSite::make(place.path()).unwrap();
         let spec = rows(&RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
         site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A read-only descriptor.
         group.file = File::open(site.folder().join(RECYCLED)).unwrap();

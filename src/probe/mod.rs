@@ -29,14 +29,13 @@ pub use rows::{RowChoice, WAL_BLOCK, rows};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::noise::Noise;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, micros, now, rfc3339_us, sleep, wall_us};
 use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
 use bench::RealBench;
 use counters::Counters;
-use rand::{RngCore, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use schedule::{Bench, Goal};
 use site::{FileFill, ProbeSite};
 use std::io;
@@ -110,28 +109,8 @@ const GROWTH_SHARE: u32 = 20;
 /// Polling interval for an interrupt during a wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Source buffer of direct writes: aligned to the largest logical block (64 KiB), and as long as the largest write of a
-/// group.
-pub(crate) struct AlignedNoise {
-    memory: Vec<u8>,
-    start: usize,
-}
-
-const ALIGNMENT: usize = 64 << 10;
-const NOISE_BYTES: usize = 1 << 20;
-
-pub(crate) fn aligned_noise() -> AlignedNoise {
-    let mut memory = vec![0; NOISE_BYTES + ALIGNMENT];
-    ChaCha8Rng::seed_from_u64(2).fill_bytes(&mut memory);
-    let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-    AlignedNoise { memory, start }
-}
-
-impl AlignedNoise {
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.start + NOISE_BYTES]
-    }
-}
+/// Seed of the bytes that are written; a chunk of them is as long as the largest write of a group.
+const NOISE_SEED: u64 = 2;
 
 /// Probes a folder.
 ///
@@ -156,7 +135,7 @@ pub fn measure(
     observer.stage(Stage::Files);
     let mut site = ProbeSite::make(&folder)?;
     site.segment_bytes = segment_bytes;
-    let (noise, ticker) = (&aligned_noise(), Ticker::of(host));
+    let (noise, ticker) = (&Noise::new(NOISE_SEED), Ticker::of(host));
     let around =
         Surroundings { host, request, place: &place, site: &site, noise, ticker, begun: now(), interrupt, observer };
     let measured = on_site(around, &mut counters, Duration::from_micros(idle.elapsed_us));
@@ -198,7 +177,7 @@ struct Surroundings<'a> {
     request: &'a ProbeRequest,
     place: &'a PlaceFacts,
     site: &'a ProbeSite,
-    noise: &'a AlignedNoise,
+    noise: &'a Noise,
     ticker: Ticker,
     /// Start of the first slice.
     begun: Instant,

@@ -233,7 +233,7 @@ mod tests {
     fn every_row_writes_its_bytes_where_it_says() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let (bytes, ticker) = (memory.bytes(), Ticker::of(&Host::this()));
         for spec in rows(&RowChoice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
             if spec.segment.is_some() {

@@ -133,7 +133,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         for id in ["wal.fdatasync.zero_filled", "wal.fdatasync.extended"] {
             let mut walk = Walk::open(&spec(id, 65_536), &site, memory.bytes()).unwrap();
             for segment in 1..=2 {
@@ -158,7 +158,7 @@ mod tests {
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;
         site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, memory.bytes()).unwrap();
         for _ in 0..17 {
             walk.once().unwrap();
