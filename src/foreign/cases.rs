@@ -24,10 +24,9 @@ fn case_name(file: &str, taken: &[ImportedCase]) -> String {
     }
     let short = plain(stem.rsplit('/').next().unwrap_or_default());
     let short = if short.is_empty() { "stdin".to_owned() } else { short };
-    let is_free = |name: &String| !name.is_empty() && taken.iter().all(|case| case.name != *name);
     let numbered = (2..).map(|number| format!("{short}-{number}"));
     let mut names = [short.clone(), plain(stem), plain(file)].into_iter().chain(numbered);
-    names.find(is_free).unwrap_or(short)
+    names.find(|name| !name.is_empty() && taken.iter().all(|case| case.name != *name)).unwrap_or(short)
 }
 
 /// Reduces a name to letters, digits, points and dashes.
@@ -63,8 +62,7 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const VERSION: [&str; 2] = ["postgresql.version", "postgres.version"];
     let origin = &record.origin;
     let fact = |keys: &[&str]| {
-        let has = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
-        !record.cases.is_empty() && record.cases.iter().all(has)
+        !record.cases.is_empty() && record.cases.iter().all(|case| keys.iter().any(|key| case.facts.contains_key(*key)))
     };
     let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
     let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();

@@ -42,11 +42,14 @@ pub(super) fn check(output: &mut Output, lines: &[TextLine<'_>], ends: bool) {
 /// True if the last number of a row is the last word of a text without a line feed, so that digits may be missing,
 /// unless another number of the row has as many decimals.
 fn ends_with_cut(row: &Row, last: &TextLine<'_>) -> bool {
-    let decimals = |figure: &Figure| figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len());
     let Some((figure, others)) = row.figures.split_last() else { return false };
     let at_end = figure.line == last.number && last.text.ends_with(&figure.text);
     let is_whole = decimals(figure).is_some() && others.iter().any(|other| decimals(other) == decimals(figure));
     at_end && !is_whole && figure.text.ends_with(|c: char| c.is_ascii_digit())
+}
+
+fn decimals(figure: &Figure) -> Option<usize> {
+    figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len())
 }
 
 /// All pieces of the line with this number.
@@ -85,12 +88,15 @@ fn find(line: &str, from: usize, text: &str) -> Option<usize> {
 /// True if no digit, no mark with digits and no sign is adjacent on either side.
 fn is_whole(line: &str, at: usize, length: usize) -> bool {
     let (before, behind) = (&line[..at], &line[at + length..]);
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let after_mark = |mark: char| before.ends_with(mark) && digit(before.chars().rev().nth(1));
-    let before_mark = |mark: char| behind.starts_with(mark) && digit(behind.chars().nth(1));
-    let ends_with_sign = before.ends_with('-') && before.chars().rev().nth(1).is_none_or(char::is_whitespace);
-    let goes_on = digit(before.chars().next_back()) || digit(behind.chars().next()) || ends_with_sign;
-    !(goes_on || ['.', ','].into_iter().any(|mark| after_mark(mark) || before_mark(mark)))
+    let (nearest, second) = (before.chars().next_back(), before.chars().rev().nth(1));
+    let ends_with_sign = nearest == Some('-') && second.is_none_or(char::is_whitespace);
+    !(goes_on(nearest, second) || goes_on(behind.chars().next(), behind.chars().nth(1)) || ends_with_sign)
+}
+
+/// True if a number goes on with these characters: a digit, or a mark and a digit.
+fn goes_on(nearest: Option<char>, second: Option<char>) -> bool {
+    let digit = if matches!(nearest, Some('.' | ',')) { second } else { nearest };
+    digit.is_some_and(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Reads a pgbench log as a stream into counts and a histogram, in constant memory.
 
+use super::clean::is_digits;
 use super::unpack::fill;
 use crate::foreign::read::pgbench_log::{self, CUT_OFF, LogEnd, Optional, PgbenchLogReader};
 use crate::foreign::read::{output::TextLine, table::unread};
@@ -96,14 +97,13 @@ impl Times {
 
     /// Uses the largest time of each step.
     fn finish(self) -> ImportedTimes {
-        let largest = |step: usize| {
+        let used = self.steps.iter().enumerate().filter(|(_, count)| **count > 0);
+        let steps = used.map(|(step, count)| {
             let shift = (step / Times::STEPS).saturating_sub(1);
             let bits = (step - shift * Times::STEPS) as u64;
-            ((bits << shift) | ((1u64 << shift) - 1)).min(self.all.most_us)
-        };
-        let used = self.steps.iter().enumerate().filter(|(_, count)| **count > 0);
-        let steps = used.map(|(step, count)| (largest(step), *count)).collect();
-        ImportedTimes { steps, ..self.all }
+            (((bits << shift) | ((1u64 << shift) - 1)).min(self.all.most_us), *count)
+        });
+        ImportedTimes { steps: steps.collect(), ..self.all }
     }
 }
 
@@ -210,9 +210,9 @@ fn span(starts: &mut [u64]) -> Option<(u64, u64)> {
 
 /// The numbers of an interval; a line whose sums do not fit its count belongs to another table.
 fn interval(line: &str) -> Option<Vec<f64>> {
-    let is_whole = |word: &str| word.len() < 30 && word.bytes().all(|byte| byte.is_ascii_digit());
-    let of = |word: &str| word.parse().ok().filter(|_| is_whole(word));
-    let mut n: Vec<f64> = line.split_ascii_whitespace().map(of).collect::<Option<_>>()?;
+    let words = line.split_ascii_whitespace();
+    let numbers = words.map(|word| word.parse().ok().filter(|_| word.len() < 30 && is_digits(word)));
+    let mut n: Vec<f64> = numbers.collect::<Option<_>>()?;
     if n.len() == 11 {
         // Up to version 14 the count includes skipped ones.
         n[1] -= n[10];

@@ -127,20 +127,21 @@ impl Manifest {
     /// Its cases with the readings of their files; a file without a reading is left out. Tool version and time are not
     /// set.
     pub fn record(&self, read: &BTreeMap<String, FileReading>) -> ImportRecord {
-        let case = |(case, trials): (&CaseKeys, &Vec<Vec<String>>)| {
+        let cases = self.keys.case.iter().zip(&self.trials).map(|(case, trials)| {
             let mut facts = self.keys.facts.clone();
             facts.extend(case.facts.clone());
-            let trial =
-                |files: &Vec<String>| cases::trial(files.iter().filter_map(|file| read.get(file)).cloned().collect());
+            let trials = trials
+                .iter()
+                .map(|files| cases::trial(files.iter().filter_map(|file| read.get(file)).cloned().collect()));
             let (name, caveats) = (case.name.get_ref().clone(), case.caveats.clone());
-            ImportedCase { name, facts, trials: trials.iter().map(trial).collect(), caveats }
-        };
+            ImportedCase { name, facts, trials: trials.collect(), caveats }
+        });
         ImportRecord {
             format: FORMAT,
             varied: self.keys.varied.clone(),
             procedure: self.keys.procedure.trim().to_owned(),
             origin: self.keys.origin.clone(),
-            cases: self.keys.case.iter().zip(&self.trials).map(case).collect(),
+            cases: cases.collect(),
             caveats: self.keys.caveats.clone(),
             unknown: self.keys.unknown.clone(),
             ..ImportRecord::default()

@@ -86,11 +86,11 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     const NEAR: f64 = 0.6;
     // Shorter parts occur in too many names.
     const SHORTEST_PART: usize = 3;
-    let likeness = |name: &str| {
+    let likenesses = names.into_iter().map(|name| {
         let part = if name.contains(wanted) && wanted.len() >= SHORTEST_PART { NEAR } else { 0.0 };
-        strsim::normalized_damerau_levenshtein(name, wanted).max(part)
-    };
-    let near = names.into_iter().map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= NEAR);
+        (strsim::normalized_damerau_levenshtein(name, wanted).max(part), name)
+    });
+    let near = likenesses.filter(|(likeness, _)| *likeness >= NEAR);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
@@ -150,8 +150,7 @@ fn also_holds_others(sample: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(sample) else { return false };
     let lines = web::lines(text);
     sample.len() < SAMPLE && {
-        let has_rows = |output: &Output| !output.rows.is_empty();
-        read::KINDS.iter().any(|(_, read)| read(&lines).iter().any(has_rows))
+        read::KINDS.iter().any(|(_, read)| read(&lines).iter().any(|output| !output.rows.is_empty()))
     }
 }
 
@@ -160,15 +159,11 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
     if sample.iter().all(u8::is_ascii_whitespace) && sample.len() < SAMPLE {
         return Ok(Err(Error::user(format!("{name} is empty"))));
     }
-    let refused = |what: String| {
-        Error::user(format!("{name} is not text: it is {what}")).hint("import what a tool printed, as text")
-    };
-    // The first bytes are enough to recognise it, so it need not be read to its end.
-    if decode::is_binary(&sample) {
-        return Ok(decode::decode(sample).map_err(refused));
-    }
     let mut bytes = sample;
-    rest.take((MOST_TEXT + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+    // The first bytes are enough to recognise a binary file, so it need not be read to its end.
+    if !decode::is_binary(&bytes) {
+        rest.take((MOST_TEXT + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+    }
     if bytes.len() > MOST_TEXT {
         let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
         let what = if longest == bytes.len() { "one line of more than" } else { "more than" };
@@ -178,14 +173,15 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
         ))
         .hint("import the part that holds the output of the tool")));
     }
-    Ok(decode::decode(bytes).map_err(refused))
+    Ok(decode::decode(bytes).map_err(|what| {
+        Error::user(format!("{name} is not text: it is {what}")).hint("import what a tool printed, as text")
+    }))
 }
 
 /// Extracts the outputs of all tools from a text.
 fn read_text(name: &str, text: &str, reading: &mut FileReading) -> Result<()> {
     let lines = web::lines(text);
-    let too_long = |line: &&TextLine<'_>| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '[']);
-    if let Some(line) = lines.iter().find(too_long) {
+    if let Some(line) = lines.iter().find(|line| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '['])) {
         let kib = line.text.len() / 1024;
         return Err(Error::user(format!(
             "line {} of {name} is {kib} KiB long: no known tool prints that",
@@ -194,8 +190,7 @@ fn read_text(name: &str, text: &str, reading: &mut FileReading) -> Result<()> {
         .hint("import the part that holds the output of the tool"));
     }
     let taken = read::outputs(&lines, text.ends_with('\n'));
-    let has_any = |taken: &read::TakenOutput| !taken.output.rows.is_empty() || !taken.output.facts.is_empty();
-    if !taken.iter().any(has_any) {
+    if !taken.iter().any(|taken| !taken.output.rows.is_empty() || !taken.output.facts.is_empty()) {
         return Err(taken.first().map_or_else(|| of_no_tool(name, &lines), |taken| of_no_form(name, &taken.output)));
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
@@ -221,9 +216,10 @@ fn of_no_tool(name: &str, lines: &[TextLine<'_>]) -> Error {
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
     let known: Vec<&str> = read::KINDS.iter().map(|(name, _)| *name).chain(["pgbench -l"]).collect();
-    let tool = |known: &str| known.split(" -").next().unwrap_or_default().to_owned();
-    let calls = |line: &&TextLine<'_>| known.iter().any(|it| read::table::command(line.text, &tool(it)).is_some());
-    let what = match lines.iter().find(calls) {
+    let tools: Vec<&str> = known.iter().filter_map(|known| known.split(" -").next()).collect();
+    let mut calls =
+        lines.iter().filter(|line| tools.iter().any(|tool| read::table::command(line.text, tool).is_some()));
+    let what = match calls.next() {
         Some(TextLine { number, text, .. }) => format!("has no output in a known form; line {number} calls `{text}`"),
         None => format!("is not the output of a known tool; line {line} is `{shown}`"),
     };

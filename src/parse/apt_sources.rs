@@ -43,20 +43,20 @@ fn stanza(lines: &[&str]) -> Vec<AptSource> {
             _ => {}
         }
     }
-    let words = |name: &str| -> Vec<String> {
-        let found = fields.iter().find(|(field, _)| field == name);
-        found.map(|(_, value)| value.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
-    };
-    let disabled = words("enabled").first().is_some_and(|word| word == "no");
-    if disabled || !words("types").iter().any(|kind| kind == "deb") {
+    let [enabled, types, signed_by, uris, suites, components] =
+        ["enabled", "types", "signed-by", "uris", "suites", "components"].map(|name| -> Vec<String> {
+            let found = fields.iter().find(|(field, _)| field == name);
+            found.map(|(_, value)| value.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
+        });
+    if enabled.first().is_some_and(|word| word == "no") || !types.iter().any(|kind| kind == "deb") {
         return Vec::new();
     }
-    let signed_by = words("signed-by").into_iter().next().filter(|file| file.starts_with('/'));
+    let signed_by = signed_by.into_iter().next().filter(|file| file.starts_with('/'));
     let mut sources = Vec::new();
-    for uri in words("uris") {
-        for suite in words("suites") {
-            let (uri, signed_by) = (uri.clone(), signed_by.clone());
-            sources.push(AptSource { uri, suite, components: words("components"), signed_by });
+    for uri in &uris {
+        for suite in &suites {
+            let (uri, suite) = (uri.clone(), suite.clone());
+            sources.push(AptSource { uri, suite, components: components.clone(), signed_by: signed_by.clone() });
         }
     }
     sources

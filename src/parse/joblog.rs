@@ -11,13 +11,13 @@ pub(crate) struct FinishedJob {
 
 /// The jobs of a log; skips malformed lines, because the last one may be incomplete.
 pub(crate) fn tasks(text: &str) -> Vec<FinishedJob> {
-    let task = |line: &str| {
+    let tasks = text.lines().filter_map(|line| {
         let columns: Vec<&str> = line.splitn(9, '\t').collect();
         let [_, host, _, _, _, _, exit_code, signal, command] = columns.as_slice() else { return None };
         let (exit_code, signal) = (exit_code.trim().parse().ok()?, signal.trim().parse().ok()?);
         Some(FinishedJob { host: (*host).to_owned(), exit_code, signal, command: (*command).to_owned() })
-    };
-    text.lines().filter_map(task).collect()
+    });
+    tasks.collect()
 }
 
 #[cfg(test)]

@@ -19,27 +19,31 @@ pub(crate) struct ArrayTask {
 
 /// Tasks of arrays with this name, which must not contain a space; names of other people's jobs may.
 pub(crate) fn tasks(text: &str, name: &str) -> Vec<ArrayTask> {
-    let task = |line: &str| {
+    let tasks = text.lines().filter_map(|line| {
         // The name precedes all user-defined text, which may look like a field.
-        let field = |key: &str| {
-            let mut words = line.split(' ').filter_map(|word| word.split_once('='));
-            words.find(|(known, _)| *known == key).map(|(_, value)| value)
-        };
-        if field("JobName") != Some(name) {
+        if field(line, "JobName") != Some(name) {
             return None;
         }
-        let given = |key: &str| field(key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned);
-        let exit_code = field("ExitCode").and_then(|value| value.split_once(':'));
+        let exit_code = field(line, "ExitCode").and_then(|value| value.split_once(':'));
         Some(ArrayTask {
-            array: field("ArrayJobId")?.parse().ok()?,
-            indices: indices(field("ArrayTaskId")?)?,
-            state: field("JobState")?.to_owned(),
-            reason: given("Reason"),
+            array: field(line, "ArrayJobId")?.parse().ok()?,
+            indices: indices(field(line, "ArrayTaskId")?)?,
+            state: field(line, "JobState")?.to_owned(),
+            reason: given(line, "Reason"),
             exit_code: exit_code.and_then(|(code, signal)| code.parse().ok().zip(signal.parse().ok())),
-            nodes: given("NodeList"),
+            nodes: given(line, "NodeList"),
         })
-    };
-    text.lines().filter_map(task).collect()
+    });
+    tasks.collect()
+}
+
+fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let mut words = line.split(' ').filter_map(|word| word.split_once('='));
+    words.find(|(known, _)| *known == key).map(|(_, value)| value)
+}
+
+fn given(line: &str, key: &str) -> Option<String> {
+    field(line, key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned)
 }
 
 /// `3`, `0-2,5`, `0-9:3%2`: ranges with a step, and the maximum running at once.

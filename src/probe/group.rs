@@ -111,12 +111,12 @@ impl<'a> WriterGroup<'a> {
         let spawned = std::thread::scope(|scope| {
             for tape in &mut tapes {
                 let gate = &gate;
-                let write = move || match gate.passed() {
+                let begun = threads::begin(scope, move || match gate.passed() {
                     // The log holds the failure, for all writers.
                     true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
                     false => None,
-                };
-                if let Err(error) = threads::begin(scope, write) {
+                });
+                if let Err(error) = begun {
                     gate.open(false);
                     return Err(FailedCall { call: "clone", error: io::Error::other(error) });
                 }
@@ -136,8 +136,8 @@ impl<'a> WriterGroup<'a> {
 
     /// The time in which all writers were active.
     pub fn steady(&self) -> (Instant, Instant) {
-        let first = |tape: &Tape| tape.operations().next().map(|(ended, _)| ended);
-        let begun = self.tapes.iter().filter_map(first).min().unwrap_or_else(now);
+        let firsts = self.tapes.iter().filter_map(|tape| tape.operations().next().map(|(ended, _)| ended));
+        let begun = firsts.min().unwrap_or_else(now);
         let left = self.tapes.iter().map(|tape| tape.begun() + tape.elapsed()).min().unwrap_or(begun);
         (begun, left.max(begun))
     }

@@ -214,12 +214,13 @@ fn write_close_fsync(site: &ProbeSite, bytes: &[u8]) -> Result<(), FailedCall> {
 fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), FailedCall> {
     let submitted = ring.write_then_sync(file, bytes, 0);
     let outcome = submitted.map_err(FailedCall::of("io_uring_enter"))?;
-    let of = |call, code: i32| match usize::try_from(code) {
-        Ok(done) => Ok(done),
-        Err(_) => Err(FailedCall { call, error: Errno::from_raw_os_error(-code).into() }),
-    };
-    whole("io_uring write", of("io_uring write", outcome.written)?, bytes.len())?;
-    of("io_uring fdatasync", outcome.synced).map(drop)
+    whole("io_uring write", done("io_uring write", outcome.written)?, bytes.len())?;
+    done("io_uring fdatasync", outcome.synced).map(drop)
+}
+
+/// What a completed call returned: an amount, or an error as its negative number.
+fn done(call: &'static str, code: i32) -> Result<usize, FailedCall> {
+    usize::try_from(code).map_err(|_| FailedCall { call, error: Errno::from_raw_os_error(-code).into() })
 }
 
 #[cfg(test)]

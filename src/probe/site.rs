@@ -195,12 +195,12 @@ fn is_empty(folder: &OwnedFd) -> bool {
 /// Private folders of earlier probes that were killed: nobody holds their lock.
 pub(crate) fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
-    let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
-    let dead = |path: &PathBuf| {
+    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let dead = ours.map(|entry| entry.path()).filter(|path| {
         let opened = open_folder(CWD, path.as_path());
         opened.is_ok_and(|fd| flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
-    };
-    entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()
+    });
+    dead.collect()
 }
 
 /// The filesystem's refusal, with advice.

@@ -20,11 +20,11 @@ pub struct FailedCall {
 /// Clones an error by its number, or by its message if it has none.
 impl Clone for FailedCall {
     fn clone(&self) -> FailedCall {
-        let words = || io::Error::other(self.error.to_string());
-        FailedCall {
-            call: self.call,
-            error: self.error.raw_os_error().map_or_else(words, io::Error::from_raw_os_error),
-        }
+        let error = match self.error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::other(self.error.to_string()),
+        };
+        FailedCall { call: self.call, error }
     }
 }
 

@@ -294,12 +294,10 @@ impl Recording {
     /// When the log cannot be read, or an origin is missing.
     pub fn open(log: &Path, origins: &[impl AsRef<Path>]) -> Result<Recording> {
         let log = Log::open(log)?;
-        if origins.len() != log.disks().len() {
-            let (origins, disks) = (origins.len(), log.disks().len());
-            return Err(Error::store(format!("the log has {disks} disks, but there are {origins} origins")));
-        }
-        let images = origins.iter().zip(log.disks());
-        let images = images.map(|(origin, size)| Ok(Image::of(Arc::new(files::open(origin.as_ref())?), *size)));
+        // An origin too many is refused with the images.
+        let sizes = log.disks().iter().copied().chain(std::iter::repeat(0));
+        let images = origins.iter().zip(sizes);
+        let images = images.map(|(origin, size)| Ok(Image::of(Arc::new(files::open(origin.as_ref())?), size)));
         let images = images.collect::<Result<Vec<Image>>>()?;
         Recording::of(log, images)
     }

@@ -212,13 +212,14 @@ struct Sweep {
 impl Sweep {
     /// Starts after the last request.
     fn new(entries: &[Entry], durable: &Durable) -> Sweep {
-        let changing = || (0..entries.len()).filter(|number| entries[*number].changes());
-        let mut by_durable: Vec<(Seq, usize)> = changing().map(|number| (durable.from(number), number)).collect();
+        let changing: Vec<usize> = (0..entries.len()).filter(|number| entries[*number].changes()).collect();
+        let mut by_durable: Vec<(Seq, usize)> =
+            changing.iter().map(|number| (durable.from(*number), *number)).collect();
         let mut by_submission: Vec<(Seq, usize)> =
-            changing().map(|number| (entries[number].submitted, number)).collect();
+            changing.iter().map(|number| (entries[*number].submitted, *number)).collect();
         by_durable.sort_unstable();
         by_submission.sort_unstable();
-        let durable_sum = changing().map(share).fold(0, u128::wrapping_add);
+        let durable_sum = sum(&changing);
         Sweep { by_durable, by_submission, durable_sum, in_play: BTreeSet::new(), in_play_sum: 0 }
     }
 
@@ -283,8 +284,9 @@ impl<'a> Chooser<'a> {
         let near = self.near(in_play);
         for one in &near {
             self.take(moment, Class::FloorAndOne, share(*one), || vec![*one]);
-            let others = || in_play.iter().copied().filter(|other| other != one).collect();
-            self.take(moment, Class::CeilingButOne, all.wrapping_sub(share(*one)), others);
+            self.take(moment, Class::CeilingButOne, all.wrapping_sub(share(*one)), || {
+                in_play.iter().copied().filter(|other| other != one).collect()
+            });
         }
         if in_play.len() <= MOST_ENUMERATED {
             for subset in 0..1_u32 << in_play.len() {
@@ -359,8 +361,8 @@ impl<'a> Chooser<'a> {
 
     /// Takes a state whose extra requests have this sum.
     fn take(&mut self, moment: &CutMoment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
-        let state = || State { class, at: moment.at, extra: extra(), torn: Vec::new() };
-        self.choose(class, 0, moment.sum.wrapping_add(extra_sum), state);
+        let identity = moment.sum.wrapping_add(extra_sum);
+        self.choose(class, 0, identity, || State { class, at: moment.at, extra: extra(), torn: Vec::new() });
     }
 
     fn take_torn(&mut self, moment: &CutMoment, class: Class, tear: Tear) {
@@ -398,12 +400,12 @@ impl<'a> Chooser<'a> {
             self.shuffle(&mut chosen);
             classes.entry(class).or_default().push(chosen);
         }
-        let size = |strata: &Vec<Vec<State>>| strata.iter().map(Vec::len).sum::<usize>();
-        let mut classes: Vec<(Class, Vec<Vec<State>>)> = classes.into_iter().collect();
-        classes.sort_by_key(|(_, strata)| size(strata));
-        let sizes: Vec<usize> = classes.iter().map(|(_, strata)| size(strata)).collect();
+        let mut classes: Vec<(usize, Class, Vec<Vec<State>>)> =
+            classes.into_iter().map(|(class, strata)| (strata.iter().map(Vec::len).sum(), class, strata)).collect();
+        classes.sort_by_key(|(size, ..)| *size);
+        let sizes: Vec<usize> = classes.iter().map(|(size, ..)| *size).collect();
         let mut states = Vec::new();
-        for ((class, mut strata), share) in classes.into_iter().zip(shares(&sizes, self.most)) {
+        for ((_, class, mut strata), share) in classes.into_iter().zip(shares(&sizes, self.most)) {
             strata.sort_by_key(Vec::len);
             let sizes: Vec<usize> = strata.iter().map(Vec::len).collect();
             for (mut chosen, share) in strata.into_iter().zip(shares(&sizes, share)) {
@@ -427,12 +429,12 @@ impl<'a> Chooser<'a> {
 /// Shares `most` evenly among groups of these sizes, smallest first: the rest of its share goes to the others.
 fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
     let mut left = most;
-    let share = |(place, size): (usize, &usize)| {
+    let shares = sizes.iter().enumerate().map(|(place, size)| {
         let share = left.div_ceil(sizes.len() - place).min(*size);
         left -= share;
         share
-    };
-    sizes.iter().enumerate().map(share).collect()
+    });
+    shares.collect()
 }
 
 /// Multiplier of the 128-bit FNV hash.

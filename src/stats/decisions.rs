@@ -193,9 +193,10 @@ impl BlockDesign {
         if cases.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
             return None;
         }
-        let trial = |case: &Vec<BlockMean>, block: u32| case.iter().find(|trial| trial.block == block).copied();
-        let rows: Vec<Vec<BlockMean>> =
-            cases.iter().map(|case| blocks.iter().filter_map(|block| trial(case, *block)).collect()).collect();
+        let rows = cases.iter().map(|case| {
+            blocks.iter().filter_map(|block| case.iter().find(|trial| trial.block == *block).copied()).collect()
+        });
+        let rows: Vec<Vec<BlockMean>> = rows.collect();
         let logs: Vec<Vec<f64>> =
             rows.iter().map(|row| row.iter().map(|trial| trial.trial.mean.ln()).collect()).collect();
         let errors: Option<Vec<Component>> = rows.iter().flatten().map(|trial| trial.trial.log_error()).collect();
@@ -225,12 +226,12 @@ impl BlockDesign {
     fn tukey(&self, criticals: &mut Criticals) -> Decisions {
         let k = self.means.len();
         // Error of a difference of two means.
-        let error = |of_a_trial: Component| of_a_trial.scaled(2.0 / self.blocks as f64);
-        let margin = Margin::larger(error(self.residual()), self.inside.map(error), |error| {
+        let per_block = 2.0 / self.blocks as f64;
+        let inside = self.inside.map(|inside| inside.scaled(per_block));
+        let margin = Margin::larger(self.residual().scaled(per_block), inside, |error| {
             criticals.range(k, error.degrees, CONFIDENCE) / std::f64::consts::SQRT_2
         });
-        let faster = |place: usize| self.means[place / k] - self.means[place % k] > margin.log;
-        let faster = (0..k * k).map(faster).collect();
+        let faster = (0..k * k).map(|place| self.means[place / k] - self.means[place % k] > margin.log).collect();
         Decisions::new(Procedure::Tukey { blocks: self.blocks }, k, faster, Margins::Common(margin, self.means.clone()))
     }
 }
@@ -240,11 +241,11 @@ fn residuals(logs: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let of_block: Vec<f64> =
         (0..blocks).map(|block| logs.iter().map(|case| case[block]).sum::<f64>() / logs.len() as f64).collect();
     let all = of_block.iter().sum::<f64>() / blocks as f64;
-    let one = |case: &Vec<f64>| {
+    let residuals = logs.iter().map(|case| {
         let own = case.iter().sum::<f64>() / blocks as f64;
         case.iter().zip(&of_block).map(|(value, block)| value - own - block + all).collect()
-    };
-    logs.iter().map(one).collect()
+    });
+    residuals.collect()
 }
 
 /// Decides every pair by its own ratio, with Holm's correction.
@@ -268,8 +269,7 @@ fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
         let ahead = contrasts[*place].is_some_and(|found| found.log > 0.0);
         faster[if ahead { one * k + other } else { other * k + one }] = true;
     }
-    let has_interval = |place: usize| contrasts[place].is_some_and(|found| found.margin(CONFIDENCE).is_some());
-    let known = pairs.iter().filter(|(_, place)| has_interval(*place)).count();
+    let known = pairs.iter().filter_map(|(_, place)| contrasts[*place]?.margin(CONFIDENCE)).count();
     let procedure = match (k, known) {
         (_, 0) => Procedure::Nothing,
         (2, _) => Procedure::Pair,

@@ -28,10 +28,9 @@ impl TakenShares {
     /// Computes the shares from the length of a measurement in microseconds and, in nanoseconds, the time of all CPUs,
     /// the stolen part of it, and the CPU time of other programs.
     pub fn of(elapsed_us: u64, cpus_ns: u64, stolen_ns: u64, others_ns: u64) -> TakenShares {
-        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         TakenShares {
-            others: share(others_ns as f64 / 1e3, elapsed_us as f64),
-            stolen: share(stolen_ns as f64, cpus_ns as f64),
+            others: if elapsed_us > 0 { others_ns as f64 / 1e3 / elapsed_us as f64 } else { 0.0 },
+            stolen: if cpus_ns > 0 { stolen_ns as f64 / cpus_ns as f64 } else { 0.0 },
         }
     }
 

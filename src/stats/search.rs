@@ -111,7 +111,7 @@ pub fn about(tried: &[Try]) -> Option<About> {
         .collect();
     let all: f64 = weighed.iter().map(|(_, weight)| weight).sum();
     let mean = weighed.iter().map(|(rung, weight)| rung * weight).sum::<f64>() / all;
-    let quantile = |share: f64| {
+    let [low, high] = [0.025, 0.975].map(|share| {
         let mut sum = 0.0;
         for (rung, weight) in &weighed {
             sum += weight / all;
@@ -120,19 +120,20 @@ pub fn about(tried: &[Try]) -> Option<About> {
             }
         }
         f64::from(most)
-    };
-    Some(About { rung: mean, low: quantile(0.025), high: quantile(0.975) })
+    });
+    Some(About { rung: mean, low, high })
 }
 
 /// Likelihood of the outcomes, given the capacity and the noise.
 fn likelihood(tried: &[Try], capacity: f64, noise: f64) -> f64 {
-    let of = |one: &Try| {
+    let each = tried.iter().map(|one| {
         let above = (capacity - f64::from(one.rung)) * RUNG.ln() / noise;
         let passes = 1.0 / (1.0 + (-LOGISTIC * above).exp());
-        if one.passed { passes } else { 1.0 - passes }
-    };
-    // A try may fail for a reason unrelated to its rate.
-    tried.iter().map(|one| of(one).max(1e-12)).product()
+        let found = if one.passed { passes } else { 1.0 - passes };
+        // A try may fail for a reason unrelated to its rate.
+        found.max(1e-12)
+    });
+    each.product()
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -155,8 +156,14 @@ enum Aim {
     Below,
 }
 
+impl Default for Aim {
+    fn default() -> Aim {
+        Aim::Rung(0)
+    }
+}
+
 /// State of a search, replayed from its tries.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Search {
     aim: Aim,
     phase: SearchPhase,
@@ -168,21 +175,6 @@ struct Search {
     strides: u32,
     stairs: usize,
     in_a_row: usize,
-}
-
-impl Default for Search {
-    fn default() -> Search {
-        Search {
-            aim: Aim::Rung(0),
-            phase: SearchPhase::default(),
-            tries: 0,
-            low: None,
-            high: None,
-            strides: 0,
-            stairs: 0,
-            in_a_row: 0,
-        }
-    }
 }
 
 impl Search {

@@ -152,11 +152,13 @@ impl Sequence {
     /// Cases whose trials are still needed: not beaten, and undecided against another one that is not beaten. `best` is
     /// the relation of a better case to a worse one.
     pub fn needed(&self, best: Relation) -> Vec<usize> {
-        let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.relation(other, case) == best);
-        let left: Vec<usize> = (0..self.cases).filter(|case| !beaten(*case)).collect();
-        let open =
-            |case: &usize| left.iter().any(|other| other != case && self.relation(*case, *other) == Relation::Open);
-        left.iter().copied().filter(open).collect()
+        let left = (0..self.cases)
+            .filter(|case| !(0..self.cases).any(|other| other != *case && self.relation(other, *case) == best));
+        let left: Vec<usize> = left.collect();
+        let open = left
+            .iter()
+            .filter(|case| left.iter().any(|other| other != *case && self.relation(**case, *other) == Relation::Open));
+        open.copied().collect()
     }
 
     /// Number of further blocks that would decide a pair if its ratio and noise stay as they are; `None` if that is
@@ -184,14 +186,13 @@ impl LookedAt {
 
 /// The same by e-values: further blocks are unplanned.
 fn more_blocks(pair: LookedAt, pairs: usize) -> Option<u32> {
-    let decides = |blocks: usize| {
-        let n = blocks as f64;
+    let mut deciding = (pair.blocks + 1..=pair.blocks * 10).filter(|blocks| {
+        let n = *blocks as f64;
         let degrees = pair.degrees * (n - 1.0);
         let margin = anytime::standard_errors(n, degrees, evidence(pairs)) * (pair.variance / n).sqrt();
         pair.log.abs() > margin || pair.log.abs() + margin < SAME.ln()
-    };
-    let found = (pair.blocks + 1..=pair.blocks * 10).find(|blocks| decides(*blocks))?;
-    u32::try_from(found - pair.blocks).ok()
+    });
+    u32::try_from(deciding.next()? - pair.blocks).ok()
 }
 
 /// E-value that a difference needs if this many pairs are decided together.
@@ -215,14 +216,13 @@ impl LookData {
         let by_block: Vec<Vec<Option<BlockMean>>> = cases.iter().map(|case| by_block(case, last)).collect();
         let last = last as usize;
         let active: Vec<usize> = (0..cases.len()).filter(|case| by_block[*case][last].is_some()).collect();
-        let done = |trial: Option<BlockMean>| trial.filter(|trial| trial.trial.mean > 0.0);
-        let all_done = |block: &usize| active.iter().all(|case| done(by_block[*case][*block]).is_some());
-        let blocks: Vec<usize> = (1..=last).filter(all_done).collect();
+        let blocks: Vec<usize> =
+            (1..=last).filter(|block| active.iter().all(|case| done(by_block[*case][*block]).is_some())).collect();
         if active.len() < 2 || blocks.len() < 2 {
             return None;
         }
-        let row = |case: &Vec<Option<BlockMean>>| blocks.iter().map(|block| done(case[*block])).collect();
-        let rows: Vec<Vec<Option<BlockMean>>> = by_block.iter().map(row).collect();
+        let rows: Vec<Vec<Option<BlockMean>>> =
+            by_block.iter().map(|case| blocks.iter().map(|block| done(case[*block])).collect()).collect();
         let table: Vec<Vec<Option<f64>>> =
             rows.iter().map(|row| row.iter().map(|trial| trial.map(|trial| trial.trial.mean.ln())).collect()).collect();
         let trials: Vec<BlockMean> = rows.iter().flatten().flatten().copied().collect();
@@ -260,7 +260,8 @@ impl LookData {
             self.residual.scaled(2.0)
         };
         let pairs = cases * (cases - 1) / 2;
-        let errors = |error: Component| match rule {
+        let inside = self.inside.map(|inside| inside.scaled(2.0 / n));
+        let margin = Margin::larger(spread.scaled(1.0 / n), inside, |error| match rule {
             StoppingRule::Anytime => anytime::standard_errors(n, error.degrees, evidence(pairs)),
             StoppingRule::Planned { first, last } if own => {
                 let level = criticals.level(2, first, last) / pairs as f64;
@@ -270,9 +271,7 @@ impl LookData {
                 let level = criticals.level(cases, first, last);
                 criticals.range(cases, error.degrees, 1.0 - level) / std::f64::consts::SQRT_2
             }
-        };
-        let inside = self.inside.map(|inside| inside.scaled(2.0 / n));
-        let margin = Margin::larger(spread.scaled(1.0 / n), inside, errors);
+        });
         LookedAt {
             blocks: logs.len(),
             log,
@@ -284,6 +283,11 @@ impl LookData {
 }
 
 /// Trials of a case up to a block, indexed by block.
+/// A trial in which anything was done.
+fn done(trial: Option<BlockMean>) -> Option<BlockMean> {
+    trial.filter(|trial| trial.trial.mean > 0.0)
+}
+
 fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
     let mut found = vec![None; last as usize + 1];
     for trial in case.iter().filter(|trial| trial.block <= last) {

@@ -72,8 +72,8 @@ pub fn course(points: &[Point]) -> Option<Trajectory> {
     let steps: Vec<f64> = blocks(points)
         .iter()
         .filter_map(|block| {
-            let at = |x: f64| block.iter().find(|point| point.x == x).map(|point| point.y.ln());
-            Some(at(last[1])? - at(last[0])?)
+            let [before, after] = last.map(|x| block.iter().find(|point| point.x == x).map(|point| point.y.ln()));
+            Some(after? - before?)
         })
         .collect();
     let (log, half) = mean_of_differences(&steps)?;

@@ -24,21 +24,20 @@ pub fn write(path: &Path, key: &[(Column, Value)], began_us: Option<u64>, waits:
         let row = began_us.map(|began_us| Value::Count(waits.row(place, began_us)));
         let at = Value::Count(waits.began_us + place as u64 * 1_000_000);
         let samples = Value::Count(u64::from(second.samples));
-        let mut push = |wait: Option<(&str, &str)>, backends: u32| {
+        let mut push = |wait: [Option<&str>; 2], backends: u32| {
             let mut values: Vec<Option<Value>> = key.iter().map(|(_, value)| Some(value.clone())).collect();
-            let text = |text: &str| Value::Text(text.to_owned());
             values.extend([row.clone(), Some(at.clone())]);
-            values.extend([wait.map(|(class, _)| text(class)), wait.map(|(_, event)| text(event))]);
+            values.extend(wait.map(|text| Some(Value::Text(text?.to_owned()))));
             values.extend([Some(samples.clone()), Some(Value::Count(u64::from(backends)))]);
             writer.push(values)
         };
         if second.counts.is_empty() {
-            push(None, 0)?;
+            push([None, None], 0)?;
         }
         for (wait, backends) in &second.counts {
             let wait = waits.waits.get(*wait as usize);
             let wait = wait.ok_or_else(|| Error::bug("a second of waits refers to a wait that was not counted"))?;
-            push(Some((&wait.class, &wait.event)), *backends)?;
+            push([Some(&wait.class), Some(&wait.event)], *backends)?;
         }
     }
     writer.finish()

@@ -54,8 +54,7 @@ impl Sampler for Cpu {
 fn fullest_ns(worked_ns: &mut BTreeMap<u32, u64>, stat: &ProcStat) -> Option<u64> {
     let now: BTreeMap<u32, u64> = stat.each.iter().map(|(number, times)| (*number, times.busy())).collect();
     let before = std::mem::replace(worked_ns, now);
-    let grown = |(number, ns): (&u32, &u64)| Some(ns.saturating_sub(*before.get(number)?));
-    worked_ns.iter().filter_map(grown).max()
+    worked_ns.iter().filter_map(|(number, ns)| Some(ns.saturating_sub(*before.get(number)?))).max()
 }
 
 #[cfg(test)]

@@ -65,12 +65,12 @@ impl Sampler for Diskstats {
             return Err(Error::host("the stack has no block device"));
         }
         let known = diskstats::parse(&host.read("/proc/diskstats")?)?;
-        let counted = |(_, device): &(_, DeviceFacts)| {
+        // `None` for a device without counters.
+        let counted = target.devices.iter().map(|(_, device)| {
             let own = identified(host, device);
             (known.iter().any(|stats| own.is(stats)) && accounts(host, device)).then_some(own)
-        };
-        // `None` for a device without counters.
-        let devices: Vec<Option<CountedDevice>> = target.devices.iter().map(counted).collect();
+        });
+        let devices: Vec<Option<CountedDevice>> = counted.collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
             let message = format!("the kernel keeps no I/O statistics for {}", names.join(", "));

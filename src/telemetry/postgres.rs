@@ -74,7 +74,7 @@ fn values(rows: &[TextRow]) -> Result<Row> {
         let (got, wanted) = (row.len(), STATISTICS.len());
         return Err(Error::tool(format!("the server's statistics returned {got} columns, expected {wanted}")));
     }
-    let number = |(figure, text): (&statistics::Statistic, &Option<String>)| {
+    let numbers = STATISTICS.iter().zip(row).map(|(figure, text)| {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
@@ -83,8 +83,8 @@ fn values(rows: &[TextRow]) -> Result<Row> {
                 figure.column.name
             ))
         })
-    };
-    STATISTICS.iter().zip(row).map(number).collect()
+    });
+    numbers.collect()
 }
 
 #[cfg(test)]

@@ -130,9 +130,9 @@ fn busiest(used: &[Used]) -> Vec<(String, u64)> {
 
 /// CPU time of all programs outside the run, nanoseconds, and the name with the largest share.
 fn others(used: &[Used]) -> (Option<String>, u64) {
-    let others = || used.iter().filter(|one| !one.ours && one.kernel_thread.is_none());
-    let most = others().max_by_key(|one| (one.ns, &one.comm));
-    (most.map(|one| one.comm.clone()), others().map(|one| one.ns).sum())
+    let others: Vec<&Used> = used.iter().filter(|one| !one.ours && one.kernel_thread.is_none()).collect();
+    let most = others.iter().max_by_key(|one| (one.ns, &one.comm));
+    (most.map(|one| one.comm.clone()), others.iter().map(|one| one.ns).sum())
 }
 
 #[cfg(test)]

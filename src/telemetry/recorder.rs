@@ -233,8 +233,8 @@ fn of_load(column: &str) -> bool {
 fn clock_step_us(began: Began, ended: Began, first_operation_us: Option<u64>) -> i64 {
     let [began_us, ended_us] = [began, ended].map(|it| i128::from(it.wall_us));
     let step_us = ended_us - began_us - i128::from(micros(ended.at.duration_since(began.at)));
-    let outside = |first: i128| (first - ended_us.max(began_us)).max(0) + (first - began_us).min(0);
-    let ahead_us = first_operation_us.map(|first| outside(i128::from(first)));
+    let first_us = first_operation_us.map(i128::from);
+    let ahead_us = first_us.map(|first| (first - ended_us.max(began_us)).max(0) + (first - began_us).min(0));
     let is_set = step_us.unsigned_abs() > u128::from(CLOCKS_DIFFER_US);
     let furthest_us =
         ahead_us.filter(|ahead| !is_set && ahead.unsigned_abs() > u128::from(CLOCKS_DIFFER_US)).unwrap_or(step_us);

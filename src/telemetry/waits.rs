@@ -111,16 +111,16 @@ impl SeenWaits {
         let mut most_first: Vec<(&Wait, u64)> = sums.into_iter().collect();
         most_first.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let places: BTreeMap<&Wait, u32> = (0u32..).zip(&most_first).map(|(place, (wait, _))| (*wait, place)).collect();
-        let second = |(samples, waits): &(u32, BTreeMap<Wait, u32>)| WaitSecond {
+        let seconds = self.seconds.iter().map(|(samples, waits)| WaitSecond {
             samples: *samples,
             counts: waits.iter().filter_map(|(wait, backends)| Some((*places.get(wait)?, *backends))).collect(),
-        };
+        });
         WaitFigures {
             samples: self.seconds.iter().map(|(samples, _)| u64::from(*samples)).sum(),
             per_second: PER_SECOND,
             backends: most_first.iter().map(|(_, count)| count).sum(),
             waits: most_first.iter().map(|(wait, count)| counted(wait, *count)).collect(),
-            seconds: self.seconds.iter().map(second).collect(),
+            seconds: seconds.collect(),
             began_us: self.began_us,
             lock_holders: self.holders.iter().map(|(wait, count)| counted(wait, *count)).collect(),
         }

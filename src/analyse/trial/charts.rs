@@ -105,9 +105,10 @@ impl Charts<'_> {
         let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
         let mut there: Vec<(Below<'_>, &String)> = Vec::new();
         for below in stack.devices_below(base) {
-            let writes =
-                |of: &&String| self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(|c| c.any());
-            there.extend(column(&below).filter(writes).map(|of| (below, of)));
+            let Some(of) = column(&below) else { continue };
+            if self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(CountColumn::any) {
+                there.push((below, of));
+            }
         }
         let depths: Vec<u32> = there.iter().map(|(below, _)| below.depth).collect();
         let ends = [depths.iter().min().copied(), depths.iter().max().copied()];

@@ -42,14 +42,12 @@ struct Header {
 impl Header {
     fn of(text: &str) -> Option<Header> {
         let mut words = table::words(text);
-        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         if words.first() == Some(&"avg-cpu:") {
             let all = words.len() > 1 && words[1..].iter().all(|word| word.starts_with('%'));
             return all.then(|| Header { columns: owned(&words[1..]), name_last: false, tool: None });
         }
         // `disk` is from Solaris 2.
-        let is_device = |word: &&str| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk");
-        let at = words.iter().position(is_device)?;
+        let at = words.iter().position(|word| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk"))?;
         let extended = words.remove(at).starts_with('D');
         let seen = words.iter().filter(|word| columns::of_device(word).is_some()).count();
         // illumos and FreeBSD print the columns of terminal and processors after those of devices (`-tC`).
@@ -104,13 +102,16 @@ impl Header {
     }
 }
 
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
 fn tool_of(columns: &[&str], capital: bool) -> &'static str {
-    let has = |column: &str| columns.contains(&column);
-    if has("actv") || has("trn") {
+    if columns.contains(&"actv") || columns.contains(&"trn") {
         "iostat (illumos)"
-    } else if has("qlen") {
+    } else if columns.contains(&"qlen") {
         "iostat -x (FreeBSD)"
-    } else if capital && !has("tps") || has("%util") {
+    } else if capital && !columns.contains(&"tps") || columns.contains(&"%util") {
         "iostat -x"
     } else {
         "iostat"
@@ -181,12 +182,7 @@ impl IostatReader {
 
     fn begin(&mut self, header: Header, line: TextLine<'_>) {
         // Tables of one report have no column in common (`-h`); different columns mean another iostat.
-        let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
-        let strange = |current: &DeviceReport| {
-            header.tool.is_some_and(|tool| current.output.tool != tool)
-                && !matches!(&*current.output.tool, "iostat" | "iostat -x")
-        };
-        if self.current.as_ref().is_some_and(|current| strange(current) || current.seen.iter().any(shares)) {
+        if self.current.as_ref().is_some_and(|current| current.is_ended_by(&header)) {
             self.close();
         }
         let tool = header.tool.unwrap_or("iostat");
@@ -233,6 +229,14 @@ impl IostatReader {
 }
 
 impl DeviceReport {
+    /// True if a heading is of another tool, or shares columns with a different one of this report.
+    fn is_ended_by(&self, header: &Header) -> bool {
+        let is_strange = header.tool.is_some_and(|tool| self.output.tool != tool)
+            && !matches!(&*self.output.tool, "iostat" | "iostat -x");
+        let mut others = self.seen.iter().filter(|seen| **seen != header.columns).flatten();
+        is_strange || others.any(|column| header.columns.contains(column))
+    }
+
     fn next_report(&mut self) {
         if !self.output.rows.is_empty() {
             self.report += 1;
@@ -266,10 +270,9 @@ impl DeviceReport {
 
 /// True for a line that stands above column names.
 fn is_over_heading(text: &str) -> bool {
-    let of_illumos = |word: &str| word.starts_with("---") || matches!(word, "errors" | "tty" | "cpu");
     text.contains("extended device statistics")
         || text.contains("extended disk statistics")
-        || text.split_whitespace().all(of_illumos)
+        || text.split_whitespace().all(|word| word.starts_with("---") || matches!(word, "errors" | "tty" | "cpu"))
 }
 
 /// Kernel, host, date, machine and number of CPUs from the first line on Linux: `Linux 6.1 (host) 11/21/26 _x86_64_ (2

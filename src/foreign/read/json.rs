@@ -90,12 +90,12 @@ fn token(text: &str) -> usize {
         return text.find([',', '}', ']', '\n', ' ', '\t']).unwrap_or(text.len());
     }
     let mut escaped = false;
-    let is_end = |(at, c): (usize, char)| {
-        let ends = at > 0 && c == '"' && !escaped;
+    let mut ends = text.char_indices().filter_map(|(at, c)| {
+        let is_end = at > 0 && c == '"' && !escaped;
         escaped = c == '\\' && !escaped;
-        ends.then_some(at + 1)
-    };
-    text.char_indices().find_map(is_end).unwrap_or(text.len())
+        is_end.then_some(at + 1)
+    });
+    ends.next().unwrap_or(text.len())
 }
 
 #[cfg(test)]

@@ -64,9 +64,11 @@ fn given(output: &Output) -> BTreeSet<u32> {
 /// Assigns each line to one kind: to that of the output with the most numbers overall.
 fn settle(taken: &mut Vec<TakenOutput>) {
     let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
-    let weight = |it: &TakenOutput| it.output.rows.iter().map(|row| row.figures.len()).sum::<usize>();
     let mut order: Vec<usize> = (0..taken.len()).collect();
-    order.sort_by_key(|at| (std::cmp::Reverse(weight(&taken[*at])), taken[*at].kind));
+    order.sort_by_key(|at| {
+        let weight: usize = taken[*at].output.rows.iter().map(|row| row.figures.len()).sum();
+        (std::cmp::Reverse(weight), taken[*at].kind)
+    });
     for at in order {
         let TakenOutput { kind, output } = &mut taken[at];
         let lost: BTreeSet<u32> =

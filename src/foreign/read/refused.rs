@@ -22,13 +22,14 @@ fn form(lines: &[TextLine<'_>], at: usize) -> Option<(&'static str, &'static str
     const FIO: (&str, &str) = ("fio", "fio's JSON: --output-format=json");
     let text = lines[at].text;
     // In a multi-line document these are in its first lines.
-    let near =
-        |names: &[&str]| lines[at..].iter().take(40).any(|line| names.iter().any(|name| line.text.contains(name)));
+    let mut near = lines[at..].iter().take(40).map(|line| line.text);
     let words = table::words(if text.len() < 200 { text } else { "" });
     match words.as_slice() {
         _ if text.contains("(groupid=") && text.contains("err=") => Some(FIO),
         _ if text.split(';').nth(1).is_some_and(|version| version.starts_with("fio-")) => Some(FIO),
-        _ if text.starts_with('{') && near(&["\"disk_device\"", "\"avg-cpu\""]) => {
+        _ if text.starts_with('{')
+            && near.any(|text| text.contains("\"disk_device\"") || text.contains("\"avg-cpu\"")) =>
+        {
             Some(("iostat -o JSON", "iostat's tables, without -o JSON"))
         }
         words if words.contains(&"KB/t") => Some(("iostat", "one row for each disk: iostat -x")),
@@ -63,9 +64,9 @@ fn is_failure(text: &str) -> bool {
     const TOOLS: [&str; 9] =
         ["pgbench:", "pg_test_fsync:", "fio:", "iostat:", "vmstat:", "zpool:", "zfs:", "mount:", "cannot open"];
     const WORDS: [&str; 7] = ["error", "err=", "fatal", "failed", "aborted", "cannot", "could not"];
-    let says = |text: &str| WORDS.iter().any(|word| text.to_lowercase().contains(word));
     text.contains("Run was aborted")
         || text.contains(" aborted in ")
         || ["ERROR: ", "FATAL: ", "PANIC: "].iter().any(|level| text.starts_with(level))
-        || TOOLS.iter().any(|tool| text.starts_with(tool)) && says(text)
+        || TOOLS.iter().any(|tool| text.starts_with(tool))
+            && WORDS.iter().any(|word| text.to_lowercase().contains(word))
 }

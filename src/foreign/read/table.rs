@@ -26,8 +26,9 @@ pub(super) fn suffixed(text: &str) -> Option<f64> {
 /// A size or a bare number of bytes.
 pub(super) fn bytes(text: &str) -> Option<f64> {
     // macOS prints zero as `0Bi`.
-    let bare = || text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number);
-    web::number(text).or_else(|| suffixed(text)).or_else(bare)
+    web::number(text)
+        .or_else(|| suffixed(text))
+        .or_else(|| text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number))
 }
 
 /// A time span as printed by ZFS, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).
@@ -89,18 +90,19 @@ pub(in crate::foreign) fn is_time(text: &str) -> bool {
     let text = text.strip_prefix("Time: ").unwrap_or(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let seconds = words.len() == 1 && (9..=11).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    let clock = |word: &&str| {
-        let time = word.split_once('T').map_or(*word, |(_, time)| time);
-        let parts: Vec<&str> = time.splitn(3, [':']).collect();
-        parts.len() == 3
-            && parts[..2].iter().all(|p| p.len() <= 2 && web::number(p).is_some())
-            && parts[2].starts_with(|c: char| c.is_ascii_digit())
-    };
-    let others = |word: &str| {
+    let parts = words.iter().all(|word| {
         word.len() <= 5 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '.')
             || word.chars().all(|c| c.is_ascii_digit() || "/-.:T+,Z".contains(c))
-    };
-    seconds || (words.len() <= 7 && words.iter().any(clock) && words.iter().all(|word| others(word)))
+    });
+    seconds || (words.len() <= 7 && words.iter().any(|word| is_clock(word)) && parts)
+}
+
+fn is_clock(word: &str) -> bool {
+    let time = word.split_once('T').map_or(word, |(_, time)| time);
+    let parts: Vec<&str> = time.splitn(3, [':']).collect();
+    parts.len() == 3
+        && parts[..2].iter().all(|p| p.len() <= 2 && web::number(p).is_some())
+        && parts[2].starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The arguments of the command of a shell line that calls `tool`: `$ iostat -x 1`, `root@host:~# zpool iostat -v`. A
@@ -108,8 +110,8 @@ pub(in crate::foreign) fn is_time(text: &str) -> bool {
 pub(in crate::foreign) fn command<'a>(text: &'a str, tool: &str) -> Option<&'a str> {
     let prompted = web::prompt(text);
     let command = prompted.unwrap_or(text.trim());
-    let starts = |at: &usize| command[..*at].is_empty() || command[..*at].ends_with([' ', '/', ';', '|']);
-    let at = command.match_indices(tool).map(|(at, _)| at).find(starts)?;
+    let mut places = command.match_indices(tool).map(|(at, _)| at);
+    let at = places.find(|at| command[..*at].is_empty() || command[..*at].ends_with([' ', '/', ';', '|']))?;
     let rest = &command[at + tool.len()..];
     let whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
     let first = rest.split_whitespace().next().unwrap_or_default();

@@ -39,8 +39,7 @@ fn properties(lines: &[TextLine<'_>], at: usize) -> (Option<Output>, usize) {
     let heading_here = heading(&table::words(lines[at].text));
     let scripted = lines[at..].iter().take_while(|line| heading_here.is_none() && is_scripted(**line)).count();
     // Four columns of other data may end with dashes, too.
-    let is_sourced = |line: &TextLine<'_>| !line.text.ends_with("\t-");
-    if heading_here.is_none() && !lines[at..at + scripted].iter().any(is_sourced) {
+    if heading_here.is_none() && !lines[at..at + scripted].iter().any(|line| !line.text.ends_with("\t-")) {
         return (None, scripted.max(1));
     }
     let columns = heading_here.unwrap_or_else(|| ALL.map(|(_, name)| name).to_vec());
@@ -67,10 +66,10 @@ fn properties(lines: &[TextLine<'_>], at: usize) -> (Option<Output>, usize) {
         table::extend(&mut output, line.number);
         used += 1;
     }
-    let known = |property: &str| {
-        output.rows.iter().any(|row| row.labels.iter().any(|(name, value)| name == "property" && value == property))
-    };
-    if ["health", "autoexpand", "failmode", "ashift"].into_iter().any(known) {
+    let mut labels = output.rows.iter().flat_map(|row| &row.labels);
+    if labels.any(|(name, value)| {
+        name == "property" && matches!(value.as_str(), "health" | "autoexpand" | "failmode" | "ashift")
+    }) {
         "zpool get".clone_into(&mut output.tool);
     }
     let any = !output.rows.is_empty() || !output.unread.is_empty();

@@ -176,8 +176,9 @@ impl<'a> ZpoolIostatReader<'a> {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
-        let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| name == "report" && value == "1");
-        output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
+        for row in output.rows.iter_mut().filter(|row| row.label("report") == Some("1")) {
+            row.since_boot = since_import;
+        }
         if since_import.is_none() {
             let text = "unknown whether the first report is an average since the pool was imported";
             table::note(&mut output, text);

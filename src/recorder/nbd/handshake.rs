@@ -1,7 +1,7 @@
 //! The handshake, from both sides: options until the client has an export or leaves.
 
 use super::{EXPORT_FLAGS, NbdShared};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -170,7 +170,7 @@ pub struct OpenedExport {
 pub fn open(socket: &Path, name: &str) -> Result<OpenedExport> {
     let doing = || format!("open the export {name} at {}", socket.display());
     let stream = UnixStream::connect(socket).or_host(doing)?;
-    let (size, flags) = go(&stream, name).or_host(doing)?.map_err(|why| Error::host(why).while_doing(doing()))?;
+    let (size, flags) = go(&stream, name).or_host(doing)?.or_host(doing)?;
     Ok(OpenedExport { stream, size, flags })
 }
 

@@ -77,9 +77,9 @@ impl NbdServer {
         let shared = Arc::new(NbdShared::default());
         let accepting = {
             let (listener, shared) = (listener.try_clone().or_host(doing)?, Arc::clone(&shared));
-            let work = move || accept(&listener, &shared);
             // Connections' threads inherit from this one what is set here.
-            as_io_flusher(|| threads::begin_apart("nbd", work)).map_err(|e| e.while_doing(doing()))?
+            as_io_flusher(|| threads::begin_apart("nbd", move || accept(&listener, &shared)))
+                .map_err(|e| e.while_doing(doing()))?
         };
         Ok(NbdServer { socket: socket.to_owned(), listener, shared, accepting: Some(accepting) })
     }

@@ -38,18 +38,17 @@ pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<PoolPlace>> {
     for (index, &(indent, name)) in rows.iter().enumerate() {
         let is_followed = rows.get(index + 1).is_some_and(|(next, _)| *next > indent);
         let is_last = index + 1 == rows.len();
-        let owned = || Some(name.to_owned());
         if indent == base && !is_group(name) {
             (above, at) = (vec![(base, name)], PoolPlace { pool: at.pool, ..PoolPlace::default() });
             match is_section(name) {
-                true => at.section = owned(),
+                true => at.section = Some(name.to_owned()),
                 false => (at.pool, groups) = (name.to_owned(), Vec::new()),
             }
             found.push(at.clone());
             continue;
         }
         if indent == base && is_passing(name) && is_last {
-            found.push(PoolPlace { pool: at.pool.clone(), vdev: owned(), ..PoolPlace::default() });
+            found.push(PoolPlace { pool: at.pool.clone(), vdev: Some(name.to_owned()), ..PoolPlace::default() });
             continue;
         }
         above.retain(|(column, _)| *column < indent);
@@ -101,19 +100,17 @@ fn is_passing(name: &str) -> bool {
 /// devices if `-v` was given, if some are groups or have no capacity, or if they add up to it. Group membership is
 /// known only for devices without a capacity of their own.
 pub(super) fn guessed(block: &[UnplacedRow<'_>], verbose: Option<bool>) -> (Vec<PoolPlace>, Option<&'static str>) {
-    let has_capacity = |read: &UnplacedRow<'_>| read.row.figures.iter().any(|figure| figure.name == "allocated_bytes");
-    let is_inner = |read: &UnplacedRow<'_>| is_section(read.name) || is_group(read.name) || !has_capacity(read);
-    let is_verbose = verbose.unwrap_or_else(|| block.len() < 2 || block[1..].iter().any(is_inner));
+    let is_verbose = verbose.unwrap_or_else(|| block.len() < 2 || block[1..].iter().any(UnplacedRow::is_inner));
     let by_sum = verbose.is_none() && !is_verbose && adds_up(block);
     let mut at = PoolPlace::default();
     let mut places = Vec::new();
     for read in block {
         let owned = || Some(read.name.to_owned());
-        if at.pool.is_empty() && !is_inner(read) || !(is_verbose || by_sum) {
+        if at.pool.is_empty() && !read.is_inner() || !(is_verbose || by_sum) {
             at = PoolPlace { pool: read.name.to_owned(), ..PoolPlace::default() };
         } else if is_section(read.name) {
             at = PoolPlace { pool: at.pool, section: owned(), ..PoolPlace::default() };
-        } else if is_passing(read.name) && at.vdev.is_some() && !has_capacity(read) {
+        } else if is_passing(read.name) && at.vdev.is_some() && !read.has_capacity() {
             // It exists while a device is being replaced; names do not show how many of the following devices are in
             // it.
             places.push(PoolPlace { group: owned(), ..at.clone() });
@@ -121,7 +118,7 @@ pub(super) fn guessed(block: &[UnplacedRow<'_>], verbose: Option<bool>) -> (Vec<
         } else if is_group(read.name) {
             at = PoolPlace { pool: at.pool, section: at.section, vdev: owned(), ..PoolPlace::default() };
         } else {
-            at.vdev = at.vdev.filter(|_| !has_capacity(read));
+            at.vdev = at.vdev.filter(|_| !read.has_capacity());
             places.push(PoolPlace { device: owned(), ..at.clone() });
             continue;
         }
@@ -146,15 +143,26 @@ fn adds_up(block: &[UnplacedRow<'_>]) -> bool {
     }
     let mut checked = 0;
     for name in ["allocated_bytes", "free_bytes"] {
-        let of = |read: &UnplacedRow<'_>| {
-            read.row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
-        };
-        let Some(whole) = of(first).filter(|whole| *whole > 0.0) else { continue };
-        let sum: f64 = rest.iter().filter_map(of).sum();
+        let whole = first.row.figure(name).map_or(0.0, |whole| whole.value);
+        if whole <= 0.0 {
+            continue;
+        }
+        let sum: f64 = rest.iter().filter_map(|read| read.row.figure(name)).map(|figure| figure.value).sum();
         if (sum - whole).abs() > whole * 0.02 {
             return false;
         }
         checked += 1;
     }
     checked > 0
+}
+
+impl UnplacedRow<'_> {
+    fn has_capacity(&self) -> bool {
+        self.row.figure("allocated_bytes").is_some()
+    }
+
+    /// True for a row that is no pool.
+    fn is_inner(&self) -> bool {
+        is_section(self.name) || is_group(self.name) || !self.has_capacity()
+    }
 }
