@@ -152,7 +152,7 @@ fn make(results: &Path, cases: &[CaseSpec], number: u32) {
 
 fn measured(writer: &Writer, case: &CaseSpec, key: &TrialKey, run: &str, number: u32) {
     let staging = writer.stage(key).unwrap();
-    let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&telemetry::Target::default()));
+    let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&telemetry::SampledObjects::default()));
     let columns: Vec<Column> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
     let mut seconds = SecondsWriter::create(&staging.seconds(), columns.clone()).unwrap();
     let mut done = 0;

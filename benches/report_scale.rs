@@ -114,7 +114,7 @@ fn make(results: &Path) -> std::path::PathBuf {
 fn trial(writer: &Writer, case: &CaseSpec) {
     let key = TrialKey { case: case.id.clone(), trial: 1 };
     let staging = writer.stage(&key).unwrap();
-    let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&telemetry::Target::default()));
+    let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&telemetry::SampledObjects::default()));
     let columns: Vec<Column> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
     let mut seconds = SecondsWriter::create(&staging.seconds(), columns.clone()).unwrap();
     let mut done = 0;

@@ -14,7 +14,7 @@ use pgstrata::record::trial::{self, Outcome, TrialRecord, WaitCount, WaitFigures
 use pgstrata::store::folder::Writer;
 use pgstrata::store::seconds::SecondsWriter;
 use pgstrata::store::{latency, waits};
-use pgstrata::telemetry::{self, Target};
+use pgstrata::telemetry::{self, SampledObjects};
 use pgstrata::workload::Workload;
 use pgstrata::workload::pgbench::Pgbench;
 use std::collections::BTreeMap;
@@ -83,7 +83,8 @@ fn make(results: &Path) -> PathBuf {
 fn stored(writer: &Writer, case: &CaseSpec, trial: u32, tps: u64) {
     let staging = writer.stage(&TrialKey { case: case.id.clone(), trial }).unwrap();
     let node = BaseName("loop".to_owned());
-    let target = Target { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };
+    let target =
+        SampledObjects { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };
     let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&target));
     let axes = columns::axes(&case.axes);
     let after_key = axes.iter().map(|(column, _)| column.clone()).chain(client_columns()).chain(sampled);

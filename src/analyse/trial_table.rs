@@ -14,7 +14,7 @@ use crate::record::run::RunRecord;
 use crate::record::seconds::Value;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::RunFolder;
-use crate::store::table::{self, TableColumn};
+use crate::store::table::{self, ParquetColumn};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -86,9 +86,9 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
     let run = folder.record();
     let axes: BTreeSet<&String> = run.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let mut columns =
-        Vec::from(COLUMNS.map(|(name, unit, of, doc)| TableColumn { name: name.to_owned(), unit, of, doc }));
+        Vec::from(COLUMNS.map(|(name, unit, of, doc)| ParquetColumn { name: name.to_owned(), unit, of, doc }));
     let (of, doc) = (ColumnType::Text, "value of the plan's axis");
-    columns.extend(axes.iter().map(|axis| TableColumn { name: format!("axis_{axis}"), unit: "", of, doc }));
+    columns.extend(axes.iter().map(|axis| ParquetColumn { name: format!("axis_{axis}"), unit: "", of, doc }));
     let mut rows = Vec::new();
     for key in &run.order {
         // A damaged trial has no row; the report names it.

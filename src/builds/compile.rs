@@ -6,7 +6,7 @@ use super::shelf::Task;
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::host::command::{Command, last_lines};
-use crate::host::followed::Followed;
+use crate::host::followed::FollowedProgram;
 use crate::host::users::User;
 use crate::host::{files, paths};
 use crate::parse::pg_version;
@@ -52,7 +52,7 @@ impl Compile<'_> {
         let tar = Command::new("tar").args(["--extract", "--no-same-owner", "--strip-components=1", "--file"]);
         let tar = tar.arg(&tarball).arg("--directory").arg(&tree).user(&self.user);
         let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
-        if !(Followed { host, log, limit: LIMIT, interrupt }).run(&tar, &mut |_| ())? {
+        if !(FollowedProgram { host, log, limit: LIMIT, interrupt }).run(&tar, &mut |_| ())? {
             let said = last_lines(&String::from_utf8_lossy(&files::read(log)?), 5);
             return Err(Error::user(format!("the source cannot be unpacked:\n{said}"))
                 .hint("`source` is a tarball of PostgreSQL"));
@@ -116,7 +116,7 @@ impl Compile<'_> {
         let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
         // `env` resolves `./configure` in its working directory.
         let command = Command::new("env").args(words).cwd(self.tree()).user(&self.user);
-        let followed = Followed { host, log, limit: LIMIT, interrupt };
+        let followed = FollowedProgram { host, log, limit: LIMIT, interrupt };
         if followed.run(&command, report)? {
             return Ok(());
         }

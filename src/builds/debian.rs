@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::guest::mirror::Mirror;
 use crate::guest::suite::Suite;
 use crate::host::command::{Command, last_lines};
-use crate::host::followed::Followed;
+use crate::host::followed::FollowedProgram;
 use crate::host::{files, folders, paths};
 use crate::record::build::{BuildSpec, is_of};
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ impl<'a> Apt<'a> {
     fn run(&self, words: &[&str], report: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.task.shelf.log();
         let Task { host, interrupt, .. } = *self.task;
-        let followed = Followed { host, log: &log, limit: LIMIT, interrupt };
+        let followed = FollowedProgram { host, log: &log, limit: LIMIT, interrupt };
         let short = |line: &str| line.starts_with("Get:").then(|| line.to_owned());
         if followed.run(&self.command(words), &mut |line| short(line).iter().for_each(|line| report(line)))? {
             return Ok(());

@@ -14,7 +14,7 @@ use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::foreign::{self, shelf};
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
-use crate::probe::{self, Request, RowChoice, WAL_BLOCK};
+use crate::probe::{self, ProbeRequest, RowChoice, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::record::probe::ProbeRecord;
 use crate::report;
@@ -162,7 +162,7 @@ fn measured(args: &Args, found: Vec<SideSource>) -> Result<Vec<Side>> {
 
 fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &Interrupt) -> Result<ProbeRecord> {
     let budget = args.seconds / rounds;
-    let request = Request {
+    let request = ProbeRequest {
         folder: folder.to_owned(),
         choice: RowChoice::All,
         budget,

@@ -8,7 +8,7 @@ use super::out;
 use crate::analyse::shelf::findings::RuleRemark;
 use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
-use crate::foreign::{self, Reading, manifest};
+use crate::foreign::{self, FileReading, manifest};
 use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
 use crate::record::imported::{self, ImportRecord, Origin};
@@ -235,7 +235,7 @@ type PassedOver = Vec<(String, String)>;
 
 /// Reads every file and shows what was parsed. A named file that cannot be read is an error; one found in a folder is
 /// skipped, unless there is no other.
-fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Result<(Vec<Reading>, PassedOver)> {
+fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Result<(Vec<FileReading>, PassedOver)> {
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
         match read_one(file, staging) {
@@ -260,7 +260,7 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
 }
 
 /// Reads one file, and keeps an unmodified copy if it can be read.
-fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
+fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<FileReading> {
     let reader = given.open()?;
     let Some(staging) = staging else {
         let mut reader = reader;

@@ -8,7 +8,7 @@ use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Res
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, wall_us};
-use crate::probe::{self, Observer, Request, RowChoice, Stage};
+use crate::probe::{self, Observer, ProbeRequest, RowChoice, Stage};
 use crate::record::probe::ProbeRecord;
 use crate::units::{Bytes, Micros};
 use crate::{analyse, report};
@@ -187,7 +187,7 @@ pub fn run(args: &Args) -> Result<u8> {
         return Err(Error::user("--format pg_test_fsync does not measure the rows that --require needs")
             .hint("omit --format, or use --json"));
     }
-    let request = Request {
+    let request = ProbeRequest {
         folder: args.folder.clone(),
         choice,
         budget: args.seconds,
@@ -229,7 +229,7 @@ pub fn run(args: &Args) -> Result<u8> {
 ///
 /// # Errors
 /// If the folder cannot be probed; on Ctrl-C.
-pub(super) fn probe_folder(request: &Request, interrupt: &Interrupt) -> Result<ProbeRecord> {
+pub(super) fn probe_folder(request: &ProbeRequest, interrupt: &Interrupt) -> Result<ProbeRecord> {
     let progress = ProbeProgress::new(request.budget);
     let measured = probe::measure(&Host::this(), request, interrupt, &progress);
     progress.bar.finish_and_clear();

@@ -1,12 +1,12 @@
 //! Turns readings into cases: one file is one case, unless a manifest says otherwise. Lists the facts that are missing.
 
-use super::Reading;
+use super::FileReading;
 use super::stated::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
 /// Each file as its own case, named after the file.
-pub fn by_file(readings: Vec<Reading>) -> Vec<ImportedCase> {
+pub fn by_file(readings: Vec<FileReading>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
     for reading in readings {
         let name = case_name(&reading.file.name, &cases);
@@ -24,10 +24,9 @@ fn case_name(file: &str, taken: &[ImportedCase]) -> String {
     }
     let short = plain(stem.rsplit('/').next().unwrap_or_default());
     let short = if short.is_empty() { "stdin".to_owned() } else { short };
-    let is_free = |name: &String| !name.is_empty() && taken.iter().all(|case| case.name != *name);
     let numbered = (2..).map(|number| format!("{short}-{number}"));
     let mut names = [short.clone(), plain(stem), plain(file)].into_iter().chain(numbered);
-    names.find(is_free).unwrap_or(short)
+    names.find(|name| !name.is_empty() && taken.iter().all(|case| case.name != *name)).unwrap_or(short)
 }
 
 /// Reduces a name to letters, digits, points and dashes.
@@ -38,7 +37,7 @@ fn plain(text: &str) -> String {
 }
 
 /// One trial from the files of one run. The logs of several threads are merged.
-pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
+pub fn trial(readings: Vec<FileReading>) -> ImportedTrial {
     let mut trial = ImportedTrial::default();
     for (index, reading) in readings.into_iter().enumerate() {
         trial.files.push(reading.file);
@@ -63,8 +62,7 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const VERSION: [&str; 2] = ["postgresql.version", "postgres.version"];
     let origin = &record.origin;
     let fact = |keys: &[&str]| {
-        let has = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
-        !record.cases.is_empty() && record.cases.iter().all(has)
+        !record.cases.is_empty() && record.cases.iter().all(|case| keys.iter().any(|key| case.facts.contains_key(*key)))
     };
     let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
     let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();
@@ -148,7 +146,7 @@ mod tests {
     #[test]
     fn every_file_is_a_separate_case_with_a_unique_name() {
         let readings = ["a/zfs.txt.gz", "b/zfs.txt", "zfs.out", "b/zfs.log", "-", "x y.txt"].map(|name| {
-            let mut reading = Reading::default();
+            let mut reading = FileReading::default();
             reading.file.name = name.to_owned();
             reading
         });

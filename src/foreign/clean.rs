@@ -2,18 +2,18 @@
 //! carriage returns, shell prompts, decimal commas. Seen in mailing lists, issue threads, gists and blogs. Nothing here
 //! knows a tool; no reader may depend on columns, since pages collapse blanks.
 
-use super::read::output::Line;
+use super::read::output::TextLine;
 
 /// Lines of a text, without margin, carriage return and the markup a page put around them. Fences are left out, empty
 /// lines are kept. A line that was overwritten on a terminal (a carriage return inside) yields several with the same
 /// number.
-pub fn lines(text: &str) -> Vec<Line<'_>> {
+pub fn lines(text: &str) -> Vec<TextLine<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
     for (index, line) in text.split('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         for piece in line.trim_end_matches('\r').split('\r') {
-            found.extend(bare(piece).map(|text| Line { number, text, indent: columns_before(piece, text) }));
+            found.extend(bare(piece).map(|text| TextLine { number, text, indent: columns_before(piece, text) }));
         }
     }
     if text.is_empty() || text.ends_with('\n') {
@@ -55,8 +55,7 @@ fn blanks_off(line: &str) -> &str {
 
 /// Strips the bars of a table that was copied as text: `| | 5 seconds per test | |`.
 fn bars_off(line: &str) -> &str {
-    let is_edge = |c: char| c == '|' || c.is_whitespace();
-    line.trim_matches(is_edge)
+    line.trim_matches(|c: char| c == '|' || c.is_whitespace())
 }
 
 /// The command after a prompt of a shell or of psql; empty if there is none. `$ iostat -x 1`, `postgres@db1:~$
@@ -80,7 +79,6 @@ pub fn prompt(line: &str) -> Option<&str> {
 
 /// True if `before` looks like a shell's prompt up to its `$`.
 fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let inner = before.trim_end();
     if inner.is_empty() {
         return parted && sigil != '>';
@@ -90,12 +88,12 @@ fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
         let user = user.rsplit([')', ']']).next().unwrap_or_default();
         let host = host.split([':', ']', '/', '~']).next().unwrap_or_default();
         let short = inner.split_whitespace().count() <= 3;
-        return short && !user.is_empty() && !host.is_empty() && user.chars().all(plain) && host.chars().all(plain);
+        return short && [user, host].iter().all(|name| !name.is_empty() && name.chars().all(is_plain));
     }
     let is_word = !inner.contains(char::is_whitespace) && inner.len() == before.len();
     let psql = inner.trim_end_matches(['=', '-', '*', '!', '(']);
     if is_word && parted && psql.len() < inner.len() && matches!(sigil, '#' | '>') {
-        return !psql.is_empty() && psql.chars().all(plain);
+        return !psql.is_empty() && psql.chars().all(is_plain);
     }
     let named = inner.trim_start_matches('-');
     is_word
@@ -103,17 +101,25 @@ fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
         && named.starts_with(|c: char| c.is_ascii_alphabetic())
         && match sigil {
             '%' => named.chars().all(|c| c.is_ascii_alphabetic()),
-            _ => named.chars().all(|c| plain(c) || matches!(c, ':' | '/' | '~')),
+            _ => named.chars().all(|c| is_plain(c) || matches!(c, ':' | '/' | '~')),
         }
 }
 
 /// True if a text could be a command: its first word is not written like that of a sentence, or like a number.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
 fn is_command(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let assigns = first.split_once('=').is_some_and(|(name, _)| !name.is_empty());
     let begins = first.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, '.' | '/' | '~' | '\\' | '"' | '_'));
     let sql = ["SELECT", "SHOW", "SET", "CREATE", "INSERT", "ALTER", "BEGIN;", "EXPLAIN", "CHECKPOINT;"];
     assigns || sql.contains(&first) || (begins && !first.ends_with([':', ',']))
+}
+
+pub fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A number as tools print it: with a decimal point, or an unambiguous decimal comma, and an optional exponent. `None`
@@ -123,9 +129,8 @@ pub fn number(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let (whole, decimals) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, "0"));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let power = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-    let is_one = digits(whole) && digits(decimals) && digits(power) && !decimals.is_empty() && !power.is_empty();
+    let is_one = [whole, decimals, power].into_iter().all(is_digits) && !decimals.is_empty() && !power.is_empty();
     let of_thousands = decimals.len() == 3 && (1..=3).contains(&whole.len()) && !whole.starts_with('0');
     if !is_one || mantissa.contains(',') && of_thousands {
         return None;

@@ -67,11 +67,11 @@ fn sixteen_bits(bytes: &[u8]) -> Option<(bool, &[u8])> {
 }
 
 fn from_sixteen_bits(bytes: &[u8], big: bool) -> String {
-    let unit = |pair: &[u8]| match big {
+    let units = bytes.chunks_exact(2).map(|pair| match big {
         true => u16::from_be_bytes([pair[0], pair[1]]),
         false => u16::from_le_bytes([pair[0], pair[1]]),
-    };
-    char::decode_utf16(bytes.chunks_exact(2).map(unit)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    });
+    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 /// Decodes Windows-1252, which differs from Latin-1 only from 0x80 to 0x9f.

@@ -5,11 +5,11 @@
 //! Readers ensure this themselves. This is the safety net: a wrong number is worse than none.
 
 use super::clean::number;
-use super::read::output::{Figure, Line, Output, Row, Unread};
+use super::read::output::{Figure, Output, Row, TextLine, Unread};
 
 /// Removes numbers from an output that do not stand in `lines`, which are sorted; `ends` is true if the text ends with
 /// a line feed.
-pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
+pub(super) fn check(output: &mut Output, lines: &[TextLine<'_>], ends: bool) {
     const LONGEST: usize = 200;
     let last = lines.last().filter(|_| !ends);
     let mut unread: Vec<Unread> = Vec::new();
@@ -41,16 +41,19 @@ pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
 
 /// True if the last number of a row is the last word of a text without a line feed, so that digits may be missing,
 /// unless another number of the row has as many decimals.
-fn ends_with_cut(row: &Row, last: &Line<'_>) -> bool {
-    let decimals = |figure: &Figure| figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len());
+fn ends_with_cut(row: &Row, last: &TextLine<'_>) -> bool {
     let Some((figure, others)) = row.figures.split_last() else { return false };
     let at_end = figure.line == last.number && last.text.ends_with(&figure.text);
     let is_whole = decimals(figure).is_some() && others.iter().any(|other| decimals(other) == decimals(figure));
     at_end && !is_whole && figure.text.ends_with(|c: char| c.is_ascii_digit())
 }
 
+fn decimals(figure: &Figure) -> Option<usize> {
+    figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len())
+}
+
 /// All pieces of the line with this number.
-fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'b Line<'a>> {
+fn pieces<'a, 'b>(number: u32, lines: &'b [TextLine<'a>]) -> impl Iterator<Item = &'b TextLine<'a>> {
     let from = lines.partition_point(|line| line.number < number);
     lines[from..].iter().take_while(move |line| line.number == number)
 }
@@ -65,7 +68,7 @@ fn is_a_number(figure: &Figure) -> bool {
 
 /// True if a number stands whole in its line. `place` is the line and position of the previous number, which this one
 /// usually follows: searching from there keeps very long lines from taking quadratic time.
-fn stands(figure: &Figure, lines: &[Line<'_>], place: &mut (u32, usize)) -> bool {
+fn stands(figure: &Figure, lines: &[TextLine<'_>], place: &mut (u32, usize)) -> bool {
     let from = if place.0 == figure.line { place.1 } else { 0 };
     let mut places = pieces(figure.line, lines).filter_map(|line| {
         let behind = find(line.text, from.min(line.text.len()), &figure.text);
@@ -85,12 +88,15 @@ fn find(line: &str, from: usize, text: &str) -> Option<usize> {
 /// True if no digit, no mark with digits and no sign is adjacent on either side.
 fn is_whole(line: &str, at: usize, length: usize) -> bool {
     let (before, behind) = (&line[..at], &line[at + length..]);
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let after_mark = |mark: char| before.ends_with(mark) && digit(before.chars().rev().nth(1));
-    let before_mark = |mark: char| behind.starts_with(mark) && digit(behind.chars().nth(1));
-    let ends_with_sign = before.ends_with('-') && before.chars().rev().nth(1).is_none_or(char::is_whitespace);
-    let goes_on = digit(before.chars().next_back()) || digit(behind.chars().next()) || ends_with_sign;
-    !(goes_on || ['.', ','].into_iter().any(|mark| after_mark(mark) || before_mark(mark)))
+    let (nearest, second) = (before.chars().next_back(), before.chars().rev().nth(1));
+    let ends_with_sign = nearest == Some('-') && second.is_none_or(char::is_whitespace);
+    !(goes_on(nearest, second) || goes_on(behind.chars().next(), behind.chars().nth(1)) || ends_with_sign)
+}
+
+/// True if a number goes on with these characters: a digit, or a mark and a digit.
+fn goes_on(nearest: Option<char>, second: Option<char>) -> bool {
+    let digit = if matches!(nearest, Some('.' | ',')) { second } else { nearest };
+    digit.is_some_and(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -103,7 +109,7 @@ mod tests {
         let mut output = Output { rows: vec![row], ..Output::default() };
         check(
             &mut output,
-            &[Line { number: 2, text: "5", indent: 0 }, Line { number: 3, text: line, indent: 0 }],
+            &[TextLine { number: 2, text: "5", indent: 0 }, TextLine { number: 3, text: line, indent: 0 }],
             true,
         );
         assert_eq!(output.rows.is_empty(), !output.unread.is_empty());
@@ -147,7 +153,7 @@ mod tests {
         ] {
             let text = format!("sda {}", texts.join(" "));
             let mut output = Output { rows: vec![row(&texts)], ..Output::default() };
-            check(&mut output, &[Line { number: 1, text: &text, indent: 0 }], ends);
+            check(&mut output, &[TextLine { number: 1, text: &text, indent: 0 }], ends);
             assert_eq!((output.rows[0].figures.len(), output.unread.len()), (left, 2 - left), "{text}");
         }
     }

@@ -1,9 +1,10 @@
 //! Reads a pgbench log as a stream into counts and a histogram, in constant memory.
 
+use super::clean::is_digits;
 use super::unpack::fill;
-use crate::foreign::read::pgbench_log::{self, CUT_OFF, End, Optional, Reader};
-use crate::foreign::read::{output::Line, table::unread};
-use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::foreign::read::pgbench_log::{self, CUT_OFF, LogEnd, Optional, PgbenchLogReader};
+use crate::foreign::read::{output::TextLine, table::unread};
+use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
 use std::io::{self, Read};
 
@@ -15,7 +16,7 @@ pub(super) fn is_log(sample: &[u8]) -> bool {
     if pgbench_log::kind(without_mark(sample)).is_none() {
         return false;
     }
-    let (mut reader, mut transactions) = (Reader::new(), 0u64);
+    let (mut reader, mut transactions) = (PgbenchLogReader::new(), 0u64);
     reader.push(without_mark(sample), |_| transactions += 1);
     let end = reader.finish(|_| transactions += 1);
     // A sample may end in the middle of a line.
@@ -32,8 +33,8 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 /// # Errors
 /// Those of the reader.
 pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLog, ImportedOutput)> {
-    let mut tally = Tally::default();
-    let mut reader = Reader::new();
+    let mut tally = TransactionTally::default();
+    let mut reader = PgbenchLogReader::new();
     reader.push(without_mark(sample), |transaction| tally.take(&transaction));
     loop {
         let piece = fill(rest, PIECE)?;
@@ -96,27 +97,26 @@ impl Times {
 
     /// Uses the largest time of each step.
     fn finish(self) -> ImportedTimes {
-        let largest = |step: usize| {
+        let used = self.steps.iter().enumerate().filter(|(_, count)| **count > 0);
+        let steps = used.map(|(step, count)| {
             let shift = (step / Times::STEPS).saturating_sub(1);
             let bits = (step - shift * Times::STEPS) as u64;
-            ((bits << shift) | ((1u64 << shift) - 1)).min(self.all.most_us)
-        };
-        let used = self.steps.iter().enumerate().filter(|(_, count)| **count > 0);
-        let steps = used.map(|(step, count)| (largest(step), *count)).collect();
-        ImportedTimes { steps, ..self.all }
+            (((bits << shift) | ((1u64 << shift) - 1)).min(self.all.most_us), *count)
+        });
+        ImportedTimes { steps: steps.collect(), ..self.all }
     }
 }
 
 /// Counts over transactions.
 #[derive(Default)]
-struct Tally {
+struct TransactionTally {
     log: ImportedLog,
     retried: (u64, u64),
     latency: Times,
     lag: Times,
 }
 
-impl Tally {
+impl TransactionTally {
     fn take(&mut self, transaction: &Transaction) {
         let at_us = transaction.at_us;
         if at_us > 0 {
@@ -128,9 +128,9 @@ impl Tally {
             self.retried.1 += retries;
         }
         match transaction.ended {
-            Ended::Skipped => self.log.skipped += 1,
-            Ended::Failed(_) => *self.log.failed.get_or_insert(0) += 1,
-            Ended::Done(us) => {
+            TransactionOutcome::Skipped => self.log.skipped += 1,
+            TransactionOutcome::Failed(_) => *self.log.failed.get_or_insert(0) += 1,
+            TransactionOutcome::Done(us) => {
                 self.log.done += 1;
                 self.latency.take(us);
                 if let Some(us) = transaction.lag_us {
@@ -140,7 +140,7 @@ impl Tally {
         }
     }
 
-    fn finish(self, end: &End) -> ImportedLog {
+    fn finish(self, end: &LogEnd) -> ImportedLog {
         let has_lag = matches!(end.kind, Some(Optional::Lag | Optional::LagAndRetries));
         let has_retries = end.kind == Some(Optional::LagAndRetries);
         ImportedLog {
@@ -171,7 +171,7 @@ pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
             log.lines_unread += 1;
             if output.unread.len() < MOST_NAMED {
                 let wanted = if is_ended { "a whole interval of a log" } else { CUT_OFF };
-                output.unread.push(unread(Line { number, text: line, indent: 0 }, wanted));
+                output.unread.push(unread(TextLine { number, text: line, indent: 0 }, wanted));
             }
             continue;
         };
@@ -210,9 +210,9 @@ fn span(starts: &mut [u64]) -> Option<(u64, u64)> {
 
 /// The numbers of an interval; a line whose sums do not fit its count belongs to another table.
 fn interval(line: &str) -> Option<Vec<f64>> {
-    let is_whole = |word: &str| word.len() < 30 && word.bytes().all(|byte| byte.is_ascii_digit());
-    let of = |word: &str| word.parse().ok().filter(|_| is_whole(word));
-    let mut n: Vec<f64> = line.split_ascii_whitespace().map(of).collect::<Option<_>>()?;
+    let words = line.split_ascii_whitespace();
+    let numbers = words.map(|word| word.parse().ok().filter(|_| word.len() < 30 && is_digits(word)));
+    let mut n: Vec<f64> = numbers.collect::<Option<_>>()?;
     if n.len() == 11 {
         // Up to version 14 the count includes skipped ones.
         n[1] -= n[10];

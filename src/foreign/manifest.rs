@@ -1,7 +1,7 @@
 //! `publication.toml`: assigns the files of a folder to cases, and adds the facts that the outputs lack. The same
 //! format serves the shelf and a user's folder. Nothing is guessed from file names or time stamps.
 
-use super::{Reading, cases};
+use super::{FileReading, cases};
 use crate::error::{Error, Result};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase, Origin};
 use crate::record::publication::Conclusion;
@@ -31,14 +31,14 @@ pub(super) struct Keys {
     /// Facts of every case, by dotted key.
     facts: BTreeMap<String, String>,
     /// The cases in their order.
-    case: Vec<Case>,
+    case: Vec<CaseKeys>,
     /// Shelf only: the published conclusions.
     pub(super) conclusion: Vec<Conclusion>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
+struct CaseKeys {
     /// Unique within the file.
     name: Spanned<String>,
     /// Facts of this case only; they override those of every case.
@@ -126,21 +126,22 @@ impl Manifest {
 
     /// Its cases with the readings of their files; a file without a reading is left out. Tool version and time are not
     /// set.
-    pub fn record(&self, read: &BTreeMap<String, Reading>) -> ImportRecord {
-        let case = |(case, trials): (&Case, &Vec<Vec<String>>)| {
+    pub fn record(&self, read: &BTreeMap<String, FileReading>) -> ImportRecord {
+        let cases = self.keys.case.iter().zip(&self.trials).map(|(case, trials)| {
             let mut facts = self.keys.facts.clone();
             facts.extend(case.facts.clone());
-            let trial =
-                |files: &Vec<String>| cases::trial(files.iter().filter_map(|file| read.get(file)).cloned().collect());
+            let trials = trials
+                .iter()
+                .map(|files| cases::trial(files.iter().filter_map(|file| read.get(file)).cloned().collect()));
             let (name, caveats) = (case.name.get_ref().clone(), case.caveats.clone());
-            ImportedCase { name, facts, trials: trials.iter().map(trial).collect(), caveats }
-        };
+            ImportedCase { name, facts, trials: trials.collect(), caveats }
+        });
         ImportRecord {
             format: FORMAT,
             varied: self.keys.varied.clone(),
             procedure: self.keys.procedure.trim().to_owned(),
             origin: self.keys.origin.clone(),
-            cases: self.keys.case.iter().zip(&self.trials).map(case).collect(),
+            cases: cases.collect(),
             caveats: self.keys.caveats.clone(),
             unknown: self.keys.unknown.clone(),
             ..ImportRecord::default()
@@ -194,7 +195,7 @@ mod tests {
         let manifest = parsed(EXAMPLE, &FILES).unwrap().of_a_user("x").unwrap();
         assert_eq!(manifest.files().len(), FILES.len());
         let read = FILES.iter().map(|&file| {
-            let mut reading = Reading::default();
+            let mut reading = FileReading::default();
             reading.file.name = file.to_owned();
             (file.to_owned(), reading)
         });

@@ -32,14 +32,14 @@ pub use cases::{by_file, trial, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::foreign::clean as web;
-use crate::foreign::read::output::{Line, Output};
+use crate::foreign::read::output::{Output, TextLine};
 use crate::record::imported::{ImportedFile, ImportedLog};
 use std::io::Read;
 use unpack::{Packing, Tap, fill};
 
 /// Content of one file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reading {
+pub struct FileReading {
     pub file: ImportedFile,
     /// Outputs in line order; each has `file: 0`. A log of transactions is an output without rows.
     pub outputs: Vec<Output>,
@@ -59,7 +59,7 @@ const SAMPLE: usize = 256 * 1024;
 /// # Errors
 /// [`crate::error::Kind::User`], naming the file: it cannot be read or unpacked, is empty, is not text, is larger than
 /// [`MOST_TEXT`], or is not the output of a known tool.
-pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
+pub fn read(name: &str, reader: &mut dyn Read) -> Result<FileReading> {
     let mut reading = read_as(if name == "-" { "standard input" } else { name }, reader)?;
     reading.file.name = name.to_owned();
     Ok(reading)
@@ -86,11 +86,11 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     const NEAR: f64 = 0.6;
     // Shorter parts occur in too many names.
     const SHORTEST_PART: usize = 3;
-    let likeness = |name: &str| {
+    let likenesses = names.into_iter().map(|name| {
         let part = if name.contains(wanted) && wanted.len() >= SHORTEST_PART { NEAR } else { 0.0 };
-        strsim::normalized_damerau_levenshtein(name, wanted).max(part)
-    };
-    let near = names.into_iter().map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= NEAR);
+        (strsim::normalized_damerau_levenshtein(name, wanted).max(part), name)
+    });
+    let near = likenesses.filter(|(likeness, _)| *likeness >= NEAR);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
@@ -102,7 +102,7 @@ pub fn hint_at_nearest(wanted: &str, names: &[String], else_: &str) -> String {
 }
 
 /// Reads one file that messages call `name`.
-fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
+fn read_as(name: &str, reader: &mut dyn Read) -> Result<FileReading> {
     let mut tap = Tap::new(reader);
     let head = fill(&mut tap, unpack::MAGIC_BYTES).or_user(|| format!("read {name}"))?;
     let packing = Packing::of(&head);
@@ -116,7 +116,7 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         None => error,
     };
     let sample = fill(&mut plain, SAMPLE).or_user(what).map_err(damaged)?;
-    let mut reading = Reading::default();
+    let mut reading = FileReading::default();
     if log::is_log(&sample) && !also_holds_others(&sample) {
         let (log, output) = log::read(&sample, &mut plain).or_user(what).map_err(damaged)?;
         reading.log = Some(log);
@@ -150,8 +150,7 @@ fn also_holds_others(sample: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(sample) else { return false };
     let lines = web::lines(text);
     sample.len() < SAMPLE && {
-        let has_rows = |output: &Output| !output.rows.is_empty();
-        read::KINDS.iter().any(|(_, read)| read(&lines).iter().any(has_rows))
+        read::KINDS.iter().any(|(_, read)| read(&lines).iter().any(|output| !output.rows.is_empty()))
     }
 }
 
@@ -160,15 +159,11 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
     if sample.iter().all(u8::is_ascii_whitespace) && sample.len() < SAMPLE {
         return Ok(Err(Error::user(format!("{name} is empty"))));
     }
-    let refused = |what: String| {
-        Error::user(format!("{name} is not text: it is {what}")).hint("import what a tool printed, as text")
-    };
-    // The first bytes are enough to recognise it, so it need not be read to its end.
-    if decode::is_binary(&sample) {
-        return Ok(decode::decode(sample).map_err(refused));
-    }
     let mut bytes = sample;
-    rest.take((MOST_TEXT + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+    // The first bytes are enough to recognise a binary file, so it need not be read to its end.
+    if !decode::is_binary(&bytes) {
+        rest.take((MOST_TEXT + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+    }
     if bytes.len() > MOST_TEXT {
         let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
         let what = if longest == bytes.len() { "one line of more than" } else { "more than" };
@@ -178,14 +173,15 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
         ))
         .hint("import the part that holds the output of the tool")));
     }
-    Ok(decode::decode(bytes).map_err(refused))
+    Ok(decode::decode(bytes).map_err(|what| {
+        Error::user(format!("{name} is not text: it is {what}")).hint("import what a tool printed, as text")
+    }))
 }
 
 /// Extracts the outputs of all tools from a text.
-fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
+fn read_text(name: &str, text: &str, reading: &mut FileReading) -> Result<()> {
     let lines = web::lines(text);
-    let too_long = |line: &&Line<'_>| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '[']);
-    if let Some(line) = lines.iter().find(too_long) {
+    if let Some(line) = lines.iter().find(|line| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '['])) {
         let kib = line.text.len() / 1024;
         return Err(Error::user(format!(
             "line {} of {name} is {kib} KiB long: no known tool prints that",
@@ -194,8 +190,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         .hint("import the part that holds the output of the tool"));
     }
     let taken = read::outputs(&lines, text.ends_with('\n'));
-    let has_any = |taken: &read::Taken| !taken.output.rows.is_empty() || !taken.output.facts.is_empty();
-    if !taken.iter().any(has_any) {
+    if !taken.iter().any(|taken| !taken.output.rows.is_empty() || !taken.output.facts.is_empty()) {
         return Err(taken.first().map_or_else(|| of_no_tool(name, &lines), |taken| of_no_form(name, &taken.output)));
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
@@ -215,16 +210,17 @@ fn of_no_form(name: &str, output: &Output) -> Error {
 }
 
 /// Error for the output of an unknown tool.
-fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
+fn of_no_tool(name: &str, lines: &[TextLine<'_>]) -> Error {
     const MOST_SHOWN: usize = 100;
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
     let known: Vec<&str> = read::KINDS.iter().map(|(name, _)| *name).chain(["pgbench -l"]).collect();
-    let tool = |known: &str| known.split(" -").next().unwrap_or_default().to_owned();
-    let calls = |line: &&Line<'_>| known.iter().any(|it| read::table::command(line.text, &tool(it)).is_some());
-    let what = match lines.iter().find(calls) {
-        Some(Line { number, text, .. }) => format!("has no output in a known form; line {number} calls `{text}`"),
+    let tools: Vec<&str> = known.iter().filter_map(|known| known.split(" -").next()).collect();
+    let mut calls =
+        lines.iter().filter(|line| tools.iter().any(|tool| read::table::command(line.text, tool).is_some()));
+    let what = match calls.next() {
+        Some(TextLine { number, text, .. }) => format!("has no output in a known form; line {number} calls `{text}`"),
         None => format!("is not the output of a known tool; line {line} is `{shown}`"),
     };
     Error::user(format!("{name} {what}"))
@@ -233,7 +229,7 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
 
 /// Runs of lines outside `ranges`, which are sorted by start, that look like figures: at least a third of their words
 /// are numbers. Skips commands, dates and prose.
-fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+fn other_lines(lines: &[TextLine<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     let (mut next, mut covered) = (0, 0);
     for line in lines {

@@ -8,7 +8,7 @@ mod devices;
 #[cfg(test)]
 mod tests;
 
-use super::Reading;
+use super::FileReading;
 use super::manifest::{self, Manifest};
 use crate::error::{Error, Result};
 use crate::record::publication::Publication;
@@ -51,8 +51,9 @@ fn publication(folder: &str) -> Result<Publication> {
     let there: Vec<String> =
         FILES.iter().filter(|(of, ..)| *of == folder).map(|(_, file, _)| (*file).to_owned()).collect();
     let manifest = Manifest::parse(manifest::NAME, text(folder, manifest::NAME)?, &there)?;
-    let read = |file: &str| Ok((file.to_owned(), super::read(file, &mut bytes(folder, file)?)?));
-    let readings: BTreeMap<String, Reading> = manifest.files().into_iter().map(read).collect::<Result<_>>()?;
+    let read =
+        manifest.files().into_iter().map(|file| Ok((file.to_owned(), super::read(file, &mut bytes(folder, file)?)?)));
+    let readings: BTreeMap<String, FileReading> = read.collect::<Result<_>>()?;
     let mut record = manifest.record(&readings);
     env!("CARGO_PKG_VERSION").clone_into(&mut record.tool_version);
     if let Some(file) = &manifest.keys.devices {

@@ -1,10 +1,10 @@
 //! Facts in lines that no reader takes: `uname -a`, a date, the version in the path of a PostgreSQL.
 
-use super::read::output::Line;
+use super::read::output::TextLine;
 use super::read::table::is_time;
 
 /// Facts in the lines of a text, each key once; if paths contain two versions, neither.
-pub(super) fn facts(lines: &[Line<'_>]) -> Vec<(String, String)> {
+pub(super) fn facts(lines: &[TextLine<'_>]) -> Vec<(String, String)> {
     let mut versions: Vec<&str> = lines.iter().filter_map(|line| version_in_path(line.text)).collect();
     versions.sort_unstable();
     versions.dedup();
@@ -20,20 +20,20 @@ pub(super) fn facts(lines: &[Line<'_>]) -> Vec<(String, String)> {
 
 /// True if a line is a date, a command, or describes the system: its numbers are not figures.
 pub(super) fn is_no_figure(text: &str) -> bool {
-    let is_option = |word: &str| {
-        let letters = word.trim_start_matches('-');
-        letters.len() < word.len() && letters.starts_with(|c: char| c.is_ascii_alphabetic())
-    };
     is_time(text)
         || system(text).is_some()
         || super::clean::prompt(text).is_some()
-        || text.split_whitespace().skip(1).any(is_option)
+        || text.split_whitespace().skip(1).any(|word| {
+            let letters = word.trim_start_matches('-');
+            letters.len() < word.len() && letters.starts_with(|c: char| c.is_ascii_alphabetic())
+        })
 }
 
 /// True for a time stamp with a date, or seconds since 1970.
 pub(super) fn is_date(text: &str) -> bool {
-    let is_year = |digits: &str| digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"));
-    let dated = text.split(|c: char| !c.is_ascii_digit()).any(|digits| is_year(digits) || digits.len() == 10);
+    let dated = text.split(|c: char| !c.is_ascii_digit()).any(|digits| {
+        digits.len() == 10 || digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"))
+    });
     is_time(text) && (dated || text.matches('/').count() == 2)
 }
 

@@ -1,10 +1,10 @@
 //! Whole files through [`read`].
 
-use super::{MOST_TEXT, Reading, read, recognised};
+use super::{FileReading, MOST_TEXT, read, recognised};
 use crate::error::{Error, Kind};
 use std::path::{Path, PathBuf};
 
-fn of(bytes: &[u8]) -> Result<Reading, Error> {
+fn of(bytes: &[u8]) -> Result<FileReading, Error> {
     read("some.txt", &mut &bytes[..])
 }
 

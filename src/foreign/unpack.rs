@@ -19,11 +19,10 @@ pub(super) enum Packing {
 impl Packing {
     /// The format indicated by the first bytes; `None` for plain files.
     pub(super) fn of(head: &[u8]) -> Option<Packing> {
-        let begins = |magic: &[u8]| head.starts_with(magic);
         match head {
-            _ if begins(b"\x1f\x8b") => Some(Packing::Gzip),
-            _ if begins(b"\xfd7zXZ\0") => Some(Packing::Xz),
-            _ if begins(b"\x28\xb5\x2f\xfd") => Some(Packing::Zstd),
+            [0x1f, 0x8b, ..] => Some(Packing::Gzip),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use super::recipe::PREFERENCES;
 use super::suite::{Suite, TRIED};
 use crate::error::{Error, Result};
 use crate::host::command::{Command, last_lines, quoted};
-use crate::host::followed::Followed;
+use crate::host::followed::FollowedProgram;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, users};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ impl Bootstrap<'_> {
     fn follow(&self, command: &Command, report: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.log();
         // It removes its chroot on SIGTERM.
-        let followed = Followed { host: self.host, log: &log, limit: LIMIT, interrupt: self.interrupt };
+        let followed = FollowedProgram { host: self.host, log: &log, limit: LIMIT, interrupt: self.interrupt };
         let mut step = |line: &str| {
             let step = line.strip_prefix("I: ").filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail)));
             step.into_iter().for_each(&mut *report);

@@ -3,7 +3,7 @@
 use super::suite::Suite;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::parse::apt_sources::{Source, deb822, one_line};
+use crate::parse::apt_sources::{AptSource, deb822, one_line};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mirror {
@@ -34,8 +34,8 @@ impl Mirror {
 
     /// A source counts as Debian's if it has the component `main`, a suite with `-updates` or `-security`, and Debian's
     /// keys or none.
-    fn among(sources: &[Source]) -> Option<Mirror> {
-        let debian = |source: &&Source| {
+    fn among(sources: &[AptSource]) -> Option<Mirror> {
+        let debian = |source: &&AptSource| {
             let keys = source.signed_by.as_ref().is_none_or(|file| file.contains("debian-archive"));
             keys && source.components.iter().any(|component| component == "main")
         };
@@ -62,7 +62,7 @@ impl Mirror {
     }
 }
 
-fn sources(host: &Host) -> Vec<Source> {
+fn sources(host: &Host) -> Vec<AptSource> {
     let folder = "/etc/apt/sources.list.d";
     let mut sources = one_line(&host.read_optional("/etc/apt/sources.list").unwrap_or_default());
     for name in host.names_in(folder) {

@@ -29,9 +29,8 @@ impl Appended {
     /// # Errors
     /// An I/O error that names the path.
     pub(crate) fn add(&mut self, line: &str) -> Result<()> {
-        let adding = || format!("write to {}", self.path.display());
         // One write: appending is atomic only as a whole (open(2), O_APPEND).
-        self.file.write_all(format!("{line}\n").as_bytes()).or_host(adding)?;
-        self.file.sync_data().or_host(adding)
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.and_then(|()| self.file.sync_data()).or_host(|| format!("write to {}", self.path.display()))
     }
 }

@@ -157,12 +157,11 @@ impl Command {
 
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
-        let begins = |name: &OsStr, start: &str| name.as_encoded_bytes().starts_with(start.as_bytes());
-        let passes = |name: &OsStr| match self.as_caller {
+        let passed = std::env::vars_os().filter(|(name, _)| match self.as_caller {
             true => begins(name, OWN) || !WITHHELD.iter().any(|start| begins(name, start)),
             false => PASSED.iter().any(|passed| name == *passed),
-        };
-        command.args(&self.args).env_clear().envs(std::env::vars_os().filter(|(name, _)| passes(name)));
+        });
+        command.args(&self.args).env_clear().envs(passed);
         command.envs([("LC_ALL", "C"), ("LANG", "C")]).env("PATH", search_path());
         // We handle Ctrl-C on the terminal: it must not kill children before the tear-down.
         command.process_group(0);
@@ -179,6 +178,10 @@ impl Command {
     }
 }
 
+fn begins(name: &OsStr, start: &str) -> bool {
+    name.as_encoded_bytes().starts_with(start.as_bytes())
+}
+
 /// PATH plus the sbin folders, where mkfs, losetup and the like live.
 fn search_path() -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
@@ -189,8 +192,7 @@ fn search_path() -> OsString {
 /// Quotes a word for a shell.
 pub fn quoted(arg: &OsStr) -> String {
     let text = arg.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
+    if !text.is_empty() && text.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c)) {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
@@ -356,14 +358,13 @@ fn wait(
     };
     // The leader may have ended in the meantime, which is not an error.
     let leader = child.id();
-    let end = |signal: Signal| drop(processes::signal_group(leader, signal.as_raw()));
-    end(Signal::TERM);
+    processes::signal_group(leader, Signal::TERM.as_raw()).ok();
     let asked = now();
     while asked.elapsed() < END_LIMIT && child.try_wait().map_err(wrong)?.is_none() {
         serve(pipes, LOOK);
     }
     // Kill what is left of the group.
-    end(Signal::KILL);
+    processes::signal_group(leader, Signal::KILL.as_raw()).ok();
     child.wait().map_err(wrong)?;
     Err(stopped)
 }

@@ -98,8 +98,7 @@ impl Open {
         for placed in self.placed.values() {
             *crowds.entry(placed.address).or_default() += 1;
         }
-        let crowd = |placed: &Placed| crowds.get(&placed.address).copied();
-        let idlest = self.placed.iter().max_by_key(|(turn, placed)| (crowd(placed), Reverse(**turn)));
+        let idlest = self.placed.iter().max_by_key(|(turn, placed)| (crowds.get(&placed.address), Reverse(**turn)));
         idlest.map(|(turn, _)| *turn)
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    fn add(&mut self, before: Option<&Extent>, extent: &Extent) {
+    fn add(&mut self, before: Option<&FiemapExtent>, extent: &FiemapExtent) {
         if extent.flags & EXTENT_UNPLACED != 0 {
             return;
         }
@@ -64,7 +64,7 @@ impl Pieces {
 /// True if an extent directly follows the one before it, in the file and on the device. A compressed extent takes no
 /// more room on the device than its data would, but how much is not reported: an extent that begins within that room
 /// counts as following.
-fn follows(before: &Extent, extent: &Extent) -> bool {
+fn follows(before: &FiemapExtent, extent: &FiemapExtent) -> bool {
     if before.flags & EXTENT_UNPLACED != 0 || before.logical + before.length != extent.logical {
         return false;
     }
@@ -81,7 +81,7 @@ fn follows(before: &Extent, extent: &Extent) -> bool {
 /// The kernel's error.
 pub(crate) fn pieces(file: &File) -> io::Result<Option<Pieces>> {
     let mut found = Pieces::default();
-    let mut before: Option<Extent> = None;
+    let mut before: Option<FiemapExtent> = None;
     let mut at = 0;
     loop {
         let extents = match extents_from(file, at, u64::MAX - at) {
@@ -101,7 +101,7 @@ pub(crate) fn pieces(file: &File) -> io::Result<Option<Pieces>> {
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Extent {
+struct FiemapExtent {
     logical: u64,
     physical: u64,
     length: u64,
@@ -118,7 +118,7 @@ struct Map {
     mapped: u32,
     room: u32,
     reserved: u32,
-    extents: [Extent; EXTENTS],
+    extents: [FiemapExtent; EXTENTS],
 }
 
 /// Ranges of the first `bytes` of a file that are holes, or reserved and never written: a write there makes the
@@ -162,8 +162,8 @@ pub(crate) fn unwritten(file: &File, bytes: u64) -> io::Result<Option<Vec<FileRa
 }
 
 #[expect(unsafe_code, reason = "no safe binding of FIEMAP")]
-fn extents_from(file: &File, start: u64, length: u64) -> rustix::io::Result<Vec<Extent>> {
-    let extents = [Extent::default(); EXTENTS];
+fn extents_from(file: &File, start: u64, length: u64) -> rustix::io::Result<Vec<FiemapExtent>> {
+    let extents = [FiemapExtent::default(); EXTENTS];
     let mut map =
         Box::new(Map { start, length, flags: FLAG_SYNC, mapped: 0, room: EXTENTS as u32, reserved: 0, extents });
     // SAFETY: FIEMAP reads and writes a `struct fiemap` followed by `room` times `struct fiemap_extent`, which `Map` is
@@ -198,11 +198,11 @@ mod tests {
         assert_eq!(unwritten(&file, 16 << 20).unwrap().unwrap(), []);
     }
 
-    fn extent(logical: u64, physical: u64, length: u64, flags: u32) -> Extent {
-        Extent { logical, physical, length, flags, ..Extent::default() }
+    fn extent(logical: u64, physical: u64, length: u64, flags: u32) -> FiemapExtent {
+        FiemapExtent { logical, physical, length, flags, ..FiemapExtent::default() }
     }
 
-    fn counted(extents: &[Extent]) -> Pieces {
+    fn counted(extents: &[FiemapExtent]) -> Pieces {
         let mut found = Pieces::default();
         let before = std::iter::once(None).chain(extents.iter().map(Some));
         before.zip(extents).for_each(|(before, extent)| found.add(before, extent));

@@ -25,8 +25,9 @@ pub(crate) use std::fs::File;
 /// An I/O error that names the path; also if the file ends earlier.
 pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
-    let read = || format!("read {length} bytes of {} at offset {offset}", path.display());
-    File::open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).or_host(read)?;
+    File::open(path)
+        .and_then(|file| file.read_exact_at(&mut bytes, offset))
+        .or_host(|| format!("read {length} bytes of {} at offset {offset}", path.display()))?;
     Ok(bytes)
 }
 
@@ -60,9 +61,11 @@ pub(crate) fn read_up_to_at(file: &File, bytes: &mut [u8], offset: u64) -> io::R
 /// An I/O error that names the path.
 pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = || format!("read {} from offset {offset}", path.display());
-    let mut file = File::open(path).or_host(read)?;
-    file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_to_end(&mut bytes)).or_host(read)?;
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_to_end(&mut bytes)
+    });
+    read.or_host(|| format!("read {} from offset {offset}", path.display()))?;
     Ok(bytes)
 }
 
@@ -263,9 +266,9 @@ pub(crate) struct Room {
 /// Space of the filesystem that holds `path`; `None` if it has no size (ramfs).
 pub(crate) fn room(path: &Path) -> Result<Option<Room>> {
     let facts = rustix::fs::statvfs(path).or_host(|| format!("read the free space of {}", path.display()))?;
-    let bytes = |blocks: u64| blocks.saturating_mul(facts.f_frsize);
-    let used = bytes(facts.f_blocks.saturating_sub(facts.f_bfree));
-    Ok((facts.f_blocks > 0).then(|| Room { used, free: bytes(facts.f_bavail) }))
+    let [used, free] = [facts.f_blocks.saturating_sub(facts.f_bfree), facts.f_bavail]
+        .map(|blocks| blocks.saturating_mul(facts.f_frsize));
+    Ok((facts.f_blocks > 0).then_some(Room { used, free }))
 }
 
 /// The nearest folder at or above `path` that exists.

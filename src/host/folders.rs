@@ -80,10 +80,9 @@ pub(crate) fn remove_known(folder: impl AsFd, name: &str, known: Option<(u64, u6
         let name: CString = name?;
         let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
         // The types of both differ between systems.
-        let is = |(device, inode)| {
+        let is_it = known.map_or(facts.st_size == 0, |(device, inode)| {
             (i128::from(facts.st_dev), i128::from(facts.st_ino)) == (i128::from(device), i128::from(inode))
-        };
-        let is_it = known.map_or(facts.st_size == 0, is);
+        });
         if is_it && FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile {
             rustix::fs::unlinkat(&folder, &name, AtFlags::empty())?;
             return Ok(true);

@@ -5,7 +5,7 @@ use super::command::Command;
 use super::signals::Interrupt;
 use super::time::{now, sleep};
 use super::{Host, files, processes};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Polling interval for the file and the program.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(crate) struct Followed<'a> {
+pub(crate) struct FollowedProgram<'a> {
     pub(crate) host: &'a Host,
     /// Receives its output; emptied first.
     pub(crate) log: &'a Path,
@@ -22,30 +22,29 @@ pub(crate) struct Followed<'a> {
     pub(crate) interrupt: &'a Interrupt,
 }
 
-impl Followed<'_> {
+impl FollowedProgram<'_> {
     /// Runs the program to completion, passing each whole line of its output to `report`. True if it exited with 0.
     ///
     /// # Errors
     /// If it cannot be started, exceeds the limit, or is interrupted; it has ended by then.
     pub(crate) fn run(&self, command: &Command, report: &mut dyn FnMut(&str)) -> Result<bool> {
         let file = files::create(self.log)?;
-        let doing = || format!("open {}", self.log.display());
-        let both = || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing(doing()));
-        let mut child = self.host.spawn(command, Stdio::from(both()?), Stdio::from(both()?))?;
+        let clone = file.try_clone().or_host(|| format!("open {}", self.log.display()))?;
+        let mut child = self.host.spawn(command, Stdio::from(clone), Stdio::from(file))?;
         let (begun, mut seen, mut stopped) = (now(), 0, None);
         loop {
             seen += report_lines(self.log, seen, report)?;
-            let wrong =
-                |e: std::io::Error| Error::host(e.to_string()).while_doing(format!("wait for {}", command.shown()));
-            if let Some(status) = child.try_wait().map_err(wrong)? {
+            if let Some(status) = child.try_wait().or_host(|| format!("wait for {}", command.shown()))? {
                 report_lines(self.log, seen, report)?;
                 return stopped.map_or_else(|| Ok(status.success()), Err);
             }
             let over = begun.elapsed() > self.limit;
             if stopped.is_none() && (over || self.interrupt.is_raised()) {
                 let hours = self.limit.as_secs_f64() / 3600.0;
-                let late = || Error::tool(format!("`{}` did not finish within {hours} h", command.shown()));
-                stopped = Some(if over { late() } else { Error::interrupted() });
+                stopped = Some(match over {
+                    true => Error::tool(format!("`{}` did not finish within {hours} h", command.shown())),
+                    false => Error::interrupted(),
+                });
                 processes::signal_group(child.id(), rustix::process::Signal::TERM.as_raw())?;
             }
             sleep(LOOK);
@@ -70,7 +69,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let mut lines = Vec::new();
-        let followed = Followed { host: &Host::this(), log: &log, limit, interrupt };
+        let followed = FollowedProgram { host: &Host::this(), log: &log, limit, interrupt };
         let ended = followed.run(&Command::new("sh").args(["-c", script]), &mut |line| lines.push(line.to_owned()));
         (ended, lines)
     }

@@ -34,11 +34,8 @@ impl Lines {
         for one in address.to_socket_addrs().or_host(what)? {
             match TcpStream::connect_timeout(&one, ANSWER) {
                 Ok(stream) => {
-                    stream.set_nodelay(true).or_host(what)?;
-                    stream
-                        .set_read_timeout(Some(ANSWER))
-                        .and_then(|()| stream.set_write_timeout(Some(ANSWER)))
-                        .or_host(what)?;
+                    let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(ANSWER)));
+                    set.and_then(|()| stream.set_write_timeout(Some(ANSWER))).or_host(what)?;
                     return Ok(Lines(BufReader::new(stream)));
                 }
                 Err(e) => last = Some(e),
@@ -84,10 +81,12 @@ fn serve_within(
     answer: &(dyn Fn(&str) -> String + Sync),
     (most, patience): (usize, Duration),
 ) -> Result<()> {
-    let what = || format!("listen on {address}");
-    let listener = TcpListener::bind(address).or_host(what)?;
-    listener.set_nonblocking(true).or_host(what)?;
-    ready(listener.local_addr().or_host(what)?);
+    let listening = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok((listener.local_addr()?, listener))
+    });
+    let (address, listener) = listening.or_host(|| format!("listen on {address}"))?;
+    ready(address);
     let connections = Connections::new(most);
     std::thread::scope(|scope| {
         while !interrupt.is_raised() {

@@ -162,13 +162,12 @@ pub(super) fn limit_memory(bytes: u64) -> io::Result<()> {
 /// Runs `start`, which serves disks, in a thread that does not wait for write-back when it needs memory, because the
 /// write-back may be to these very disks (prctl(2), `PR_SET_IO_FLUSHER`). Threads inherit the flag from their creator.
 pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
-    let flushes = |on| rustix::process::configure_io_flusher_behavior(on);
     // Without the permission (CAP_SYS_RESOURCE) it still works as long as memory is not scarce.
     let was = rustix::process::is_io_flusher().unwrap_or(false);
-    let set = flushes(true).is_ok();
+    let set = rustix::process::configure_io_flusher_behavior(true).is_ok();
     let started = start();
     if set && !was {
-        flushes(false).ok();
+        rustix::process::configure_io_flusher_behavior(false).ok();
     }
     started
 }

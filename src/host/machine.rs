@@ -38,17 +38,22 @@ pub(crate) fn most_open_files() -> Option<u64> {
 
 /// CPUs available to this process, limited by its affinity and cgroup quota.
 fn usable_cpus(host: &Host) -> u32 {
-    let online =
-        || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).map_or(1, |stat| stat.each.len() as u64);
-    let usable = std::thread::available_parallelism().map_or_else(|_| online(), |cpus| cpus.get() as u64);
+    let usable = match std::thread::available_parallelism() {
+        Ok(cpus) => cpus.get(),
+        Err(_) => cpus(host).map_or(1, |stat| stat.each.len()),
+    };
     u32::try_from(usable).unwrap_or(u32::MAX)
+}
+
+fn cpus(host: &Host) -> Option<proc_stat::ProcStat> {
+    host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).ok()
 }
 
 /// Name and release of a kernel other than Linux (uname(2)).
 fn other_kernel() -> Option<String> {
     let names = rustix::system::uname();
-    let shown = || format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy());
-    (!cfg!(target_os = "linux")).then(shown)
+    (!cfg!(target_os = "linux"))
+        .then(|| format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()))
 }
 
 fn clocksource(host: &Host) -> Option<String> {

@@ -150,8 +150,8 @@ impl Host {
         use crate::error::{Context, Error};
         use std::io::Write;
         let path = self.path(path);
-        let missing = || Error::host(format!("{} does not exist", path.display()));
-        let mut file = files::open_to_overwrite(&path)?.ok_or_else(missing)?;
+        let mut file = files::open_to_overwrite(&path)?
+            .ok_or_else(|| Error::host(format!("{} does not exist", path.display())))?;
         file.write_all(value.as_bytes()).or_host(|| format!("write `{value}` to {}", path.display()))
     }
 

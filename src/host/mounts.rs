@@ -30,12 +30,11 @@ pub(crate) struct MountOptions {
 impl MountOptions {
     /// Splits options into flags and the filesystem's own; `None` if one contains a zero byte.
     pub(crate) fn of(options: &[String]) -> Option<MountOptions> {
-        let flag = |option: &str| FLAGS.iter().find(|(name, _)| *name == option).map(|(_, flag)| *flag);
         let mut flags = MountFlags::empty();
         let mut own = Vec::new();
         for option in options {
-            match flag(option) {
-                Some(flag) => flags |= flag,
+            match FLAGS.iter().find(|(name, _)| name == option) {
+                Some((_, flag)) => flags |= *flag,
                 None => own.push(option.as_str()),
             }
         }

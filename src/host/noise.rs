@@ -23,6 +23,11 @@ impl Noise {
         Noise::of(seed, CHUNK)
     }
 
+    /// A whole chunk, without new stamps.
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.chunk]
+    }
+
     /// For chunks of at most `chunk` bytes.
     pub fn of(seed: u64, chunk: usize) -> Noise {
         let mut memory = vec![0; chunk + ALIGNMENT];

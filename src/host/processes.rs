@@ -61,11 +61,11 @@ fn list(host: &Host) -> Result<Vec<Process>> {
 pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
     let wanted = format!("{RUN_VARIABLE}={run_id}").into_bytes();
     let mut environment = Vec::new();
-    let mut ours = |pid: &u32| {
+    let ours = pids(host)?.into_iter().filter(|pid| {
         host.read_into(format!("/proc/{pid}/environ"), &mut environment).is_ok()
             && environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
-    };
-    Ok(pids(host)?.into_iter().filter(|pid| ours(pid)).filter_map(|pid| read(host, pid)).collect())
+    });
+    Ok(ours.filter_map(|pid| read(host, pid)).collect())
 }
 
 /// Processes that hold something at or below `folder`: their working or root folder, an open file, their program or a
@@ -76,12 +76,10 @@ pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
 pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
     // The kernel shows resolved paths.
     let resolved = paths::resolved(folder);
-    let below = |target: &Path| target.starts_with(folder) || target.starts_with(&resolved);
-    Ok(pids(host)?
-        .into_iter()
-        .filter(|pid| held_paths(host, *pid).iter().any(|target| below(target)))
-        .filter_map(|pid| read(host, pid))
-        .collect())
+    let holding = pids(host)?.into_iter().filter(|pid| {
+        held_paths(host, *pid).iter().any(|target| target.starts_with(folder) || target.starts_with(&resolved))
+    });
+    Ok(holding.filter_map(|pid| read(host, pid)).collect())
 }
 
 /// Processes whose working folder is exactly `folder`: recognises the processes of a PostgreSQL by its data folder.
@@ -90,8 +88,9 @@ pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
 /// If `/proc` cannot be listed.
 pub fn standing_in(host: &Host, folder: &Path) -> Result<Vec<Process>> {
     let resolved = paths::resolved(folder);
-    let stands = |pid: &u32| link(&host.path(format!("/proc/{pid}/cwd"))).is_some_and(|cwd| cwd == resolved);
-    Ok(pids(host)?.into_iter().filter(stands).filter_map(|pid| read(host, pid)).collect())
+    let pids = pids(host)?.into_iter();
+    let there = pids.filter(|pid| link(&host.path(format!("/proc/{pid}/cwd"))).is_some_and(|cwd| cwd == resolved));
+    Ok(there.filter_map(|pid| read(host, pid)).collect())
 }
 
 /// True if the process is still running: same pid, same start time, not ended.

@@ -35,12 +35,12 @@ impl RawTerminal {
     /// # Errors
     /// If standard input is not a terminal.
     pub(crate) fn enter() -> Result<RawTerminal> {
-        let doing = || "set up the terminal".to_owned();
-        let before = tcgetattr(std::io::stdin()).or_host(doing)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).or_host(doing)?;
-        Ok(RawTerminal(before))
+        let entered = tcgetattr(std::io::stdin()).and_then(|before| {
+            let mut raw = before.clone();
+            raw.make_raw();
+            tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).map(|()| RawTerminal(before))
+        });
+        entered.or_host(|| "set up the terminal".to_owned())
     }
 }
 

@@ -38,11 +38,11 @@ pub(crate) fn time_of_day(at_us: u64, now_us: u64) -> String {
 }
 
 fn in_zone(at_us: u64, now_us: u64, zone: &jiff::tz::TimeZone) -> String {
-    let local = |us: u64| {
+    let [at, now] = [at_us, now_us].map(|us| {
         let seconds = i64::try_from(us / 1_000_000).unwrap_or(i64::MAX);
-        jiff::Timestamp::from_second(seconds).map(|moment| moment.to_zoned(zone.clone())).ok()
-    };
-    let (Some(at), Some(now)) = (local(at_us), local(now_us)) else { return "unknown".to_owned() };
+        jiff::Timestamp::from_second(seconds).map(|moment| moment.to_zoned(zone.clone()))
+    });
+    let (Ok(at), Ok(now)) = (at, now) else { return "unknown".to_owned() };
     let form = if at.date() == now.date() { "%H:%M" } else { "%a %H:%M" };
     at.strftime(form).to_string()
 }

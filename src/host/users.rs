@@ -42,8 +42,8 @@ pub(crate) fn behind_sudo() -> Option<User> {
     if !is_root() {
         return None;
     }
-    let id = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-    let (uid, gid) = (id("SUDO_UID")?, id("SUDO_GID")?);
+    let [uid, gid] = ["SUDO_UID", "SUDO_GID"].map(|name| std::env::var(name).ok()?.parse::<u32>().ok());
+    let (uid, gid) = (uid?, gid?);
     let name = std::env::var("SUDO_USER").unwrap_or_else(|_| uid.to_string());
     (uid != 0).then_some(User { name, uid, gid })
 }

@@ -2,7 +2,7 @@
 
 /// Packages of one suite at one URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct AptSource {
     pub uri: String,
     pub suite: String,
     pub components: Vec<String>,
@@ -11,11 +11,11 @@ pub(crate) struct Source {
 }
 
 /// The binary sources of a one-line file; skips other lines.
-pub(crate) fn one_line(text: &str) -> Vec<Source> {
+pub(crate) fn one_line(text: &str) -> Vec<AptSource> {
     text.lines().filter_map(line).collect()
 }
 
-fn line(line: &str) -> Option<Source> {
+fn line(line: &str) -> Option<AptSource> {
     let line = line.split('#').next()?.trim();
     let rest = line.strip_prefix("deb").filter(|rest| rest.starts_with([' ', '\t']))?.trim_start();
     let (options, rest) = match rest.strip_prefix('[') {
@@ -25,16 +25,16 @@ fn line(line: &str) -> Option<Source> {
     let signed_by = options.split_whitespace().find_map(|option| option.strip_prefix("signed-by="));
     let mut words = rest.split_whitespace().map(str::to_owned);
     let (uri, suite) = (words.next()?, words.next()?);
-    Some(Source { uri, suite, components: words.collect(), signed_by: signed_by.map(str::to_owned) })
+    Some(AptSource { uri, suite, components: words.collect(), signed_by: signed_by.map(str::to_owned) })
 }
 
 /// The binary sources of a deb822 file: one for each URI and suite of a stanza.
-pub(crate) fn deb822(text: &str) -> Vec<Source> {
+pub(crate) fn deb822(text: &str) -> Vec<AptSource> {
     let plain: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     plain.split(|line| line.trim().is_empty()).flat_map(stanza).collect()
 }
 
-fn stanza(lines: &[&str]) -> Vec<Source> {
+fn stanza(lines: &[&str]) -> Vec<AptSource> {
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in lines {
         match (line.starts_with([' ', '\t']), line.split_once(':'), fields.last_mut()) {
@@ -43,20 +43,20 @@ fn stanza(lines: &[&str]) -> Vec<Source> {
             _ => {}
         }
     }
-    let words = |name: &str| -> Vec<String> {
-        let found = fields.iter().find(|(field, _)| field == name);
-        found.map(|(_, value)| value.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
-    };
-    let disabled = words("enabled").first().is_some_and(|word| word == "no");
-    if disabled || !words("types").iter().any(|kind| kind == "deb") {
+    let [enabled, types, signed_by, uris, suites, components] =
+        ["enabled", "types", "signed-by", "uris", "suites", "components"].map(|name| -> Vec<String> {
+            let found = fields.iter().find(|(field, _)| field == name);
+            found.map(|(_, value)| value.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
+        });
+    if enabled.first().is_some_and(|word| word == "no") || !types.iter().any(|kind| kind == "deb") {
         return Vec::new();
     }
-    let signed_by = words("signed-by").into_iter().next().filter(|file| file.starts_with('/'));
+    let signed_by = signed_by.into_iter().next().filter(|file| file.starts_with('/'));
     let mut sources = Vec::new();
-    for uri in words("uris") {
-        for suite in words("suites") {
-            let (uri, signed_by) = (uri.clone(), signed_by.clone());
-            sources.push(Source { uri, suite, components: words("components"), signed_by });
+    for uri in &uris {
+        for suite in &suites {
+            let (uri, suite) = (uri.clone(), suite.clone());
+            sources.push(AptSource { uri, suite, components: components.clone(), signed_by: signed_by.clone() });
         }
     }
     sources
@@ -67,9 +67,9 @@ mod tests {
     use super::*;
     use proptest::prelude::proptest;
 
-    fn shown(sources: &[Source]) -> Vec<String> {
-        let of = |source: &Source| {
-            let Source { uri, suite, components, signed_by } = source;
+    fn shown(sources: &[AptSource]) -> Vec<String> {
+        let of = |source: &AptSource| {
+            let AptSource { uri, suite, components, signed_by } = source;
             format!("{uri} {suite} {} {}", components.join("+"), signed_by.as_deref().unwrap_or("-"))
         };
         sources.iter().map(of).collect()

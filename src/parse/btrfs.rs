@@ -1,5 +1,6 @@
 //! btrfs-progs: `btrfs inspect-internal dump-super DEVICE` and `btrfs filesystem df -b FOLDER`.
 
+use super::fields::{filled_lines, having, wrong_line};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use std::collections::BTreeMap;
 pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
     let mut last_key: Option<String> = None;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() || line.starts_with("superblock:") || line.starts_with("----") {
+    for (index, line) in filled_lines(text) {
+        if line.starts_with("superblock:") || line.starts_with("----") {
             continue;
         }
-        let wrong = |what: &str| Error::tool(format!("btrfs dump-super, line {}: {what}: `{line}`", index + 1));
         if line.starts_with(char::is_whitespace) {
-            let key = last_key.as_ref().ok_or_else(|| wrong("flags without a field"))?;
+            let key = last_key.as_ref();
+            let key = key.ok_or_else(|| wrong_line("btrfs dump-super", index, line, "flags without a field"))?;
             let names: Vec<&str> = line.split(['(', ')', '|', ' ', '\t']).filter(|name| !name.is_empty()).collect();
             let value = fields.entry(key.clone()).or_default();
             if value.starts_with("0x") {
@@ -29,13 +30,14 @@ pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
             }
         } else {
             // An empty label is a key without a value.
-            let (key, value) = line.split_once('\t').ok_or_else(|| wrong("not `key<tab>value`"))?;
+            let pair = line.split_once('\t');
+            let (key, value) =
+                pair.ok_or_else(|| wrong_line("btrfs dump-super", index, line, "not `key<tab>value`"))?;
             fields.insert(key.to_owned(), value.trim().to_owned());
             last_key = Some(key.to_owned());
         }
     }
-    let missing = ["sectorsize", "nodesize"].into_iter().find(|key| !fields.contains_key(*key));
-    missing.map_or(Ok(fields), |key| Err(Error::tool(format!("btrfs dump-super printed no `{key}`"))))
+    having("btrfs dump-super", fields, &["sectorsize", "nodesize"])
 }
 
 /// Reads the profile of each kind of block group: `Data` -> `single`, `Metadata` -> `DUP`. The profiles of a kind with
@@ -45,14 +47,13 @@ pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
 /// Names a line that is not `Kind, profile: total=..., used=...`, and `Data` if it is missing.
 pub fn parse_profiles(text: &str) -> Result<BTreeMap<String, String>> {
     let mut profiles: BTreeMap<String, String> = BTreeMap::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (index, line) in filled_lines(text) {
         if line.starts_with("WARNING") || line.starts_with(' ') {
             continue;
         }
-        let wrong =
-            || Error::tool(format!("btrfs filesystem df, line {}: not `kind, profile: ...`: `{line}`", index + 1));
-        let (kind, rest) = line.split_once(", ").ok_or_else(wrong)?;
-        let (profile, _) = rest.split_once(": total=").ok_or_else(wrong)?;
+        let pair = line.split_once(", ").and_then(|(kind, rest)| Some((kind, rest.split_once(": total=")?.0)));
+        let (kind, profile) =
+            pair.ok_or_else(|| wrong_line("btrfs filesystem df", index, line, "not `kind, profile: ...`"))?;
         let known = profiles.entry(kind.to_owned()).or_default();
         known.push_str(if known.is_empty() { "" } else { " " });
         known.push_str(profile);

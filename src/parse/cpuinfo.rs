@@ -10,14 +10,15 @@ pub struct Cpuinfo {
 
 /// Reads the first CPU, which stands for all.
 pub fn parse(text: &str) -> Cpuinfo {
-    let value = |wanted: &str| {
-        let pairs = text.lines().filter_map(|line| line.split_once(':'));
-        pairs.filter(|(item, _)| item.trim() == wanted).map(|(_, value)| value.trim()).next()
-    };
     Cpuinfo {
-        model: value("model name").filter(|model| !model.is_empty()).map(str::to_owned),
-        hypervisor: value("flags").map(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor")),
+        model: value(text, "model name").filter(|model| !model.is_empty()).map(str::to_owned),
+        hypervisor: value(text, "flags").map(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor")),
     }
+}
+
+fn value<'a>(text: &'a str, wanted: &str) -> Option<&'a str> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs.find(|(item, _)| item.trim() == wanted).map(|(_, value)| value.trim())
 }
 
 #[cfg(test)]

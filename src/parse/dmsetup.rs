@@ -1,10 +1,11 @@
 //! `dmsetup table NAME`: the targets of a mapped device, one per line.
 
+use super::fields::filled_lines;
 use crate::error::{Error, Result};
 
-/// One target: a range of the device and its mapping.
+/// A range of the device and its mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct MappedRange {
     /// First sector, in units of 512 bytes.
     pub start: u64,
     /// Number of sectors.
@@ -18,15 +19,15 @@ pub struct Target {
 ///
 /// # Errors
 /// Names a line that is not `START SECTORS KIND ARGUMENTS`; also if there is no line.
-pub fn parse_table(text: &str) -> Result<Vec<Target>> {
+pub fn parse_table(text: &str) -> Result<Vec<MappedRange>> {
     let mut targets = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in filled_lines(text) {
         let wrong = || Error::tool(format!("dmsetup table, line {}: `{line}` is not a target", number + 1));
         let mut words = line.split_whitespace();
         let start = words.next().and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
         let sectors = words.next().and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
         let kind = words.next().ok_or_else(wrong)?.to_owned();
-        targets.push(Target { start, sectors, kind, arguments: words.map(str::to_owned).collect() });
+        targets.push(MappedRange { start, sectors, kind, arguments: words.map(str::to_owned).collect() });
     }
     if targets.is_empty() { Err(Error::tool("dmsetup table printed no target".to_owned())) } else { Ok(targets) }
 }

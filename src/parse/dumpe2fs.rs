@@ -1,6 +1,7 @@
 //! `dumpe2fs -h DEVICE`: the superblock of ext2, ext3 and ext4 (e2fsprogs).
 
-use crate::error::{Error, Result};
+use super::fields::{filled_lines, having, wrong_line};
+use crate::error::Result;
 use std::collections::BTreeMap;
 
 /// Reads the `Key:   value` lines; keys and values as printed.
@@ -9,19 +10,14 @@ use std::collections::BTreeMap;
 /// Names a malformed line, a duplicate key, or a superblock without `Block size`.
 pub fn parse(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |what: &str| Error::tool(format!("dumpe2fs, line {}: {what}: `{line}`", index + 1));
-        let (key, value) = line.split_once(':').ok_or_else(|| wrong("not `key: value`"))?;
-        let before = fields.insert(key.trim().to_owned(), value.trim().to_owned());
-        if before.is_some() {
-            return Err(wrong("a duplicate key"));
+    for (index, line) in filled_lines(text) {
+        let pair = line.split_once(':');
+        let (key, value) = pair.ok_or_else(|| wrong_line("dumpe2fs", index, line, "not `key: value`"))?;
+        if fields.insert(key.trim().to_owned(), value.trim().to_owned()).is_some() {
+            return Err(wrong_line("dumpe2fs", index, line, "a duplicate key"));
         }
     }
-    if fields.contains_key("Block size") {
-        Ok(fields)
-    } else {
-        Err(Error::tool("dumpe2fs printed no `Block size`".to_owned()))
-    }
+    having("dumpe2fs", fields, &["Block size"])
 }
 
 #[cfg(test)]

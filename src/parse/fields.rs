@@ -1,6 +1,8 @@
-//! The fields of one line of a kernel file, read one by one; an error names file, line, item and wanted type.
+//! The fields of one line of a kernel file, read one by one, and the keys and values that a tool prints; an error names
+//! file or tool, line, item and wanted type.
 
 use crate::error::{Error, Result};
+use std::collections::BTreeMap;
 
 /// The unread fields of a line.
 pub(super) struct Fields<'a> {
@@ -20,8 +22,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// If the line has ended.
     pub(super) fn text(&mut self, item: &str) -> Result<&'a str> {
-        let missing = || Error::host(format!("{} line {}: `{item}` is missing", self.source, self.line));
-        self.rest.next().ok_or_else(missing)
+        self.rest.next().ok_or_else(|| Error::host(format!("{} line {}: `{item}` is missing", self.source, self.line)))
     }
 
     /// The next field as a whole number.
@@ -52,6 +53,25 @@ impl<'a> Fields<'a> {
             Error::host(format!("{source} line {line}: `{item}` is `{text}`, not a whole number ({wanted})"))
         })
     }
+}
+
+/// The lines that are not blank, with their index from 0.
+pub(super) fn filled_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// An error about the line with this index in what a tool printed.
+pub(super) fn wrong_line(tool: &str, index: usize, line: &str, what: &str) -> Error {
+    Error::tool(format!("{tool}, line {}: {what}: `{line}`", index + 1))
+}
+
+/// The values by their keys.
+///
+/// # Errors
+/// Names the first of these keys that is missing.
+pub(super) fn having<V>(tool: &str, fields: BTreeMap<String, V>, keys: &[&str]) -> Result<BTreeMap<String, V>> {
+    let missing = keys.iter().find(|key| !fields.contains_key(**key));
+    missing.map_or(Ok(fields), |key| Err(Error::tool(format!("{tool} printed no `{key}`"))))
 }
 
 /// The kilobytes after `Key:`, as in `MemTotal:  24684084 kB`, converted to bytes.

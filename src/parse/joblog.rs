@@ -2,7 +2,7 @@
 
 /// A finished job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Task {
+pub(crate) struct FinishedJob {
     pub(crate) host: String,
     pub(crate) exit_code: i32,
     pub(crate) signal: i32,
@@ -10,14 +10,14 @@ pub(crate) struct Task {
 }
 
 /// The jobs of a log; skips malformed lines, because the last one may be incomplete.
-pub(crate) fn tasks(text: &str) -> Vec<Task> {
-    let task = |line: &str| {
+pub(crate) fn tasks(text: &str) -> Vec<FinishedJob> {
+    let tasks = text.lines().filter_map(|line| {
         let columns: Vec<&str> = line.splitn(9, '\t').collect();
         let [_, host, _, _, _, _, exit_code, signal, command] = columns.as_slice() else { return None };
         let (exit_code, signal) = (exit_code.trim().parse().ok()?, signal.trim().parse().ok()?);
-        Some(Task { host: (*host).to_owned(), exit_code, signal, command: (*command).to_owned() })
-    };
-    text.lines().filter_map(task).collect()
+        Some(FinishedJob { host: (*host).to_owned(), exit_code, signal, command: (*command).to_owned() })
+    });
+    tasks.collect()
 }
 
 #[cfg(test)]

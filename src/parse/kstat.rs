@@ -44,22 +44,21 @@ pub struct Txg {
 pub fn txgs(source: &str, text: &str) -> Result<Vec<Txg>> {
     let heading = text.lines().find(|line| is_heading(line, "txg")).unwrap_or_default();
     let heading: Vec<&str> = heading.split_whitespace().collect();
-    let line = |(number, line): (usize, &str)| {
+    let lines = body(source, text, "txg")?.into_iter().map(|(number, line)| {
         let values: Vec<&str> = line.split_whitespace().collect();
         let fields = Fields::new(source, number, line);
         let value = |name: &str| {
-            let missing = || Error::host(format!("{source} line {number}: `{name}` is missing"));
-            heading.iter().position(|known| *known == name).and_then(|at| values.get(at).copied()).ok_or_else(missing)
+            let value = heading.iter().position(|known| *known == name).and_then(|at| values.get(at).copied());
+            value.ok_or_else(|| Error::host(format!("{source} line {number}: `{name}` is missing")))
         };
-        let count = |name: &str| fields.number(name, value(name)?);
         Ok(Txg {
-            number: count("txg")?,
+            number: fields.number("txg", value("txg")?)?,
             committed: value("state")? == "C",
-            written_bytes: count("nwritten")?,
-            sync_ns: count("stime")?,
+            written_bytes: fields.number("nwritten", value("nwritten")?)?,
+            sync_ns: fields.number("stime", value("stime")?)?,
         })
-    };
-    body(source, text, "txg")?.into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// The lines after the heading, with their line numbers from 1; empty for a statistic that has no data yet.

@@ -1,5 +1,6 @@
 //! `mdadm --detail --export DEVICE`: properties of an array, as `KEY=VALUE` lines (mdadm 3.3 and later).
 
+use super::fields::filled_lines;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 /// Names a malformed line; also if there is no `MD_UUID`.
 pub fn parse_export(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in filled_lines(text) {
         let pair = line.split_once('=').filter(|(key, _)| key.starts_with("MD_"));
         let (key, value) = pair.ok_or_else(|| {
             Error::tool(format!("mdadm --detail --export, line {}: `{line}` is not a field", number + 1))

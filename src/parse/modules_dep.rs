@@ -11,12 +11,12 @@ pub(crate) struct Modules {
 
 impl Modules {
     pub(crate) fn parse(dep: &str, builtin: &str) -> Modules {
-        let line = |line: &str| -> Option<(String, Vec<String>)> {
+        let loadable = dep.lines().filter_map(|line| {
             let (path, needs) = line.split_once(':')?;
             Some((path.trim().to_owned(), needs.split_whitespace().map(str::to_owned).collect()))
-        };
+        });
         let built_in = builtin.lines().map(|path| name(path).to_owned()).collect();
-        Modules { loadable: dep.lines().filter_map(line).collect(), built_in }
+        Modules { loadable: loadable.collect(), built_in }
     }
 
     /// Paths of a module and of all modules that it needs, in loading order. Empty if it is built in; `None` if it does

@@ -2,11 +2,11 @@
 
 /// Name of the distribution: `PRETTY_NAME`, else `NAME`, unquoted.
 pub fn pretty_name(text: &str) -> Option<String> {
-    let value = |wanted: &str| {
+    let names = ["PRETTY_NAME", "NAME"].into_iter().find_map(|wanted| {
         let mut pairs = text.lines().filter_map(|line| line.split_once('='));
-        pairs.find(|(item, _)| item.trim() == wanted).map(|(_, value)| unquoted(value.trim()))
-    };
-    value("PRETTY_NAME").or_else(|| value("NAME")).filter(|name| !name.is_empty())
+        pairs.find(|(item, _)| item.trim() == wanted)
+    });
+    names.map(|(_, name)| unquoted(name.trim())).filter(|name| !name.is_empty())
 }
 
 /// A value of a shell-like assignment without its quotes and backslashes.

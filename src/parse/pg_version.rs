@@ -24,14 +24,16 @@ pub fn parse(text: &str) -> Result<PgVersion> {
             .hint("is this a PostgreSQL program?")
     };
     let (_, version) = line.split_once(" (PostgreSQL) ").ok_or_else(|| wrong("`NAME (PostgreSQL) VERSION`"))?;
-    let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
-    let major_digits = digits(version);
-    let major = major_digits.parse().map_err(|_| wrong("a major version as a whole number"))?;
-    let minor = match version[major_digits.len()..].strip_prefix('.') {
-        Some(rest) => Some(digits(rest).parse().map_err(|_| wrong("a minor version as a whole number"))?),
-        None => None,
-    };
+    let (major, rest) = leading_digits(version);
+    let major = major.parse().map_err(|_| wrong("a major version as a whole number"))?;
+    let minor = rest.strip_prefix('.').map(|rest| leading_digits(rest).0.parse()).transpose();
+    let minor = minor.map_err(|_| wrong("a minor version as a whole number"))?;
     Ok(PgVersion { major, minor, text: version.to_owned() })
+}
+
+/// The digits that a text begins with, and the rest.
+fn leading_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// Optional columns of a log; they follow from pgbench's options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Columns {
+pub struct LogColumns {
     /// `schedule_lag`: with `-R`.
     pub lag: bool,
     /// `retries`: with `--max-tries` other than 1.
@@ -20,7 +20,7 @@ pub struct Columns {
 
 /// Outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum TransactionOutcome {
     /// Completed; latency in microseconds.
     Done(u64),
     /// Never begun, because it was already later than the limit (`-R` with `-L`).
@@ -44,7 +44,7 @@ pub enum FailureKind {
 pub struct Transaction {
     /// Number of the client, from 0.
     pub client: u32,
-    pub ended: Ended,
+    pub ended: TransactionOutcome,
     /// Number of the script, from 0.
     pub script: u32,
     /// Wall clock at its end, microseconds since 1970.
@@ -60,7 +60,7 @@ pub struct Transaction {
 ///
 /// # Errors
 /// With the line, the item and its expected form. Lines before it have been read.
-pub fn parse(bytes: &[u8], columns: Columns, into: &mut Vec<Transaction>) -> Result<usize> {
+pub fn parse(bytes: &[u8], columns: LogColumns, into: &mut Vec<Transaction>) -> Result<usize> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut rest = &bytes[..end];
     while !rest.is_empty() {
@@ -81,12 +81,12 @@ fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
 /// Its callees are inlined by force: as calls, which pass `rest` through memory, they take half of the speed
 /// (`benches/import.rs`).
 #[inline]
-fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transaction, &'static str> {
+fn transaction(rest: &mut &[u8], columns: LogColumns) -> std::result::Result<Transaction, &'static str> {
     let client = number(rest).and_then(|client| u32::try_from(client).ok());
     let client = client.ok_or("client_id as a whole number")?;
     next_number(rest).ok_or("transaction_no as a whole number")?;
     let ended = match rest.get(1) {
-        Some(b'0'..=b'9') => next_number(rest).map(Ended::Done),
+        Some(b'0'..=b'9') => next_number(rest).map(TransactionOutcome::Done),
         _ => next_word(rest),
     };
     let ended = ended.ok_or("time in microseconds, or `skipped`, `failed`, `serialization`, `deadlock`, `other`")?;
@@ -171,15 +171,15 @@ fn first_digits(eight: [u8; 8]) -> (u64, usize) {
 }
 
 /// Takes the space and the word in place of a latency.
-fn next_word(rest: &mut &[u8]) -> Option<Ended> {
+fn next_word(rest: &mut &[u8]) -> Option<TransactionOutcome> {
     take(rest, b' ')?;
     let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\n'))?;
     let ended = match &rest[..end] {
-        b"skipped" => Ended::Skipped,
-        b"failed" => Ended::Failed(FailureKind::Untold),
-        b"serialization" => Ended::Failed(FailureKind::Serialization),
-        b"deadlock" => Ended::Failed(FailureKind::Deadlock),
-        b"other" => Ended::Failed(FailureKind::Other),
+        b"skipped" => TransactionOutcome::Skipped,
+        b"failed" => TransactionOutcome::Failed(FailureKind::Untold),
+        b"serialization" => TransactionOutcome::Failed(FailureKind::Serialization),
+        b"deadlock" => TransactionOutcome::Failed(FailureKind::Deadlock),
+        b"other" => TransactionOutcome::Failed(FailureKind::Other),
         _ => return None,
     };
     *rest = &rest[end..];
@@ -191,10 +191,10 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
-    const PLAIN: Columns = Columns { lag: false, retries: false };
-    const LAG: Columns = Columns { lag: true, retries: false };
+    const PLAIN: LogColumns = LogColumns { lag: false, retries: false };
+    const LAG: LogColumns = LogColumns { lag: true, retries: false };
 
-    fn read(text: &str, columns: Columns) -> Result<Vec<Transaction>> {
+    fn read(text: &str, columns: LogColumns) -> Result<Vec<Transaction>> {
         let mut into = Vec::new();
         assert_eq!(parse(text.as_bytes(), columns, &mut into)?, text.len());
         Ok(into)
@@ -207,7 +207,7 @@ mod tests {
             done,
             Transaction {
                 client: 0,
-                ended: Ended::Done(2145),
+                ended: TransactionOutcome::Done(2145),
                 script: 0,
                 at_us: 1_795_229_731_831_364,
                 lag_us: None,
@@ -215,14 +215,14 @@ mod tests {
             }
         );
         let late = read("0 2 skipped 0 1795229738 945106 0\n1 2 4500 1 1795229738 7 1234\n", LAG).unwrap();
-        assert_eq!((late[0].ended, late[0].lag_us), (Ended::Skipped, Some(0)));
+        assert_eq!((late[0].ended, late[0].lag_us), (TransactionOutcome::Skipped, Some(0)));
         assert_eq!((late[1].at_us, late[1].script, late[1].lag_us), (1_795_229_738_000_007, 1, Some(1234)));
-        let retried = read("3 8 serialization 0 1 2 50 4\n", Columns { lag: true, retries: true }).unwrap()[0];
-        assert_eq!((retried.ended, retried.retries), (Ended::Failed(FailureKind::Serialization), Some(4)));
+        let retried = read("3 8 serialization 0 1 2 50 4\n", LogColumns { lag: true, retries: true }).unwrap()[0];
+        assert_eq!((retried.ended, retried.retries), (TransactionOutcome::Failed(FailureKind::Serialization), Some(4)));
         for (word, why) in
             [("failed", FailureKind::Untold), ("deadlock", FailureKind::Deadlock), ("other", FailureKind::Other)]
         {
-            assert_eq!(read(&format!("0 1 {word} 0 1 2\n"), PLAIN).unwrap()[0].ended, Ended::Failed(why));
+            assert_eq!(read(&format!("0 1 {word} 0 1 2\n"), PLAIN).unwrap()[0].ended, TransactionOutcome::Failed(why));
         }
     }
 
@@ -232,8 +232,8 @@ mod tests {
             for version in ["15", "18"] {
                 let path = format!("{}/tests/fixtures/pgbench/{version}-{name}.log", env!("CARGO_MANIFEST_DIR"));
                 let read = read(&std::fs::read_to_string(path).unwrap(), columns).unwrap();
-                assert!(read.iter().any(|line| matches!(line.ended, Ended::Done(1..))));
-                let failed = read.iter().any(|line| matches!(line.ended, Ended::Failed(_)));
+                assert!(read.iter().any(|line| matches!(line.ended, TransactionOutcome::Done(1..))));
+                let failed = read.iter().any(|line| matches!(line.ended, TransactionOutcome::Failed(_)));
                 assert_eq!(failed, name == "failures");
                 assert_eq!(read.iter().any(|line| line.script == 1), name == "scripts");
             }
@@ -280,7 +280,7 @@ mod tests {
             let read = read(&line, LAG).unwrap()[0];
             prop_assert_eq!(read, Transaction {
                 client: u32::from(client),
-                ended: Ended::Done(u64::from(latency)),
+                ended: TransactionOutcome::Done(u64::from(latency)),
                 script: u32::from(script),
                 at_us: u64::from(at) * 1_000_000 + us,
                 lag_us: Some(u64::from(lag)),

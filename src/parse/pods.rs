@@ -24,13 +24,13 @@ pub(crate) struct Pod {
 
 /// Indices of waiting or running pods, unique and sorted.
 pub(crate) fn open(text: &str) -> Vec<u32> {
-    let index = |line: &str| {
+    let indices = text.lines().filter_map(|line| {
         let mut columns = line.split('\t');
         let (index, phase) = (columns.next()?, columns.next()?);
         // A pod in an unknown state may still run.
         matches!(phase, "Pending" | "Running" | "Unknown").then(|| index.parse().ok())?
-    };
-    let mut open: Vec<u32> = text.lines().filter_map(index).collect();
+    });
+    let mut open: Vec<u32> = indices.collect();
     open.sort_unstable();
     open.dedup();
     open
@@ -47,14 +47,9 @@ pub(crate) fn failed(text: &str) -> Vec<Pod> {
         if newest.get(&index).is_some_and(|(known, _)| known > made) {
             continue;
         }
-        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let pod = Pod {
-            index,
-            reason: given(reason),
-            container_reason: given(container_reason),
-            exit_code: exit_code.parse().ok(),
-            node: given(node),
-        };
+        let [reason, container_reason, node] =
+            [reason, container_reason, node].map(|text| Some((*text).to_owned()).filter(|text| !text.is_empty()));
+        let pod = Pod { index, reason, container_reason, exit_code: exit_code.parse().ok(), node };
         newest.insert(index, (made, Some(pod).filter(|_| *phase == "Failed")));
     }
     newest.into_values().filter_map(|(_, pod)| pod).collect()

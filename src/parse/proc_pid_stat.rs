@@ -31,10 +31,10 @@ pub struct ProcessStat<'a> {
 /// # Errors
 /// With the item if the name is not in brackets, or a field is missing or not a number.
 pub fn parse<'a>(source: &'a str, text: &'a str) -> Result<ProcessStat<'a>> {
-    let unbracketed = || Error::host(format!("{source} line 1: `comm` is not in brackets"));
     // A name may contain blanks, brackets and line ends: it extends to the last bracket.
-    let (pid, rest) = text.split_once('(').ok_or_else(unbracketed)?;
-    let (comm, rest) = rest.rsplit_once(')').ok_or_else(unbracketed)?;
+    let parts = text.split_once('(').and_then(|(pid, rest)| Some((pid, rest.rsplit_once(')')?)));
+    let (pid, (comm, rest)) =
+        parts.ok_or_else(|| Error::host(format!("{source} line 1: `comm` is not in brackets")))?;
     let pid = Fields::new(source, 1, pid).count("pid")?;
     let mut fields = Fields::new(source, 1, rest);
     let state = fields.text("state")?.chars().next().unwrap_or('?');

@@ -77,8 +77,8 @@ pub fn parse(text: &str) -> Result<RecoveryLog> {
 /// A WAL position in the server's notation: `1/9A3F`.
 pub fn position(text: &str) -> Option<u64> {
     let (high, low) = text.split_once('/')?;
-    let part = |text| u32::from_str_radix(text, 16).ok().map(u64::from);
-    Some((part(high)? << 32) + part(low)?)
+    let [high, low] = [high, low].map(|part| u32::from_str_radix(part, 16).ok().map(u64::from));
+    Some((high? << 32) + low?)
 }
 
 #[cfg(test)]

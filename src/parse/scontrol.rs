@@ -2,7 +2,7 @@
 
 /// A task of an array, or several that Slurm keeps as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Task {
+pub(crate) struct ArrayTask {
     /// Job number of the array.
     pub(crate) array: u32,
     /// Indices in the array.
@@ -18,28 +18,32 @@ pub(crate) struct Task {
 }
 
 /// Tasks of arrays with this name, which must not contain a space; names of other people's jobs may.
-pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
-    let task = |line: &str| {
+pub(crate) fn tasks(text: &str, name: &str) -> Vec<ArrayTask> {
+    let tasks = text.lines().filter_map(|line| {
         // The name precedes all user-defined text, which may look like a field.
-        let field = |key: &str| {
-            let mut words = line.split(' ').filter_map(|word| word.split_once('='));
-            words.find(|(known, _)| *known == key).map(|(_, value)| value)
-        };
-        if field("JobName") != Some(name) {
+        if field(line, "JobName") != Some(name) {
             return None;
         }
-        let given = |key: &str| field(key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned);
-        let exit_code = field("ExitCode").and_then(|value| value.split_once(':'));
-        Some(Task {
-            array: field("ArrayJobId")?.parse().ok()?,
-            indices: indices(field("ArrayTaskId")?)?,
-            state: field("JobState")?.to_owned(),
-            reason: given("Reason"),
+        let exit_code = field(line, "ExitCode").and_then(|value| value.split_once(':'));
+        Some(ArrayTask {
+            array: field(line, "ArrayJobId")?.parse().ok()?,
+            indices: indices(field(line, "ArrayTaskId")?)?,
+            state: field(line, "JobState")?.to_owned(),
+            reason: given(line, "Reason"),
             exit_code: exit_code.and_then(|(code, signal)| code.parse().ok().zip(signal.parse().ok())),
-            nodes: given("NodeList"),
+            nodes: given(line, "NodeList"),
         })
-    };
-    text.lines().filter_map(task).collect()
+    });
+    tasks.collect()
+}
+
+fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let mut words = line.split(' ').filter_map(|word| word.split_once('='));
+    words.find(|(known, _)| *known == key).map(|(_, value)| value)
+}
+
+fn given(line: &str, key: &str) -> Option<String> {
+    field(line, key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned)
 }
 
 /// `3`, `0-2,5`, `0-9:3%2`: ranges with a step, and the maximum running at once.
@@ -67,7 +71,7 @@ mod tests {
     fn each_array_task_has_its_state_despite_odd_job_names() {
         let found = tasks(LISTED, "pgstrata-spread-0a1b2c3d");
         let shown = found.iter().map(|task| {
-            let Task { array, indices, state, reason, exit_code, nodes } = task;
+            let ArrayTask { array, indices, state, reason, exit_code, nodes } = task;
             let [reason, nodes] = [reason, nodes].map(|text| text.as_deref().unwrap_or("-"));
             let (code, signal) = exit_code.unwrap();
             format!("{array} {indices:?} {state} {reason} {code}:{signal} {nodes}")

@@ -78,34 +78,39 @@ pub(super) fn stamped(line: &str) -> Option<(u64, &str)> {
 
 /// The figures after `checkpoint complete:`, or the name of the first missing one.
 fn done(ended_us: u64, text: &str) -> std::result::Result<CheckpointDone, &'static str> {
-    let before = |word: &'static str| {
-        let (head, _) = text.split_once(word).ok_or(word)?;
-        head.trim_end().rsplit([' ', '=']).next().and_then(|number| number.parse().ok()).ok_or(word)
-    };
-    let after = |word: &'static str| {
-        let (_, rest) = text.split_once(word).ok_or(word)?;
-        rest.split([',', ';']).next().ok_or(word)
-    };
-    let span = |word| after(word).and_then(|text| Micros::parse(text).map(|span| span.0).map_err(|_| word));
-    let kilobytes = |word| {
-        let number = after(word)?.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
-        number.map(|number| number * 1024).ok_or(word)
-    };
     Ok(CheckpointDone {
         ended_us,
-        buffers: before(" buffers (")?,
-        slru_buffers: before(" SLRU buffers").ok(),
-        wal_added: before(" WAL file(s) added")?,
-        wal_removed: before(" removed")?,
-        wal_recycled: before(" recycled")?,
-        write_us: span("write=")?,
-        sync_us: span("sync=")?,
-        total_us: span("total=")?,
-        files: after("sync files=")?.trim().parse().map_err(|_| "sync files=")?,
-        longest_us: span("longest=")?,
-        distance_bytes: kilobytes("distance=")?,
-        estimate_bytes: kilobytes("estimate=")?,
+        buffers: count_before(text, " buffers (")?,
+        slru_buffers: count_before(text, " SLRU buffers").ok(),
+        wal_added: count_before(text, " WAL file(s) added")?,
+        wal_removed: count_before(text, " removed")?,
+        wal_recycled: count_before(text, " recycled")?,
+        write_us: span_after(text, "write=")?,
+        sync_us: span_after(text, "sync=")?,
+        total_us: span_after(text, "total=")?,
+        files: after(text, "sync files=")?.trim().parse().map_err(|_| "sync files=")?,
+        longest_us: span_after(text, "longest=")?,
+        distance_bytes: kilobytes_after(text, "distance=")?,
+        estimate_bytes: kilobytes_after(text, "estimate=")?,
     })
+}
+
+fn count_before(text: &str, word: &'static str) -> std::result::Result<u64, &'static str> {
+    let (head, _) = text.split_once(word).ok_or(word)?;
+    head.trim_end().rsplit([' ', '=']).next().and_then(|number| number.parse().ok()).ok_or(word)
+}
+
+fn after<'a>(text: &'a str, word: &'static str) -> std::result::Result<&'a str, &'static str> {
+    text.split_once(word).and_then(|(_, rest)| rest.split([',', ';']).next()).ok_or(word)
+}
+
+fn span_after(text: &str, word: &'static str) -> std::result::Result<u64, &'static str> {
+    Micros::parse(after(text, word)?).map(|span| span.0).map_err(|_| word)
+}
+
+fn kilobytes_after(text: &str, word: &'static str) -> std::result::Result<u64, &'static str> {
+    let number = after(text, word)?.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
+    number.map(|number| number * 1024).ok_or(word)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Superblocks as printed by `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`, `nilfs-tune -l DEVICE` and
 //! `bcachefs show-super DEVICE`: a line per field, under headings.
 
-use crate::error::{Error, Result};
+use super::fields::{filled_lines, having, wrong_line};
+use crate::error::Result;
 use std::collections::BTreeMap;
 
 /// Reads the `key: value` lines, removing quotes from values. Indented lines without a colon belong to the key above
@@ -12,19 +13,18 @@ use std::collections::BTreeMap;
 pub fn parse(tool: &str, needed: &str, text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
     let mut last: Option<String> = None;
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |what: &str| Error::tool(format!("{tool}, line {}: {what}: `{line}`", index + 1));
+    for (index, line) in filled_lines(text) {
         match line.split_once(':') {
             Some((key, value)) => {
                 let (key, value) = (key.trim().to_owned(), value.trim().trim_matches('\'').to_owned());
                 let before = fields.insert(key.clone(), value.clone());
                 if before.is_some_and(|before| before != value) {
-                    return Err(wrong("a duplicate key"));
+                    return Err(wrong_line(tool, index, line, "a duplicate key"));
                 }
                 last = Some(key);
             }
             None if line.starts_with(char::is_whitespace) => {
-                let key = last.as_ref().ok_or_else(|| wrong("a value without a key"))?;
+                let key = last.as_ref().ok_or_else(|| wrong_line(tool, index, line, "a value without a key"))?;
                 let value = fields.entry(key.clone()).or_default();
                 value.push_str(if value.is_empty() { "" } else { ", " });
                 value.push_str(line.trim());
@@ -32,7 +32,7 @@ pub fn parse(tool: &str, needed: &str, text: &str) -> Result<BTreeMap<String, St
             None => {}
         }
     }
-    if fields.contains_key(needed) { Ok(fields) } else { Err(Error::tool(format!("{tool} printed no `{needed}`"))) }
+    having(tool, fields, &[needed])
 }
 
 #[cfg(test)]

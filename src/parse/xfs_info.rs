@@ -1,6 +1,7 @@
 //! `xfs_info MOUNTPOINT`: the geometry of an XFS (xfsprogs).
 
-use crate::error::{Error, Result};
+use super::fields::{filled_lines, having, wrong_line};
+use crate::error::Result;
 use std::collections::BTreeMap;
 
 /// Reads `section  =word key=value, key=value` lines to `section key` -> value. Words without `=` are added to the
@@ -11,24 +12,22 @@ use std::collections::BTreeMap;
 pub fn parse(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
     let mut section = String::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |what: &str| Error::tool(format!("xfs_info, line {}: {what}: `{line}`", index + 1));
-        let (name, rest) = line.split_once('=').ok_or_else(|| wrong("no `=`"))?;
+    for (index, line) in filled_lines(text) {
+        let (name, rest) = line.split_once('=').ok_or_else(|| wrong_line("xfs_info", index, line, "no `=`"))?;
         if !name.trim().is_empty() {
             name.trim().clone_into(&mut section);
         }
         if section.is_empty() {
-            return Err(wrong("a value before the first section"));
+            return Err(wrong_line("xfs_info", index, line, "a value before the first section"));
         }
         for (key, value) in split_line(rest) {
             let key = key.map_or_else(|| section.clone(), |key| format!("{section} {key}"));
             if fields.insert(key, value).is_some() {
-                return Err(wrong("a duplicate key"));
+                return Err(wrong_line("xfs_info", index, line, "a duplicate key"));
             }
         }
     }
-    let missing = ["data bsize", "log"].into_iter().find(|key| !fields.contains_key(*key));
-    missing.map_or(Ok(fields), |key| Err(Error::tool(format!("xfs_info printed no `{key}`"))))
+    having("xfs_info", fields, &["data bsize", "log"])
 }
 
 /// The pairs of one line; leading words without `=` come first, as one value without a key. Words after a pair are its

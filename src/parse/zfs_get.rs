@@ -19,15 +19,15 @@ pub struct Property {
 /// # Errors
 /// Names a line that does not have four columns.
 pub fn parse(text: &str) -> Result<Vec<Property>> {
-    let line = |(number, line): (usize, &str)| {
+    let properties = text.lines().enumerate().map(|(number, line)| {
         let bad = || Error::tool(format!("zfs get line {}: `{line}` is not NAME, PROPERTY, VALUE, SOURCE", number + 1));
         let (_, rest) = line.split_once('\t').ok_or_else(bad)?;
         let (name, rest) = rest.split_once('\t').ok_or_else(bad)?;
         // The value of a user property may contain a tab.
         let (value, source) = rest.rsplit_once('\t').ok_or_else(bad)?;
         Ok(Property { name: name.to_owned(), value: value.to_owned(), source: source.to_owned() })
-    };
-    text.lines().enumerate().map(line).collect()
+    });
+    properties.collect()
 }
 
 #[cfg(test)]

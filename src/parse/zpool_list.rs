@@ -59,7 +59,7 @@ pub const ROOM_COLUMNS: &str = "size,allocated,free,fragmentation,capacity";
 
 /// Space of a pool, bytes and percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PoolRoom {
+pub struct PoolSpace {
     pub size: u64,
     pub allocated: u64,
     pub free: u64,
@@ -72,7 +72,7 @@ pub struct PoolRoom {
 ///
 /// # Errors
 /// Names a column that is not a number.
-pub fn room(text: &str) -> Result<PoolRoom> {
+pub fn room(text: &str) -> Result<PoolSpace> {
     let values: Vec<&str> = text.trim_end_matches('\n').split('\t').collect();
     let names: Vec<&str> = ROOM_COLUMNS.split(',').collect();
     let &[size, allocated, free, fragmentation, capacity] = values.as_slice() else {
@@ -82,20 +82,19 @@ pub fn room(text: &str) -> Result<PoolRoom> {
             names.len()
         )));
     };
-    let number = |place: usize, text: &str| {
-        // Versions before 2.0 print the percent sign even with -p.
-        let digits = text.strip_suffix('%').unwrap_or(text);
-        digits
-            .parse::<u64>()
-            .map_err(|_| Error::tool(format!("zpool list: {} is `{text}`, not a number", names[place])))
-    };
-    Ok(PoolRoom {
-        size: number(0, size)?,
-        allocated: number(1, allocated)?,
-        free: number(2, free)?,
-        fragmentation: if fragmentation == "-" { None } else { Some(number(3, fragmentation)?) },
-        capacity: number(4, capacity)?,
+    Ok(PoolSpace {
+        size: number(names[0], size)?,
+        allocated: number(names[1], allocated)?,
+        free: number(names[2], free)?,
+        fragmentation: if fragmentation == "-" { None } else { Some(number(names[3], fragmentation)?) },
+        capacity: number(names[4], capacity)?,
     })
+}
+
+fn number(column: &str, text: &str) -> Result<u64> {
+    // Versions before 2.0 print the percent sign even with -p.
+    let digits = text.strip_suffix('%').unwrap_or(text);
+    digits.parse().map_err(|_| Error::tool(format!("zpool list: {column} is `{text}`, not a number")))
 }
 
 #[cfg(test)]
@@ -127,10 +126,10 @@ mod tests {
 
     #[test]
     fn pool_capacity_is_parsed_and_fragmentation_may_be_unknown() {
-        let wanted = PoolRoom { size: 1000, allocated: 400, free: 600, fragmentation: Some(17), capacity: 40 };
+        let wanted = PoolSpace { size: 1000, allocated: 400, free: 600, fragmentation: Some(17), capacity: 40 };
         assert_eq!(room("1000\t400\t600\t17\t40\n").unwrap(), wanted);
         assert_eq!(room("1000\t400\t600\t17%\t40%\n").unwrap(), wanted);
-        assert_eq!(room("1000\t400\t600\t-\t40\n").unwrap(), PoolRoom { fragmentation: None, ..wanted });
+        assert_eq!(room("1000\t400\t600\t-\t40\n").unwrap(), PoolSpace { fragmentation: None, ..wanted });
         let wrong = |text| room(text).unwrap_err().to_string();
         assert!(wrong("1000\t-\t600\t0\t40\n").contains("allocated is `-`"));
         assert!(wrong("1000\t1\n").contains("2 columns"));

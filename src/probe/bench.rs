@@ -2,9 +2,9 @@
 
 use super::counters::{Counters, growth};
 use super::operation::{FILE, RowOperation};
-use super::row::{Done, RowBuilder};
+use super::row::{DoneOperation, RowBuilder};
 use super::schedule;
-use super::tape::{Failed, Tape, nanos};
+use super::tape::{FailedCall, Tape, nanos};
 use super::walk::RECYCLED;
 use super::{Surroundings, rows};
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub(super) struct RealBench<'a> {
     mapped_bytes: usize,
     counters: &'a mut Counters,
     tape: Tape,
-    done: Vec<Done>,
+    done: Vec<DoneOperation>,
     pauses: Idle,
 }
 
@@ -83,13 +83,13 @@ impl<'a> RealBench<'a> {
         (rows.into_iter().map(RowBuilder::close).collect(), self.pauses)
     }
 
-    fn open(&self, row: usize) -> Result<RowOperation<'a>, Failed> {
+    fn open(&self, row: usize) -> Result<RowOperation<'a>, FailedCall> {
         let Surroundings { site, noise, ticker, .. } = self.around;
         RowOperation::open(&self.rows[row].record.spec, site, noise.bytes(), self.mapped_bytes, ticker)
     }
 
     /// Opens the row if needed, runs it, keeps its results. The failure is not yet in the row.
-    fn ran(&mut self, row: usize, span: Duration) -> Result<Result<(u64, f64), Failed>> {
+    fn ran(&mut self, row: usize, span: Duration) -> Result<Result<(u64, f64), FailedCall>> {
         let mut operation = match self.operations[row].take().map_or_else(|| self.open(row), Ok) {
             Ok(operation) => operation,
             Err(failed) => return Ok(Err(failed)),
@@ -148,7 +148,7 @@ impl<'a> RealBench<'a> {
     /// Puts the operations of the slice into `done`, in the order of their ends; returns start and end of the time that
     /// counts.
     fn collect(&mut self, operation: &RowOperation<'_>) -> (Instant, Instant) {
-        let done = |(ended, took): (Instant, Duration)| Done {
+        let done = |(ended, took): (Instant, Duration)| DoneOperation {
             ended_ns: nanos(ended.duration_since(self.around.begun)),
             latency_ns: nanos(took),
         };

@@ -18,20 +18,20 @@ pub type DeviceSnapshot = Vec<Option<DeviceCounts>>;
 
 impl Counters {
     pub fn of(host: &Host, devices: &[DeviceFacts]) -> Counters {
-        let path = |device: &DeviceFacts| {
+        let paths = devices.iter().map(|device| {
             let folder = device.sysfs_folder();
             // With `iostats` 0 the kernel does not count: constant counters are not zeroes.
             let queue = ["queue/iostats", "../queue/iostats"];
             let kept = queue.iter().find_map(|name| host.read_optional(format!("{folder}/{name}")));
             let counted = kept.as_deref() != Some("0") && host.read_optional(format!("{folder}/stat")).is_some();
             counted.then(|| format!("{folder}/stat"))
-        };
-        Counters { host: host.clone(), paths: devices.iter().map(path).collect(), buffer: Vec::new() }
+        });
+        Counters { host: host.clone(), paths: paths.collect(), buffer: Vec::new() }
     }
 
     pub fn read(&mut self) -> DeviceSnapshot {
         let Counters { host, paths, buffer } = self;
-        let read = |path: &Option<String>| {
+        let counts = paths.iter().map(|path| {
             host.read_into(path.as_ref()?, buffer).ok()?;
             let stat = diskstats::parse_stat(std::str::from_utf8(buffer).ok()?).ok()?;
             Some(DeviceCounts {
@@ -40,20 +40,20 @@ impl Counters {
                 flushes: stat.flushes,
                 reads: stat.reads,
             })
-        };
-        paths.iter().map(read).collect()
+        });
+        counts.collect()
     }
 }
 
 /// Growth between two snapshots. Partitions show flushes as 0: their disk counts them.
 pub fn growth(devices: &[DeviceFacts], before: &DeviceSnapshot, after: &DeviceSnapshot) -> DeviceSnapshot {
     let pairs = before.iter().zip(after).zip(devices);
-    let one = |((before, after), device): ((&Option<DeviceCounts>, &Option<DeviceCounts>), &DeviceFacts)| {
+    let grown_counts = pairs.map(|((before, after), device)| {
         let grown = after.as_ref()?.combined(before.as_ref()?, u64::wrapping_sub);
         let flushes = grown.flushes.filter(|_| device.counts_flushes != Some(false));
         Some(DeviceCounts { flushes, ..grown })
-    };
-    pairs.map(one).collect()
+    });
+    grown_counts.collect()
 }
 
 #[cfg(test)]

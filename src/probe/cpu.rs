@@ -27,9 +27,8 @@ pub fn look(host: &Host) -> CpuSnapshot {
 /// Waits since `before`; `None` if the kernel reports neither kind.
 pub fn since(before: &CpuSnapshot, host: &Host) -> Option<CpuWait> {
     let now = look(host);
-    let grown = |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?));
-    let own_us = grown(before.own_ns, now.own_ns).map(|ns| ns / 1000);
-    let some_us = grown(before.some_us, now.some_us);
+    let own_us = now.own_ns.zip(before.own_ns).map(|(now, before)| now.saturating_sub(before) / 1000);
+    let some_us = now.some_us.zip(before.some_us).map(|(now, before)| now.saturating_sub(before));
     let elapsed_us = micros(now.at.duration_since(before.at));
     (own_us.is_some() || some_us.is_some()).then_some(CpuWait { elapsed_us, own_us, some_us })
 }

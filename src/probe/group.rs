@@ -8,7 +8,7 @@
 //! the first writer leaves.
 
 use super::site::ProbeSite;
-use super::tape::{Failed, Tape};
+use super::tape::{FailedCall, Tape};
 use super::walk::RECYCLED;
 use crate::host::files::File;
 use crate::host::signals::Interrupt;
@@ -27,13 +27,13 @@ pub struct WriterGroup<'a> {
     block: u64,
     segment_bytes: u64,
     way: Way,
-    log: Mutex<Log>,
+    log: Mutex<WriterLog>,
     flushed: Condvar,
     tapes: Vec<Tape>,
 }
 
 #[derive(Debug, Default)]
-struct Log {
+struct WriterLog {
     added: u64,
     flushed: u64,
     /// True while a leader is flushing.
@@ -41,7 +41,7 @@ struct Log {
     /// End of each sync of this run.
     syncs: Vec<Instant>,
     /// The failed call and its error; all writers then stop.
-    failed: Option<Failed>,
+    failed: Option<FailedCall>,
 }
 
 /// Minimum commits per writer in a run: enough that the first and last syncs are not most of it.
@@ -79,7 +79,12 @@ impl<'a> WriterGroup<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn open(spec: &RowSpec, site: &ProbeSite, bytes: &'a [u8], ticker: &Ticker) -> Result<WriterGroup<'a>, Failed> {
+    pub fn open(
+        spec: &RowSpec,
+        site: &ProbeSite,
+        bytes: &'a [u8],
+        ticker: &Ticker,
+    ) -> Result<WriterGroup<'a>, FailedCall> {
         let file = site.open(RECYCLED, flags(spec))?;
         Ok(WriterGroup {
             file,
@@ -98,7 +103,7 @@ impl<'a> WriterGroup<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, Failed> {
+    pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, FailedCall> {
         let mut tapes = std::mem::take(&mut self.tapes);
         self.log().syncs.clear();
         let this = &*self;
@@ -106,14 +111,14 @@ impl<'a> WriterGroup<'a> {
         let spawned = std::thread::scope(|scope| {
             for tape in &mut tapes {
                 let gate = &gate;
-                let write = move || match gate.passed() {
+                let begun = threads::begin(scope, move || match gate.passed() {
                     // The log holds the failure, for all writers.
                     true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
                     false => None,
-                };
-                if let Err(error) = threads::begin(scope, write) {
+                });
+                if let Err(error) = begun {
                     gate.open(false);
-                    return Err(Failed { call: "clone", error: io::Error::other(error) });
+                    return Err(FailedCall { call: "clone", error: io::Error::other(error) });
                 }
             }
             gate.open(true);
@@ -131,8 +136,8 @@ impl<'a> WriterGroup<'a> {
 
     /// The time in which all writers were active.
     pub fn steady(&self) -> (Instant, Instant) {
-        let first = |tape: &Tape| tape.operations().next().map(|(ended, _)| ended);
-        let begun = self.tapes.iter().filter_map(first).min().unwrap_or_else(now);
+        let firsts = self.tapes.iter().filter_map(|tape| tape.operations().next().map(|(ended, _)| ended));
+        let begun = firsts.min().unwrap_or_else(now);
         let left = self.tapes.iter().map(|tape| tape.begun() + tape.elapsed()).min().unwrap_or(begun);
         (begun, left.max(begun))
     }
@@ -141,12 +146,12 @@ impl<'a> WriterGroup<'a> {
         &self.tapes
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, WriterLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One writer's commit: adds a block and returns once it is flushed.
-    fn commit(&self) -> Result<(), Failed> {
+    fn commit(&self) -> Result<(), FailedCall> {
         let mut log = self.log();
         log.added += 1;
         let mine = log.added;
@@ -179,7 +184,7 @@ impl<'a> WriterGroup<'a> {
     }
 
     /// Writes blocks `from` to `to` of the log, in as few calls as memory and the segment's end allow, and syncs.
-    fn write_and_sync(&self, from: u64, to: u64) -> Result<(), Failed> {
+    fn write_and_sync(&self, from: u64, to: u64) -> Result<(), FailedCall> {
         let per_segment = (self.segment_bytes / self.block).max(1);
         let most = (self.bytes.len() as u64 / self.block).max(1);
         let mut at = from;
@@ -199,16 +204,16 @@ mod tests {
     use super::*;
     use crate::host::Host;
     use crate::probe::rows::{RowChoice, rows};
-    use crate::probe::site::Fill;
+    use crate::probe::site::FileFill;
 
     #[test]
     fn commits_share_syncs_and_each_is_flushed() {
         let place = tempfile::tempdir().unwrap();
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;
-        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
+        site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
         let spec = rows(&RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
         let commits: usize = group.tapes().iter().map(|tape| tape.operations().count()).sum();
@@ -224,8 +229,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
         let spec = rows(&RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
-        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
-        let memory = crate::probe::aligned_noise();
+        site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A read-only descriptor.
         group.file = File::open(site.folder().join(RECYCLED)).unwrap();

@@ -3,7 +3,7 @@
 use super::Surroundings;
 use super::counters::{Counters, growth};
 use super::operation::FILE;
-use super::tape::{Failed, nanos};
+use super::tape::{FailedCall, nanos};
 use crate::error::Result;
 use crate::host::time::{micros, now};
 use crate::probe::synced::{sync, write_at};
@@ -49,7 +49,7 @@ pub(super) fn measure(
     Ok((found, None))
 }
 
-fn once(around: &Surroundings<'_>, counters: &mut Counters, bytes: u64) -> Result<Growth, Failed> {
+fn once(around: &Surroundings<'_>, counters: &mut Counters, bytes: u64) -> Result<Growth, FailedCall> {
     let file = around.site.open(FILE, OFlags::empty())?;
     sync(&file, Way::Fdatasync)?;
     let before = counters.read();
@@ -67,7 +67,7 @@ fn once(around: &Surroundings<'_>, counters: &mut Counters, bytes: u64) -> Resul
     })
 }
 
-fn write(file: &File, bytes: &[u8], length: u64) -> Result<(), Failed> {
+fn write(file: &File, bytes: &[u8], length: u64) -> Result<(), FailedCall> {
     let mut at = 0;
     while at < length {
         let piece = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE).min(bytes.len());

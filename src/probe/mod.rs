@@ -24,27 +24,26 @@ mod synced;
 pub mod tape;
 mod walk;
 
-pub use row::Done;
+pub use row::DoneOperation;
 pub use rows::{RowChoice, WAL_BLOCK, rows};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::noise::Noise;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, micros, now, rfc3339_us, sleep, wall_us};
 use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
 use bench::RealBench;
 use counters::Counters;
-use rand::{RngCore, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use schedule::{Bench, Goal};
-use site::{Fill, ProbeSite};
+use site::{FileFill, ProbeSite};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct ProbeRequest {
     pub folder: PathBuf,
     pub choice: RowChoice,
     /// Time for measuring: idle interval, slices and growth, without creating the files.
@@ -89,7 +88,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// The observer's own, which end the probe.
-    fn slice(&self, _family: Family, _done: &[Done]) -> Result<()> {
+    fn slice(&self, _family: Family, _done: &[DoneOperation]) -> Result<()> {
         Ok(())
     }
     /// An operation failed, nanoseconds after the start of the first slice.
@@ -110,28 +109,8 @@ const GROWTH_SHARE: u32 = 20;
 /// Polling interval for an interrupt during a wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Source buffer of direct writes: aligned to the largest logical block (64 KiB), and as long as the largest write of a
-/// group.
-pub(crate) struct AlignedNoise {
-    memory: Vec<u8>,
-    start: usize,
-}
-
-const ALIGNMENT: usize = 64 << 10;
-const NOISE_BYTES: usize = 1 << 20;
-
-pub(crate) fn aligned_noise() -> AlignedNoise {
-    let mut memory = vec![0; NOISE_BYTES + ALIGNMENT];
-    ChaCha8Rng::seed_from_u64(2).fill_bytes(&mut memory);
-    let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-    AlignedNoise { memory, start }
-}
-
-impl AlignedNoise {
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.start + NOISE_BYTES]
-    }
-}
+/// Seed of the bytes that are written; a chunk of them is as long as the largest write of a group.
+const NOISE_SEED: u64 = 2;
 
 /// Probes a folder.
 ///
@@ -139,7 +118,12 @@ impl AlignedNoise {
 /// [`crate::error::Kind::User`] if there is no such folder, [`crate::error::Kind::Host`] if it cannot be written, has
 /// too little free space or vanishes; interrupted. A failed sync is not an error but part of the record. Nothing is
 /// left in the folder in any case.
-pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
+pub fn measure(
+    host: &Host,
+    request: &ProbeRequest,
+    interrupt: &Interrupt,
+    observer: &dyn Observer,
+) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
     let files = if request.choice == RowChoice::Compat { 1 } else { place::FILES };
     let segment_bytes = place::segment_bytes(&place, files, request.free_over_files)?;
@@ -151,7 +135,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     observer.stage(Stage::Files);
     let mut site = ProbeSite::make(&folder)?;
     site.segment_bytes = segment_bytes;
-    let (noise, ticker) = (&aligned_noise(), Ticker::of(host));
+    let (noise, ticker) = (&Noise::new(NOISE_SEED), Ticker::of(host));
     let around =
         Surroundings { host, request, place: &place, site: &site, noise, ticker, begun: now(), interrupt, observer };
     let measured = on_site(around, &mut counters, Duration::from_micros(idle.elapsed_us));
@@ -190,10 +174,10 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
 /// Everything needed to measure the rows and the growth of a sync.
 struct Surroundings<'a> {
     host: &'a Host,
-    request: &'a Request,
+    request: &'a ProbeRequest,
     place: &'a PlaceFacts,
     site: &'a ProbeSite,
-    noise: &'a AlignedNoise,
+    noise: &'a Noise,
     ticker: Ticker,
     /// Start of the first slice.
     begun: Instant,
@@ -259,16 +243,16 @@ fn make_files(site: &ProbeSite, choice: &RowChoice, bytes: u64) -> Result<bool> 
     let refused = |name: &'static str| {
         move |e: io::Error| site.refused(&e, format!("write {}", site.folder().join(name).display()))
     };
-    match site.fill(operation::FILE, bytes, Fill::Noise) {
+    match site.fill(operation::FILE, bytes, FileFill::Noise) {
         // hugetlbfs: files can be mapped but not written.
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-            let remade = site.remove(operation::FILE).and_then(|()| site.fill(operation::FILE, bytes, Fill::Hole));
+            let remade = site.remove(operation::FILE).and_then(|()| site.fill(operation::FILE, bytes, FileFill::Hole));
             remade.map_err(refused(operation::FILE)).map(|()| false)
         }
         other => {
             other.map_err(refused(operation::FILE))?;
             if *choice != RowChoice::Compat {
-                site.fill(walk::RECYCLED, bytes, Fill::Noise).map_err(refused(walk::RECYCLED))?;
+                site.fill(walk::RECYCLED, bytes, FileFill::Noise).map_err(refused(walk::RECYCLED))?;
             }
             Ok(true)
         }

@@ -9,7 +9,7 @@ use crate::probe::group::WriterGroup;
 use crate::probe::rows;
 use crate::probe::site::ProbeSite;
 use crate::probe::synced::{flags, sync, whole, write_at};
-use crate::probe::tape::{Failed, Tape};
+use crate::probe::tape::{FailedCall, Tape};
 use crate::probe::walk::Walk;
 use crate::record::probe::{Family, RowSpec, Way};
 use rustix::fs::OFlags;
@@ -71,7 +71,7 @@ impl<'a> RowOperation<'a> {
         bytes: &'a [u8],
         mapped_bytes: usize,
         ticker: &Ticker,
-    ) -> Result<RowOperation<'a>, Failed> {
+    ) -> Result<RowOperation<'a>, FailedCall> {
         let noise = bytes;
         let bytes = &noise[..spec.write_bytes as usize];
         let open = || site.open(FILE, flags(spec));
@@ -87,12 +87,12 @@ impl<'a> RowOperation<'a> {
             }
             (_, Way::RwfDsync) => RowOperation::RwfDsync { file: open()?, bytes },
             (_, Way::IoUring) => {
-                let ring = Ring::new().map_err(Failed::of("io_uring_setup"))?;
+                let ring = Ring::new().map_err(FailedCall::of("io_uring_setup"))?;
                 RowOperation::Uring { ring: Box::new(ring), file: open()?, bytes }
             }
             (_, Way::Msync) => {
                 let file = open()?;
-                let mapped = Mapped::file(&file, mapped_bytes).map_err(Failed::of("mmap"))?;
+                let mapped = Mapped::file(&file, mapped_bytes).map_err(FailedCall::of("mmap"))?;
                 RowOperation::Msync { mapped, bytes }
             }
             (_, way) => RowOperation::Overwrite(Overwrite::new(open()?, bytes, spec.writes, way)),
@@ -103,7 +103,7 @@ impl<'a> RowOperation<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub(crate) fn prepare(&mut self) -> Result<(), Failed> {
+    pub(crate) fn prepare(&mut self) -> Result<(), FailedCall> {
         match self {
             RowOperation::Walk(walk) => walk.prepare(),
             _ => Ok(()),
@@ -120,7 +120,7 @@ impl<'a> RowOperation<'a> {
         span: Duration,
         most: usize,
         interrupt: &Interrupt,
-    ) -> Result<Option<u64>, Failed> {
+    ) -> Result<Option<u64>, FailedCall> {
         let ran = match self {
             RowOperation::Group(group) => return group.run(span, most, interrupt).map(Some),
             RowOperation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
@@ -135,22 +135,22 @@ impl<'a> RowOperation<'a> {
                 tape.run(span, (1, most), interrupt, || walk.once())
             }
             RowOperation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
-                let written = linux::write_synced(file, bytes).map_err(Failed::of("pwritev2"));
+                let written = linux::write_synced(file, bytes).map_err(FailedCall::of("pwritev2"));
                 whole("pwritev2", written?, bytes.len())
             }),
             RowOperation::Uring { ring, file, bytes } => {
                 tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
             }
             RowOperation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
-                mapped.write(bytes).map_err(Failed::of("madvise(MADV_POPULATE_WRITE)"))?;
-                mapped.sync(bytes.len()).map_err(Failed::of("msync"))
+                mapped.write(bytes).map_err(FailedCall::of("madvise(MADV_POPULATE_WRITE)"))?;
+                mapped.sync(bytes.len()).map_err(FailedCall::of("msync"))
             }),
         };
         ran.map(|()| None)
     }
 
     /// The warm-up operation. A group needs none: its own beginning does not count anyway.
-    pub(super) fn first(&mut self, tape: &mut Tape, interrupt: &Interrupt) -> Result<(), Failed> {
+    pub(super) fn first(&mut self, tape: &mut Tape, interrupt: &Interrupt) -> Result<(), FailedCall> {
         match self {
             RowOperation::Group(_) => Ok(()),
             _ => self.run(tape, Duration::ZERO, 1, interrupt).map(drop),
@@ -183,7 +183,7 @@ impl<'a> Overwrite<'a> {
     /// # Errors
     /// The call that failed.
     #[inline]
-    pub fn once(&self) -> Result<(), Failed> {
+    pub fn once(&self) -> Result<(), FailedCall> {
         for write in 0..self.writes {
             write_at(&self.file, self.bytes, u64::from(write) * self.bytes.len() as u64)?;
         }
@@ -191,12 +191,12 @@ impl<'a> Overwrite<'a> {
     }
 }
 
-fn reopened(site: &ProbeSite) -> Result<File, Failed> {
+fn reopened(site: &ProbeSite) -> Result<File, FailedCall> {
     site.open(FILE, OFlags::empty())
 }
 
 /// As in pg_test_fsync: the second open and close make it as much work as the other order.
-fn write_fsync_close(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
+fn write_fsync_close(site: &ProbeSite, bytes: &[u8]) -> Result<(), FailedCall> {
     let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     sync(&file, Way::Fsync)?;
@@ -204,22 +204,23 @@ fn write_fsync_close(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
     reopened(site).map(drop)
 }
 
-fn write_close_fsync(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
+fn write_close_fsync(site: &ProbeSite, bytes: &[u8]) -> Result<(), FailedCall> {
     let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     drop(file);
     sync(&reopened(site)?, Way::Fsync)
 }
 
-fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), Failed> {
+fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), FailedCall> {
     let submitted = ring.write_then_sync(file, bytes, 0);
-    let outcome = submitted.map_err(Failed::of("io_uring_enter"))?;
-    let of = |call, code: i32| match usize::try_from(code) {
-        Ok(done) => Ok(done),
-        Err(_) => Err(Failed { call, error: Errno::from_raw_os_error(-code).into() }),
-    };
-    whole("io_uring write", of("io_uring write", outcome.written)?, bytes.len())?;
-    of("io_uring fdatasync", outcome.synced).map(drop)
+    let outcome = submitted.map_err(FailedCall::of("io_uring_enter"))?;
+    whole("io_uring write", done("io_uring write", outcome.written)?, bytes.len())?;
+    done("io_uring fdatasync", outcome.synced).map(drop)
+}
+
+/// What a completed call returned: an amount, or an error as its negative number.
+fn done(call: &'static str, code: i32) -> Result<usize, FailedCall> {
+    usize::try_from(code).map_err(|_| FailedCall { call, error: Errno::from_raw_os_error(-code).into() })
 }
 
 #[cfg(test)]
@@ -227,19 +228,19 @@ mod tests {
     use super::*;
     use crate::host::Host;
     use crate::probe::rows::{RowChoice, rows};
-    use crate::probe::site::Fill;
+    use crate::probe::site::FileFill;
 
     #[test]
     fn every_row_writes_its_bytes_where_it_says() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let (bytes, ticker) = (memory.bytes(), Ticker::of(&Host::this()));
         for spec in rows(&RowChoice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
             if spec.segment.is_some() {
                 continue;
             }
-            site.fill(FILE, 1 << 20, Fill::Zeroes).unwrap();
+            site.fill(FILE, 1 << 20, FileFill::Zeroes).unwrap();
             let ran = RowOperation::open(spec, &site, bytes, 8192, &ticker)
                 .and_then(|mut op| op.run(&mut Tape::new(ticker.clone()), Duration::ZERO, 1, &Interrupt::never()));
             match ran {

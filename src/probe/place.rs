@@ -64,9 +64,9 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
 /// If even the smallest size is too large.
 pub fn segment_bytes(place: &PlaceFacts, files: u64, free_over_files: u64) -> Result<u64> {
     let Some(free) = place.free_bytes else { return Ok(SEGMENT_BYTES) };
-    let fits = |bytes: &u64| bytes * files * free_over_files <= free;
-    let sizes = std::iter::successors(Some(SEGMENT_BYTES), |bytes| Some(bytes / 2));
-    sizes.take_while(|bytes| *bytes >= SMALLEST_SEGMENT).find(fits).ok_or_else(|| {
+    let mut sizes = std::iter::successors(Some(SEGMENT_BYTES), |bytes| Some(bytes / 2))
+        .take_while(|bytes| *bytes >= SMALLEST_SEGMENT);
+    sizes.find(|bytes| bytes * files * free_over_files <= free).ok_or_else(|| {
         let least = SMALLEST_SEGMENT * files * free_over_files;
         Error::host(format!("{} has {} free, too little for a probe", place.folder, Bytes(free))).hint(format!(
             "a probe writes at least {} and at most {} % of the free space: free up {}",
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::error::Kind;
     use crate::host::signals::Interrupt;
-    use crate::probe::{Observer, Request, RowChoice, measure};
+    use crate::probe::{Observer, ProbeRequest, RowChoice, measure};
     use std::time::Duration;
 
     fn place(free_bytes: Option<u64>) -> PlaceFacts {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_folder_can_be_probed_without_proc_and_sys() {
         let (machine, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let request = Request {
+        let request = ProbeRequest {
             folder: folder.path().to_owned(),
             choice: RowChoice::Compat,
             budget: Duration::from_secs(1),

@@ -1,6 +1,6 @@
 //! Record of a row while it is measured: slices, latencies by second, the slowest operations, failures.
 
-use super::tape::Failed;
+use super::tape::FailedCall;
 use crate::error::{Error, Result};
 use crate::record::probe::{Failure, RowRecord, RowSpec, SecondLatencies, Slow};
 use hdrhistogram::Histogram;
@@ -19,7 +19,7 @@ pub struct RowBuilder {
 
 /// One completed operation, in nanoseconds since the first slice began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
+pub struct DoneOperation {
     pub ended_ns: u64,
     pub latency_ns: u64,
 }
@@ -57,7 +57,7 @@ impl RowBuilder {
     ///
     /// # Errors
     /// Never in practice: the histogram grows as needed.
-    pub fn done(&mut self, done: Done) -> Result<()> {
+    pub fn done(&mut self, done: DoneOperation) -> Result<()> {
         let second = u32::try_from(done.ended_ns / 1_000_000_000).unwrap_or(u32::MAX);
         if second > self.second {
             self.close_second();
@@ -91,7 +91,7 @@ impl RowBuilder {
 
     /// Ends the row with a call that failed at `at_us`. If it is the first operation and the kernel says that it does
     /// not support this, the row is not available here; anything else is a failure of the storage.
-    pub fn failed(&mut self, failed: &Failed, at_us: u64) {
+    pub fn failed(&mut self, failed: &FailedCall, at_us: u64) {
         let after_operations = self.operations();
         if after_operations == 0
             && let Some(why) = refusal(&self.record.spec, failed)
@@ -107,7 +107,7 @@ impl RowBuilder {
     }
 }
 
-impl Failed {
+impl FailedCall {
     /// Records the error's name and message as on the probed system.
     pub(super) fn record(&self, at_us: u64, after_operations: u64) -> Failure {
         let errno = self.error.raw_os_error();
@@ -146,7 +146,7 @@ fn name(errno: i32) -> Option<&'static str> {
 }
 
 /// The reason why a call's very first failure means "not supported here" rather than "the storage failed".
-fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
+fn refusal(spec: &RowSpec, failed: &FailedCall) -> Option<String> {
     let errno = failed.error.raw_os_error().map(Errno::from_raw_os_error);
     match (failed.call, errno) {
         ("open", Some(Errno::INVAL)) if spec.direct => Some("the filesystem does not support O_DIRECT".to_owned()),
@@ -194,15 +194,15 @@ mod tests {
         RowBuilder::new(rows(&RowChoice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
     }
 
-    fn failed(call: &'static str, errno: i32) -> Failed {
-        Failed { call, error: io::Error::from_raw_os_error(errno) }
+    fn failed(call: &'static str, errno: i32) -> FailedCall {
+        FailedCall { call, error: io::Error::from_raw_os_error(errno) }
     }
 
     #[test]
     fn latencies_are_counted_in_the_second_in_which_operations_ended() {
         let mut row = row("one_write.fdatasync");
         for (ended_ns, latency_ns) in [(500, 500), (900_000_000, 400), (2_000_000_000, 1_100_000_000)] {
-            row.done(Done { ended_ns, latency_ns }).unwrap();
+            row.done(DoneOperation { ended_ns, latency_ns }).unwrap();
         }
         let record = row.close();
         let seconds: Vec<(u32, u64)> = record
@@ -221,7 +221,7 @@ mod tests {
     fn the_sixteen_slowest_operations_keep_their_moment() {
         let mut row = row("one_write.fsync");
         for n in 1..=100u64 {
-            row.done(Done { ended_ns: n * 1_000_000, latency_ns: (n * 37) % 101 }).unwrap();
+            row.done(DoneOperation { ended_ns: n * 1_000_000, latency_ns: (n * 37) % 101 }).unwrap();
         }
         let slowest: Vec<u64> = row.close().slowest.iter().map(|slow| slow.latency_ns).collect();
         assert_eq!(slowest, (85..=100).rev().collect::<Vec<u64>>());

@@ -49,13 +49,14 @@ impl RowChoice {
         let ids: Vec<String> = rows(&RowChoice::All, WAL_BLOCK, 1).into_iter().map(|row| row.id).collect();
         let mut chosen: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
         for name in names {
-            let known = chosen.len();
-            let is_meant = |id: &str| match name.as_str() {
-                "main" => MAIN.contains(&id),
+            let meant = ids.iter().filter(|id| match name.as_str() {
+                "main" => MAIN.contains(&id.as_str()),
                 name => id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-            };
-            chosen.extend(ids.iter().filter(|id| is_meant(id)).cloned());
-            if chosen.len() == known && !ids.iter().any(|id| is_meant(id)) {
+            });
+            let meant: Vec<String> = meant.cloned().collect();
+            let is_unknown = meant.is_empty();
+            chosen.extend(meant);
+            if is_unknown {
                 return Err(Error::user(format!("no row is named `{name}`"))
                     .hint(format!("valid names: main, all, {}", ids.join(", "))));
             }
@@ -113,38 +114,35 @@ fn compat() -> Vec<RowSpec> {
 }
 
 fn wal(wal_block: u32, writers: u32) -> Vec<RowSpec> {
-    let row = |id: &str, label: &str, way, segment| RowSpec {
+    let group = format!("fdatasync, {writers} writers");
+    let rows = [
+        ("open_datasync.recycled", "open_datasync", Way::OpenDatasync, Segment::Recycled),
+        ("fdatasync.recycled", "fdatasync", Way::Fdatasync, Segment::Recycled),
+        ("fsync.recycled", "fsync", Way::Fsync, Segment::Recycled),
+        ("open_sync.recycled", "open_sync", Way::OpenSync, Segment::Recycled),
+        ("open_datasync.direct", "open_datasync, O_DIRECT", Way::OpenDatasync, Segment::Recycled),
+        ("fdatasync.zero_filled", "fdatasync, zero-filled", Way::Fdatasync, Segment::ZeroFilled),
+        ("fdatasync.extended", "fdatasync, extended", Way::Fdatasync, Segment::Extended),
+        ("fdatasync.group", &group, Way::Fdatasync, Segment::Recycled),
+    ];
+    let rows = rows.into_iter().map(|(id, label, way, segment)| RowSpec {
         write_bytes: wal_block,
         segment: Some(segment),
-        ..spec(Family::Wal, id, label, way)
-    };
-    let recycled = |way, name: &str| row(&format!("wal.{name}.recycled"), name, way, Segment::Recycled);
-    vec![
-        recycled(Way::OpenDatasync, "open_datasync"),
-        recycled(Way::Fdatasync, "fdatasync"),
-        recycled(Way::Fsync, "fsync"),
-        recycled(Way::OpenSync, "open_sync"),
-        RowSpec {
-            direct: true,
-            ..row("wal.open_datasync.direct", "open_datasync, O_DIRECT", Way::OpenDatasync, Segment::Recycled)
-        },
-        row("wal.fdatasync.zero_filled", "fdatasync, zero-filled", Way::Fdatasync, Segment::ZeroFilled),
-        row("wal.fdatasync.extended", "fdatasync, extended", Way::Fdatasync, Segment::Extended),
-        RowSpec {
-            writers,
-            ..row("wal.fdatasync.group", &format!("fdatasync, {writers} writers"), Way::Fdatasync, Segment::Recycled)
-        },
-    ]
+        direct: id == "open_datasync.direct",
+        writers: if id == "fdatasync.group" { writers } else { 1 },
+        ..spec(Family::Wal, &format!("wal.{id}"), label, way)
+    });
+    rows.collect()
 }
 
 fn newer() -> Vec<RowSpec> {
-    let row = |id: &str, label: &str, way, direct| RowSpec { direct, ..spec(Family::Newer, id, label, way) };
-    vec![
-        row("newer.rwf_dsync", "pwritev2 RWF_DSYNC", Way::RwfDsync, false),
-        row("newer.rwf_dsync_direct", "RWF_DSYNC, O_DIRECT", Way::RwfDsync, true),
-        row("newer.io_uring", "io_uring write+fdatasync", Way::IoUring, false),
-        row("newer.msync", "mmap + msync", Way::Msync, false),
-    ]
+    let rows = [
+        ("newer.rwf_dsync", "pwritev2 RWF_DSYNC", Way::RwfDsync, false),
+        ("newer.rwf_dsync_direct", "RWF_DSYNC, O_DIRECT", Way::RwfDsync, true),
+        ("newer.io_uring", "io_uring write+fdatasync", Way::IoUring, false),
+        ("newer.msync", "mmap + msync", Way::Msync, false),
+    ];
+    rows.map(|(id, label, way, direct)| RowSpec { direct, ..spec(Family::Newer, id, label, way) }).into()
 }
 
 #[cfg(test)]

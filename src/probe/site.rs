@@ -1,6 +1,6 @@
 //! The private folder, with its files, that a probe creates inside the probed folder; removed on every exit path.
 
-use super::tape::Failed;
+use super::tape::FailedCall;
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, open_folder};
 use crate::host::linux;
@@ -44,7 +44,7 @@ pub struct ProbeSite {
 
 /// Content of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fill {
+pub enum FileFill {
     /// Bytes that no filesystem compresses or deduplicates, the same in every probe.
     Noise,
     /// Written zeroes.
@@ -98,26 +98,26 @@ impl ProbeSite {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn fill(&self, name: &str, bytes: u64, fill: Fill) -> io::Result<()> {
+    pub fn fill(&self, name: &str, bytes: u64, fill: FileFill) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.folder_fd, name, flags, Mode::RUSR | Mode::WUSR)?);
         self.made.borrow_mut().insert(name.to_owned());
         match fill {
-            Fill::Noise | Fill::Zeroes => {
+            FileFill::Noise | FileFill::Zeroes => {
                 let mut noise = ChaCha8Rng::seed_from_u64(1);
                 let mut piece = vec![0; usize::try_from(PIECE_BYTES.min(bytes)).unwrap_or(0)];
                 for _ in 0..bytes / PIECE_BYTES.min(bytes).max(1) {
-                    if fill == Fill::Noise {
+                    if fill == FileFill::Noise {
                         noise.fill_bytes(&mut piece);
                     }
                     file.write_all(&piece)?;
                 }
             }
-            Fill::LastByte => {
+            FileFill::LastByte => {
                 use std::os::unix::fs::FileExt;
                 file.write_all_at(&[0], bytes.saturating_sub(1))?;
             }
-            Fill::Hole => file.set_len(bytes)?,
+            FileFill::Hole => file.set_len(bytes)?,
         }
         file.sync_all()
     }
@@ -126,9 +126,9 @@ impl ProbeSite {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn open(&self, name: &str, flags: OFlags) -> Result<File, Failed> {
+    pub fn open(&self, name: &str, flags: OFlags) -> Result<File, FailedCall> {
         let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        openat(&self.folder_fd, name, flags, Mode::empty()).map(File::from).map_err(Failed::of("open"))
+        openat(&self.folder_fd, name, flags, Mode::empty()).map(File::from).map_err(FailedCall::of("open"))
     }
 
     /// Removes a file.
@@ -195,12 +195,12 @@ fn is_empty(folder: &OwnedFd) -> bool {
 /// Private folders of earlier probes that were killed: nobody holds their lock.
 pub(crate) fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
-    let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
-    let dead = |path: &PathBuf| {
+    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let dead = ours.map(|entry| entry.path()).filter(|path| {
         let opened = open_folder(CWD, path.as_path());
         opened.is_ok_and(|fd| flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
-    };
-    entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()
+    });
+    dead.collect()
 }
 
 /// The filesystem's refusal, with advice.
@@ -224,8 +224,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let left = || fs::read_dir(place.path()).unwrap().count();
         let site = ProbeSite::make(place.path()).unwrap();
-        site.fill("file", 3 << 20, Fill::Noise).unwrap();
-        assert!(site.fill("file", 1, Fill::Zeroes).is_err(), "a file that is there is never written over");
+        site.fill("file", 3 << 20, FileFill::Noise).unwrap();
+        assert!(site.fill("file", 1, FileFill::Zeroes).is_err(), "a file that is there is never written over");
         assert_eq!((fs::metadata(site.folder().join("file")).unwrap().len(), left()), (3 << 20, 1));
         site.close().unwrap();
         assert_eq!(left(), 0);
@@ -252,7 +252,7 @@ mod tests {
     fn foreign_files_in_the_private_folder_are_kept_and_reported() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
-        site.fill("ours", 1 << 20, Fill::Hole).unwrap();
+        site.fill("ours", 1 << 20, FileFill::Hole).unwrap();
         let theirs = site.folder().join("theirs");
         fs::write(&theirs, "x").unwrap();
         // A link in place of one of our files leads nowhere.
@@ -284,7 +284,9 @@ mod tests {
     fn every_filling_has_the_size_asked_for() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
-        for (name, fill) in [("a", Fill::Noise), ("b", Fill::Zeroes), ("c", Fill::LastByte), ("d", Fill::Hole)] {
+        for (name, fill) in
+            [("a", FileFill::Noise), ("b", FileFill::Zeroes), ("c", FileFill::LastByte), ("d", FileFill::Hole)]
+        {
             site.fill(name, 2 << 20, fill).unwrap();
             assert_eq!(fs::metadata(site.folder().join(name)).unwrap().len(), 2 << 20, "{fill:?}");
         }

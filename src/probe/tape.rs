@@ -12,23 +12,26 @@ use std::time::Duration;
 const LENGTH: usize = 1 << 18;
 
 #[derive(Debug)]
-pub struct Failed {
+pub struct FailedCall {
     pub call: &'static str,
     pub error: io::Error,
 }
 
 /// Clones an error by its number, or by its message if it has none.
-impl Clone for Failed {
-    fn clone(&self) -> Failed {
-        let words = || io::Error::other(self.error.to_string());
-        Failed { call: self.call, error: self.error.raw_os_error().map_or_else(words, io::Error::from_raw_os_error) }
+impl Clone for FailedCall {
+    fn clone(&self) -> FailedCall {
+        let error = match self.error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::other(self.error.to_string()),
+        };
+        FailedCall { call: self.call, error }
     }
 }
 
-impl Failed {
+impl FailedCall {
     /// For `map_err`.
-    pub fn of<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> Failed {
-        move |error| Failed { call, error: error.into() }
+    pub fn of<E: Into<io::Error>>(call: &'static str) -> impl FnOnce(E) -> FailedCall {
+        move |error| FailedCall { call, error: error.into() }
     }
 }
 
@@ -59,8 +62,8 @@ impl Tape {
         span: Duration,
         (least, most): (usize, usize),
         interrupt: &Interrupt,
-        mut operation: impl FnMut() -> Result<(), Failed>,
-    ) -> Result<(), Failed> {
+        mut operation: impl FnMut() -> Result<(), FailedCall>,
+    ) -> Result<(), FailedCall> {
         self.nanos_per_tick = self.ticker.nanos_per_tick();
         self.ends.clear();
         let most = most.clamp(1, LENGTH);
@@ -117,7 +120,7 @@ mod tests {
         let mut left = 3;
         let outcome = tape.run(Duration::from_secs(60), (1, 100), &Interrupt::never(), || {
             if left == 0 {
-                return Err(Failed { call: "fsync", error: io::Error::from_raw_os_error(5) });
+                return Err(FailedCall { call: "fsync", error: io::Error::from_raw_os_error(5) });
             }
             left -= 1;
             Ok(())

@@ -1,7 +1,7 @@
 //! One writer that walks through WAL segments like the server: block after block, then on to the next segment.
 
-use super::site::{Fill, ProbeSite};
-use super::tape::Failed;
+use super::site::{FileFill, ProbeSite};
+use super::tape::FailedCall;
 use crate::host::time::{micros, now};
 use crate::probe::synced::{flags, sync, write_at};
 use crate::record::probe::{RowSpec, Segment, Way};
@@ -34,7 +34,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn open(spec: &RowSpec, site: &'a ProbeSite, noise: &'a [u8]) -> Result<Walk<'a>, Failed> {
+    pub fn open(spec: &RowSpec, site: &'a ProbeSite, noise: &'a [u8]) -> Result<Walk<'a>, FailedCall> {
         let segment = spec.segment.unwrap_or(Segment::Recycled);
         let recycled = segment == Segment::Recycled;
         let name = if recycled { RECYCLED.to_owned() } else { spec.id.clone() };
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    fn reopened(&self) -> Result<File, Failed> {
+    fn reopened(&self) -> Result<File, FailedCall> {
         self.site.open(&self.name, self.flags)
     }
 
@@ -74,21 +74,21 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn prepare(&mut self) -> Result<(), Failed> {
+    pub fn prepare(&mut self) -> Result<(), FailedCall> {
         let fill = match self.segment {
             Segment::Recycled => return Ok(()),
-            Segment::ZeroFilled => Fill::Zeroes,
-            Segment::Extended => Fill::LastByte,
+            Segment::ZeroFilled => FileFill::Zeroes,
+            Segment::Extended => FileFill::LastByte,
         };
         if self.file.is_some() && self.left() > 0 {
             return Ok(());
         }
         let begun = now();
         if self.file.take().is_some() {
-            self.site.remove(&self.name).map_err(Failed::of("unlink"))?;
+            self.site.remove(&self.name).map_err(FailedCall::of("unlink"))?;
         }
         let made = self.site.fill(&self.name, self.segment_bytes, fill);
-        made.map_err(Failed::of("create a segment"))?;
+        made.map_err(FailedCall::of("create a segment"))?;
         self.file = Some(self.reopened()?);
         self.at = 0;
         self.made_us.push(micros(begun.elapsed()));
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
     /// Writes and syncs one block. The first block of a recycled segment includes closing the previous segment and
     /// opening this one, as in the server.
     #[inline]
-    pub fn once(&mut self) -> Result<(), Failed> {
+    pub fn once(&mut self) -> Result<(), FailedCall> {
         if self.at + self.block as u64 > self.segment_bytes {
             self.file = None;
             self.file = Some(self.reopened()?);
@@ -133,7 +133,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;
-        let memory = crate::probe::aligned_noise();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         for id in ["wal.fdatasync.zero_filled", "wal.fdatasync.extended"] {
             let mut walk = Walk::open(&spec(id, 65_536), &site, memory.bytes()).unwrap();
             for segment in 1..=2 {
@@ -157,8 +157,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;
-        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
-        let memory = crate::probe::aligned_noise();
+        site.fill(RECYCLED, 1 << 20, FileFill::Noise).unwrap();
+        let memory = crate::host::noise::Noise::new(crate::probe::NOISE_SEED);
         let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, memory.bytes()).unwrap();
         for _ in 0..17 {
             walk.once().unwrap();

@@ -8,7 +8,7 @@ use super::{Base, Site, Unmet, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::dmsetup::{self, Target};
+use crate::parse::dmsetup::{self, MappedRange};
 use std::path::{Path, PathBuf};
 
 /// A short name, unique within the machine: `pgstrata-<run id>-<number in the ledger>`.
@@ -60,7 +60,7 @@ pub(super) fn find(host: &Host, name: &str) -> Result<Mapping> {
 ///
 /// # Errors
 /// When dmsetup fails or prints something else.
-pub(super) fn table(host: &Host, name: &str) -> Result<Vec<Target>> {
+pub(super) fn table(host: &Host, name: &str) -> Result<Vec<MappedRange>> {
     dmsetup::parse_table(&host.run(&Command::new("dmsetup").args(["table", name]))?.stdout)
 }
 

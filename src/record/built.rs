@@ -166,9 +166,8 @@ impl StackFacts {
 
     /// All block devices of the stack, each once, in node order.
     pub fn devices(&self) -> Vec<(BaseName, &DeviceFacts)> {
-        let facts = self.nodes.iter().flat_map(|node| node.bases.iter().map(move |facts| (node, facts)));
-        let named = |(node, facts): (&NodeFacts, &'_ BaseFacts)| BaseName::of(&node.name, &facts.name);
-        facts.filter_map(|(node, facts)| Some((named((node, facts)), facts.device.as_ref()?))).collect()
+        let bases = self.nodes.iter().flat_map(|node| node.bases.iter().map(move |base| (node, base)));
+        bases.filter_map(|(node, base)| Some((BaseName::of(&node.name, &base.name), base.device.as_ref()?))).collect()
     }
 
     /// All block devices with the prefix of their column names.

@@ -96,11 +96,11 @@ impl CaseSpec {
 pub fn by_stack_and_server(cases: &[CaseSpec]) -> Vec<Vec<&CaseSpec>> {
     let mut found: Vec<Vec<&CaseSpec>> = Vec::new();
     for case in cases.iter().filter(|case| case.postgres.is_some()) {
-        let same = |group: &&mut Vec<&CaseSpec>| {
+        let group = found.iter_mut().find(|group| {
             let first = group[0];
             first.guest == case.guest && first.stack == case.stack && first.postgres == case.postgres
-        };
-        match found.iter_mut().find(same) {
+        });
+        match group {
             Some(group) => group.push(case),
             None => found.push(vec![case]),
         }

@@ -45,8 +45,8 @@ pub struct Column<T = String> {
 
 /// `lead` and the name in plain letters, numbered if taken.
 pub(super) fn free_name(lead: &str, name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    let stem = format!("{lead}{}", name.chars().map(plain).collect::<String>());
+    let letters = name.chars().map(|c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+    let stem = format!("{lead}{}", letters.collect::<String>());
     let mut free = stem.clone();
     let mut number = 2;
     while is_taken(&free) {

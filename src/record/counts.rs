@@ -107,8 +107,8 @@ impl Unsent {
     /// Minimum wait of each until it could have been sent, microseconds.
     pub fn waits_us(self) -> impl Iterator<Item = u64> {
         let apart_us = self.until_us.saturating_sub(self.from_us) as f64 / self.count.max(1) as f64;
-        let due_us = move |number: u64| self.from_us + ((number as f64 + 0.5) * apart_us) as u64;
-        (0..self.count).map(move |number| self.free_us.saturating_sub(due_us(number)))
+        let due_us = (0..self.count).map(move |number| self.from_us + ((number as f64 + 0.5) * apart_us) as u64);
+        due_us.map(move |due_us| self.free_us.saturating_sub(due_us))
     }
 }
 

@@ -272,14 +272,14 @@ pub fn settings() -> impl Iterator<Item = &'static str> {
 
 /// Promise of a PostgreSQL setting with this value.
 pub fn setting(name: &str, value: &str) -> Option<Promise> {
-    let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value);
-    TABLE.iter().find(is_it).map(|row| row.promise(format!("{name} = {value}")))
+    let mut rows = TABLE.iter().filter(|row| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value));
+    rows.next().map(|row| row.promise(format!("{name} = {value}")))
 }
 
 /// Promise of a ZFS dataset property with this value.
 pub(crate) fn zfs_property(name: &str, value: &str) -> Option<Promise> {
-    let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
-    TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
+    let mut rows = TABLE.iter().filter(|row| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value));
+    rows.next().map(|row| row.promise(format!("zfs {name}={value}")))
 }
 
 /// Promises of ZFS module parameters; `shown` returns the value of a parameter.

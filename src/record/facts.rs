@@ -266,14 +266,15 @@ impl HostFacts {
 
     /// Differences from another machine, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same machine.
     pub(crate) fn differences(&self, other: &HostFacts) -> Vec<String> {
-        let cpu = |host: &HostFacts| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned());
-        let memory = |host: &HostFacts| Bytes(host.memory_bytes).to_string();
+        let [cpu, other_cpu] =
+            [self, other].map(|host| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned()));
+        let [memory, other_memory] = [self, other].map(|host| Bytes(host.memory_bytes).to_string());
         let facts = [
             ("host name", self.hostname != other.hostname, self.hostname.clone(), other.hostname.clone()),
             ("kernel", self.kernel != other.kernel, self.kernel.clone(), other.kernel.clone()),
-            ("CPU", self.cpu_model != other.cpu_model, cpu(self), cpu(other)),
+            ("CPU", self.cpu_model != other.cpu_model, cpu, other_cpu),
             ("number of CPUs", self.cpus != other.cpus, self.cpus.to_string(), other.cpus.to_string()),
-            ("memory", !self.has_memory_of(other), memory(self), memory(other)),
+            ("memory", !self.has_memory_of(other), memory, other_memory),
         ];
         let differing = facts.into_iter().filter(|(_, differs, ..)| *differs);
         differing.map(|(what, _, own, others)| format!("{what} {own} and {others}")).collect()

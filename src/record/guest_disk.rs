@@ -57,26 +57,26 @@ pub struct GuestDisk {
 
 /// Numbers disks of these kinds. Drivers show only 20 characters of a serial number.
 pub fn numbered(kinds: &[DiskKind]) -> Vec<GuestDisk> {
-    let disk = |(kind, number): (&DiskKind, usize)| GuestDisk { serial: format!("pgstrata-{number}"), kind: *kind };
-    kinds.iter().zip(1..).map(disk).collect()
+    let disks =
+        kinds.iter().zip(1..).map(|(kind, number)| GuestDisk { serial: format!("pgstrata-{number}"), kind: *kind });
+    disks.collect()
 }
 
 /// Text of the list.
 pub fn list(disks: &[GuestDisk]) -> String {
-    let line = |disk: &GuestDisk| format!("{} {} {}\n", disk.serial, disk.kind.bus.name(), disk.kind.size.0);
-    disks.iter().map(line).collect()
+    disks.iter().map(|disk| format!("{} {} {}\n", disk.serial, disk.kind.bus.name(), disk.kind.size.0)).collect()
 }
 
 /// Disks of a list; foreign lines are skipped.
 pub fn listed(text: &str) -> Vec<GuestDisk> {
-    let disk = |line: &str| match line.split(' ').collect::<Vec<_>>().as_slice() {
+    let disks = text.lines().filter_map(|line| match line.split(' ').collect::<Vec<_>>().as_slice() {
         [serial, bus, size] => {
             let kind = DiskKind { bus: Bus::named(bus)?, size: Bytes(size.parse().ok()?) };
             Some(GuestDisk { serial: (*serial).to_owned(), kind })
         }
         _ => None,
-    };
-    text.lines().filter_map(disk).collect()
+    });
+    disks.collect()
 }
 
 #[cfg(test)]

@@ -52,12 +52,12 @@ pub struct MachineClass {
 
 impl fmt::Display for MachineClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = |what: &str, values: &[String]| match values {
-            [] => format!("{what} not known"),
-            values => format!("{what} {}", values.join(" and ")),
-        };
-        write!(f, "pgstrata {}, {}, ", self.pgstrata, known("PostgreSQL", &self.postgres))?;
-        write!(f, "{}, {}", known("storage", &self.models), known("firmware", &self.firmware))?;
+        write!(f, "pgstrata {}", self.pgstrata)?;
+        for (what, values) in [("PostgreSQL", &self.postgres), ("storage", &self.models), ("firmware", &self.firmware)]
+        {
+            let known = if values.is_empty() { "not known".to_owned() } else { values.join(" and ") };
+            write!(f, ", {what} {known}")?;
+        }
         if self.emulated { write!(f, ", emulated CPU") } else { Ok(()) }
     }
 }

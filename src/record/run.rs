@@ -132,8 +132,9 @@ impl RunRecord {
     /// True if a trial with this run id may belong to a block: its own, or that of the run from which the block was
     /// merged.
     pub fn owns(&self, run: &str, block: u32) -> bool {
-        let source = |source: &MergedRun| source.id == run && source.blocks.contains(&block);
-        if self.merged.is_empty() { self.id == run } else { self.merged.iter().any(source) }
+        let mut sources = self.merged.iter();
+        self.merged.is_empty() && self.id == run
+            || sources.any(|source| source.id == run && source.blocks.contains(&block))
     }
 
     /// Trials that a run should have: those of its order, except those of cases stopped by a look. The look at which a
@@ -147,8 +148,9 @@ impl RunRecord {
                 _ => {}
             }
         }
-        let due = |key: &&TrialKey| looks.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case));
-        self.order.iter().filter(due).cloned().collect()
+        let due =
+            self.order.iter().filter(|key| looks.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case)));
+        due.cloned().collect()
     }
 
     /// Trials made before this one, or before its repeat at the end of its block, without itself; the latest first.

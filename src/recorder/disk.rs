@@ -23,7 +23,7 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct Inner {
-    disks: Vec<Disk>,
+    disks: Vec<RecordedDisk>,
     /// Destination of requests; while it is `None`, writes go into the origin.
     log: Option<Log>,
     /// The next number in the sequence.
@@ -34,7 +34,7 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct Disk {
+struct RecordedDisk {
     /// Current content.
     image: Image,
     /// Content at the start of the recording.
@@ -73,7 +73,7 @@ impl Recorder {
     pub fn filling(origins: Vec<(Arc<File>, u64)>) -> Recorder {
         let disks = origins.into_iter().map(|(origin, size)| {
             let image = Image::of(Arc::clone(&origin), size);
-            Disk { start: image.clone(), image, origin, store: 0 }
+            RecordedDisk { start: image.clone(), image, origin, store: 0 }
         });
         Recorder::with(disks.collect(), None)
     }
@@ -88,7 +88,7 @@ impl Recorder {
         let disks = images.into_iter().map(|image| {
             let origin = image.origin();
             let (image, store) = image.with_store(Arc::clone(log.file()));
-            Disk { start: image.clone(), image, origin, store }
+            RecordedDisk { start: image.clone(), image, origin, store }
         });
         Ok(Recorder::with(disks.collect(), Some(log)))
     }
@@ -104,7 +104,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    fn with(disks: Vec<Disk>, log: Option<Log>) -> Recorder {
+    fn with(disks: Vec<RecordedDisk>, log: Option<Log>) -> Recorder {
         Recorder { inner: Mutex::new(Inner { disks, log, next: 0, began: now(), failed: None }) }
     }
 
@@ -294,12 +294,10 @@ impl Recording {
     /// When the log cannot be read, or an origin is missing.
     pub fn open(log: &Path, origins: &[impl AsRef<Path>]) -> Result<Recording> {
         let log = Log::open(log)?;
-        if origins.len() != log.disks().len() {
-            let (origins, disks) = (origins.len(), log.disks().len());
-            return Err(Error::store(format!("the log has {disks} disks, but there are {origins} origins")));
-        }
-        let images = origins.iter().zip(log.disks());
-        let images = images.map(|(origin, size)| Ok(Image::of(Arc::new(files::open(origin.as_ref())?), *size)));
+        // An origin too many is refused with the images.
+        let sizes = log.disks().iter().copied().chain(std::iter::repeat(0));
+        let images = origins.iter().zip(sizes);
+        let images = images.map(|(origin, size)| Ok(Image::of(Arc::new(files::open(origin.as_ref())?), size)));
         let images = images.collect::<Result<Vec<Image>>>()?;
         Recording::of(log, images)
     }

@@ -60,10 +60,11 @@ impl Durable {
     /// Evaluates a log with a model for each disk.
     pub fn of_each(entries: &[Entry], models: &[DeviceModel]) -> Durable {
         let by_model: Vec<Durable> = models.iter().map(|model| Durable::of(entries, *model)).collect();
-        let of = |(number, entry): (usize, &Entry)| {
-            by_model.get(usize::from(entry.disk)).map_or(NEVER, |of| of.from[number])
-        };
-        Durable { from: entries.iter().enumerate().map(of).collect() }
+        let from = entries
+            .iter()
+            .enumerate()
+            .map(|(number, entry)| by_model.get(usize::from(entry.disk)).map_or(NEVER, |of| of.from[number]));
+        Durable { from: from.collect() }
     }
 
     /// Evaluates a log with one model for all disks.
@@ -74,21 +75,15 @@ impl Durable {
             DeviceModel::BoundedCache { bytes } => pushed_out(entries, bytes),
             _ => Vec::new(),
         };
-        let from = entries.iter().enumerate().map(|(number, entry)| {
-            let flushed = || flushes[usize::from(entry.disk)].covering(entry.completed);
-            match model {
-                _ if !entry.changes() => NEVER,
-                DeviceModel::PowerProtected => entry.completed,
-                DeviceModel::BoundedCache { .. } => pushed_out[number],
-                DeviceModel::Honest | DeviceModel::DelayedFlush { .. } if entry.fua => entry.completed,
-                DeviceModel::FlushIgnored => {
-                    if entry.fua {
-                        entry.completed
-                    } else {
-                        NEVER
-                    }
-                }
-                DeviceModel::Honest | DeviceModel::FuaIgnored | DeviceModel::DelayedFlush { .. } => flushed(),
+        let from = entries.iter().enumerate().map(|(number, entry)| match model {
+            _ if !entry.changes() => NEVER,
+            DeviceModel::PowerProtected => entry.completed,
+            DeviceModel::BoundedCache { .. } => pushed_out[number],
+            DeviceModel::Honest | DeviceModel::DelayedFlush { .. } if entry.fua => entry.completed,
+            DeviceModel::FlushIgnored if entry.fua => entry.completed,
+            DeviceModel::FlushIgnored => NEVER,
+            DeviceModel::Honest | DeviceModel::FuaIgnored | DeviceModel::DelayedFlush { .. } => {
+                flushes[usize::from(entry.disk)].covering(entry.completed)
             }
         });
         Durable { from: from.collect() }
@@ -113,11 +108,11 @@ impl Durable {
 
     /// Entries submitted before `at` that may or may not survive: entry numbers, in order.
     pub fn in_play(&self, entries: &[Entry], at: Seq) -> Vec<usize> {
-        let is_in_play = |number: &usize| {
+        let in_play_now = (0..self.from.len()).filter(|number| {
             let entry = &entries[*number];
             entry.changes() && entry.submitted < at && self.from[*number] >= at
-        };
-        (0..self.from.len()).filter(is_in_play).collect()
+        });
+        in_play_now.collect()
     }
 }
 
@@ -130,15 +125,15 @@ struct Flushes {
 impl Flushes {
     fn of(entries: &[Entry], disk: u16, model: DeviceModel) -> Flushes {
         let flushes = entries.iter().filter(|entry| entry.disk == disk && entry.op == Op::Flush);
-        let effect = |flush: &Entry| match model {
+        let effects = flushes.map(|flush| match model {
             DeviceModel::DelayedFlush { us } => {
                 let due = flush.at_us + us;
                 let first = entries.partition_point(|entry| entry.at_us < due);
-                entries.get(first).map_or(NEVER, |entry| entry.completed.max(flush.completed))
+                (flush.submitted, entries.get(first).map_or(NEVER, |entry| entry.completed.max(flush.completed)))
             }
-            _ => flush.completed,
-        };
-        let mut by_submission: Vec<(Seq, Seq)> = flushes.map(|flush| (flush.submitted, effect(flush))).collect();
+            _ => (flush.submitted, flush.completed),
+        });
+        let mut by_submission: Vec<(Seq, Seq)> = effects.collect();
         by_submission.sort_unstable();
         let mut earliest = NEVER;
         for (_, effect) in by_submission.iter_mut().rev() {

@@ -64,9 +64,9 @@ impl Exports {
         let mut config = Config::default();
         config.mount_options =
             vec![MountOption::FSName(source.to_owned()), MountOption::NoSuid, MountOption::NoDev, MountOption::NoExec];
-        let mounting = || format!("mount the recorded disks on {}", folder.display());
-        let session = Session::new(DiskFiles(Arc::clone(&files)), folder, &config).or_host(mounting)?;
-        let session = as_io_flusher(|| session.spawn()).or_host(mounting)?;
+        let session = Session::new(DiskFiles(Arc::clone(&files)), folder, &config)
+            .and_then(|session| as_io_flusher(|| session.spawn()))
+            .or_host(|| format!("mount the recorded disks on {}", folder.display()))?;
         Ok(Exports { folder: folder.to_owned(), files, _session: session })
     }
 

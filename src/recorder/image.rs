@@ -16,18 +16,18 @@ pub struct Image {
     origin: Arc<File>,
     stores: Vec<Arc<File>>,
     /// By offset, without overlap.
-    extents: BTreeMap<u64, Extent>,
+    extents: BTreeMap<u64, ImageExtent>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Extent {
+struct ImageExtent {
     length: u64,
-    source: Source,
+    source: ExtentData,
 }
 
 /// The data behind an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum ExtentData {
     Zeros,
     /// Bytes of a store, starting at `at`.
     Stored {
@@ -36,12 +36,12 @@ pub(super) enum Source {
     },
 }
 
-impl Source {
+impl ExtentData {
     /// The same source, `bytes` further on.
-    fn after(self, bytes: u64) -> Source {
+    fn after(self, bytes: u64) -> ExtentData {
         match self {
-            Source::Zeros => Source::Zeros,
-            Source::Stored { store, at } => Source::Stored { store, at: at + bytes },
+            ExtentData::Zeros => ExtentData::Zeros,
+            ExtentData::Stored { store, at } => ExtentData::Stored { store, at: at + bytes },
         }
     }
 }
@@ -70,30 +70,30 @@ impl Image {
     }
 
     /// Maps `length` bytes at `offset` to a source, over existing extents.
-    pub(super) fn put(&mut self, offset: u64, length: u64, source: Source) {
+    pub(super) fn put(&mut self, offset: u64, length: u64, source: ExtentData) {
         if length == 0 {
             return;
         }
         let end = offset + length;
         let before = self.extents.range(..offset).next_back().map(|(start, extent)| (*start, *extent));
         if let Some((start, extent)) = before.filter(|(start, extent)| start + extent.length > offset) {
-            self.extents.insert(start, Extent { length: offset - start, ..extent });
+            self.extents.insert(start, ImageExtent { length: offset - start, ..extent });
             self.keep_tail(start, extent, end);
         }
-        let covered: Vec<(u64, Extent)> =
+        let covered: Vec<(u64, ImageExtent)> =
             self.extents.range(offset..end).map(|(start, extent)| (*start, *extent)).collect();
         for (start, extent) in covered {
             self.extents.remove(&start);
             self.keep_tail(start, extent, end);
         }
-        self.extents.insert(offset, Extent { length, source });
+        self.extents.insert(offset, ImageExtent { length, source });
     }
 
     /// Keeps the part after `end` of an extent that started at `start`.
-    fn keep_tail(&mut self, start: u64, extent: Extent, end: u64) {
+    fn keep_tail(&mut self, start: u64, extent: ImageExtent, end: u64) {
         let extent_end = start + extent.length;
         if extent_end > end {
-            let tail = Extent { length: extent_end - end, source: extent.source.after(end - start) };
+            let tail = ImageExtent { length: extent_end - end, source: extent.source.after(end - start) };
             self.extents.insert(end, tail);
         }
     }
@@ -101,8 +101,8 @@ impl Image {
     /// Applies a request, or the given part of it; the content begins at `stored` in `store`.
     pub(super) fn apply(&mut self, op: Op, offset: u64, part: std::ops::Range<u64>, stored: u64, store: u8) {
         let source = match op {
-            Op::Write => Source::Stored { store, at: stored },
-            Op::Discard | Op::WriteZeroes => Source::Zeros,
+            Op::Write => ExtentData::Stored { store, at: stored },
+            Op::Discard | Op::WriteZeroes => ExtentData::Zeros,
             Op::Flush => return,
         };
         self.put(offset + part.start, part.end - part.start, source.after(part.start));
@@ -125,8 +125,8 @@ impl Image {
             let until = (start + extent.length).min(end);
             let part = slice(bytes, offset, at, until);
             match extent.source.after(at - start) {
-                Source::Zeros => part.fill(0),
-                Source::Stored { store, at, .. } => files::read_exact_at(&self.stores[store as usize], part, at)?,
+                ExtentData::Zeros => part.fill(0),
+                ExtentData::Stored { store, at, .. } => files::read_exact_at(&self.stores[store as usize], part, at)?,
             }
             at = until;
         }

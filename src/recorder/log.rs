@@ -42,13 +42,13 @@ impl Log {
     /// # Errors
     /// With the path.
     pub fn create(path: &Path, disks: &[u64], most_bytes: u64) -> Result<Log> {
-        let creating = || format!("create the log {}", path.display());
-        let file = files::create_to_change(path, 0o600).or_store(creating)?;
         let mut header = MAGIC.to_vec();
         header.extend(FORMAT.to_le_bytes());
         header.extend(u32::try_from(disks.len()).unwrap_or(u32::MAX).to_le_bytes());
         header.extend(disks.iter().flat_map(|size| size.to_le_bytes()));
-        files::write_all_at(&file, &header, 0).or_store(creating)?;
+        let created =
+            files::create_to_change(path, 0o600).and_then(|file| files::write_all_at(&file, &header, 0).map(|()| file));
+        let file = created.or_store(|| format!("create the log {}", path.display()))?;
         let bytes = header.len() as u64;
         let (path, disks) = (path.to_owned(), disks.to_vec());
         Ok(Log { path, file: Arc::new(file), bytes, most_bytes, disks, entries: Vec::new(), hashed: true })
@@ -183,16 +183,12 @@ fn file_bytes(file: &File, path: &Path) -> Result<u64> {
 
 fn encoded(entry: &Entry) -> [u8; HEAD] {
     let mut head = [0; HEAD];
-    let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, b"entr");
-    put(4, &entry.disk.to_le_bytes());
-    put(6, &[entry.op.code(), u8::from(entry.fua)]);
-    put(8, &entry.submitted.to_le_bytes());
-    put(16, &entry.completed.to_le_bytes());
-    put(24, &entry.at_us.to_le_bytes());
-    put(32, &entry.offset.to_le_bytes());
-    put(40, &entry.length.to_le_bytes());
-    put(48, &entry.hash);
+    let numbers = [entry.submitted, entry.completed, entry.at_us, entry.offset, entry.length];
+    head[..4].copy_from_slice(b"entr");
+    head[4..6].copy_from_slice(&entry.disk.to_le_bytes());
+    head[6..8].copy_from_slice(&[entry.op.code(), u8::from(entry.fua)]);
+    head[8..48].copy_from_slice(&numbers.map(u64::to_le_bytes).concat());
+    head[48..64].copy_from_slice(&entry.hash);
     let check = u64::from_le_bytes(hash(&head[..64]).first_chunk().copied().unwrap_or_default());
     head[64..].copy_from_slice(&check.to_le_bytes());
     head

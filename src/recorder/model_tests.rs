@@ -1,7 +1,7 @@
 //! Tests the engine against trivially correct models: a disk is a vector of bytes, a durable set a definition.
 
 use super::entry::{Entry, Hash, NEVER, Op, Seq};
-use super::states::{Kept, Tear};
+use super::states::{KeptPart, Tear};
 use super::testing::{ROOM, SIZE, TestDisks, whole};
 use super::{Class, DeviceModel, Durable, Pick, Recorder, Recording, State, Written, select};
 use proptest::prelude::*;
@@ -227,8 +227,8 @@ fn a_state_shows_durable_kept_and_torn_writes() {
     assert_eq!(fillers(&floor), [1, 1, 0, 0, 0, 0]);
     assert_eq!(fillers(&State { extra: vec![3], ..floor.clone() }), [1, 1, 0, 0, 3, 3]);
     let torn = |kept| vec![Tear { entry: 2, at: 4096, kept }];
-    assert_eq!(fillers(&State { torn: torn(Kept::First), ..floor.clone() }), [1, 1, 2, 0, 0, 0]);
-    assert_eq!(fillers(&State { torn: torn(Kept::Last), ..floor.clone() }), [1, 1, 0, 2, 0, 0]);
+    assert_eq!(fillers(&State { torn: torn(KeptPart::First), ..floor.clone() }), [1, 1, 2, 0, 0, 0]);
+    assert_eq!(fillers(&State { torn: torn(KeptPart::Last), ..floor.clone() }), [1, 1, 0, 2, 0, 0]);
     let both = vec![Tear::first_halves(2, 4096), Tear::first_halves(3, 4096)];
     assert_eq!(fillers(&State { torn: both, ..floor }), [1, 1, 2, 0, 3, 0]);
 }

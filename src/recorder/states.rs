@@ -64,7 +64,7 @@ impl Class {
 /// The part of a torn write that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
+pub enum KeptPart {
     First,
     Last,
     /// The first half of each 8 KiB page: halves meet at this offset and every 8 KiB from there.
@@ -78,22 +78,22 @@ pub struct Tear {
     pub entry: usize,
     /// Offset where the two parts meet: bytes from the start of the write.
     pub at: u64,
-    pub kept: Kept,
+    pub kept: KeptPart,
 }
 
 impl Tear {
     /// The first half of every page; the halves of one page meet `at` bytes from the start of the write.
     pub fn first_halves(entry: usize, at: u64) -> Tear {
-        Tear { entry, at, kept: Kept::FirstHalves }
+        Tear { entry, at, kept: KeptPart::FirstHalves }
     }
 
     /// The parts that are kept.
     pub(super) fn parts(&self, entry: &Entry) -> impl Iterator<Item = Range<u64>> {
         let end = entry.length;
         let (first, length, every) = match self.kept {
-            Kept::First => (0, self.at, u64::MAX),
-            Kept::Last => (self.at, end - self.at, u64::MAX),
-            Kept::FirstHalves => ((self.at + PAGE - SEAM) % PAGE, SEAM, PAGE),
+            KeptPart::First => (0, self.at, u64::MAX),
+            KeptPart::Last => (self.at, end - self.at, u64::MAX),
+            KeptPart::FirstHalves => ((self.at + PAGE - SEAM) % PAGE, SEAM, PAGE),
         };
         (first..end).step_by(every as usize).map(move |from| from..(from + length).min(end))
     }
@@ -192,7 +192,7 @@ pub fn select(
         sweep.back_to(at);
         if seen.insert((sweep.durable_sum, sweep.in_play_sum)) {
             let in_play = sweep.in_play.iter().copied().collect();
-            chooser.take_moment(&Moment { at, sum: sweep.durable_sum, all: sweep.in_play_sum, in_play });
+            chooser.take_moment(&CutMoment { at, sum: sweep.durable_sum, all: sweep.in_play_sum, in_play });
         }
     }
     chooser.finish()
@@ -212,13 +212,14 @@ struct Sweep {
 impl Sweep {
     /// Starts after the last request.
     fn new(entries: &[Entry], durable: &Durable) -> Sweep {
-        let changing = || (0..entries.len()).filter(|number| entries[*number].changes());
-        let mut by_durable: Vec<(Seq, usize)> = changing().map(|number| (durable.from(number), number)).collect();
+        let changing: Vec<usize> = (0..entries.len()).filter(|number| entries[*number].changes()).collect();
+        let mut by_durable: Vec<(Seq, usize)> =
+            changing.iter().map(|number| (durable.from(*number), *number)).collect();
         let mut by_submission: Vec<(Seq, usize)> =
-            changing().map(|number| (entries[number].submitted, number)).collect();
+            changing.iter().map(|number| (entries[*number].submitted, *number)).collect();
         by_durable.sort_unstable();
         by_submission.sort_unstable();
-        let durable_sum = changing().map(share).fold(0, u128::wrapping_add);
+        let durable_sum = sum(&changing);
         Sweep { by_durable, by_submission, durable_sum, in_play: BTreeSet::new(), in_play_sum: 0 }
     }
 
@@ -239,7 +240,7 @@ impl Sweep {
 }
 
 /// A position at which the power may fail.
-struct Moment {
+struct CutMoment {
     at: Seq,
     /// Sum over the durable set.
     sum: u128,
@@ -273,7 +274,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    fn take_moment(&mut self, moment: &Moment) {
+    fn take_moment(&mut self, moment: &CutMoment) {
         let (in_play, all) = (&moment.in_play, moment.all);
         self.coverage.moments += 1;
         self.coverage.with_play += usize::from(!in_play.is_empty());
@@ -283,8 +284,9 @@ impl<'a> Chooser<'a> {
         let near = self.near(in_play);
         for one in &near {
             self.take(moment, Class::FloorAndOne, share(*one), || vec![*one]);
-            let others = || in_play.iter().copied().filter(|other| other != one).collect();
-            self.take(moment, Class::CeilingButOne, all.wrapping_sub(share(*one)), others);
+            self.take(moment, Class::CeilingButOne, all.wrapping_sub(share(*one)), || {
+                in_play.iter().copied().filter(|other| other != one).collect()
+            });
         }
         if in_play.len() <= MOST_ENUMERATED {
             for subset in 0..1_u32 << in_play.len() {
@@ -317,7 +319,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Keeps each kind of content alone and drops it alone, then takes random subsets.
-    fn take_samples(&mut self, moment: &Moment) {
+    fn take_samples(&mut self, moment: &CutMoment) {
         let kinds: BTreeSet<u8> = moment.in_play.iter().map(|number| self.stratum(*number)).collect();
         let mut samples: Vec<Vec<usize>> = Vec::new();
         for kind in kinds {
@@ -353,18 +355,18 @@ impl<'a> Chooser<'a> {
         } else {
             seams[self.rng.next_u32() as usize % seams.len()]
         };
-        let kept = if self.rng.next_u32() & 1 == 0 { Kept::First } else { Kept::Last };
+        let kept = if self.rng.next_u32() & 1 == 0 { KeptPart::First } else { KeptPart::Last };
         Some(Tear { entry: number, at, kept })
     }
 
     /// Takes a state whose extra requests have this sum.
-    fn take(&mut self, moment: &Moment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
-        let state = || State { class, at: moment.at, extra: extra(), torn: Vec::new() };
-        self.choose(class, 0, moment.sum.wrapping_add(extra_sum), state);
+    fn take(&mut self, moment: &CutMoment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
+        let identity = moment.sum.wrapping_add(extra_sum);
+        self.choose(class, 0, identity, || State { class, at: moment.at, extra: extra(), torn: Vec::new() });
     }
 
-    fn take_torn(&mut self, moment: &Moment, class: Class, tear: Tear) {
-        let part = mix(u128::from(tear.at), u128::from(tear.kept == Kept::First));
+    fn take_torn(&mut self, moment: &CutMoment, class: Class, tear: Tear) {
+        let part = mix(u128::from(tear.at), u128::from(tear.kept == KeptPart::First));
         let identity = moment.sum.wrapping_add(mix(part, tear.entry as u128));
         self.choose(class, self.stratum(tear.entry), identity, || State {
             class,
@@ -398,12 +400,12 @@ impl<'a> Chooser<'a> {
             self.shuffle(&mut chosen);
             classes.entry(class).or_default().push(chosen);
         }
-        let size = |strata: &Vec<Vec<State>>| strata.iter().map(Vec::len).sum::<usize>();
-        let mut classes: Vec<(Class, Vec<Vec<State>>)> = classes.into_iter().collect();
-        classes.sort_by_key(|(_, strata)| size(strata));
-        let sizes: Vec<usize> = classes.iter().map(|(_, strata)| size(strata)).collect();
+        let mut classes: Vec<(usize, Class, Vec<Vec<State>>)> =
+            classes.into_iter().map(|(class, strata)| (strata.iter().map(Vec::len).sum(), class, strata)).collect();
+        classes.sort_by_key(|(size, ..)| *size);
+        let sizes: Vec<usize> = classes.iter().map(|(size, ..)| *size).collect();
         let mut states = Vec::new();
-        for ((class, mut strata), share) in classes.into_iter().zip(shares(&sizes, self.most)) {
+        for ((_, class, mut strata), share) in classes.into_iter().zip(shares(&sizes, self.most)) {
             strata.sort_by_key(Vec::len);
             let sizes: Vec<usize> = strata.iter().map(Vec::len).collect();
             for (mut chosen, share) in strata.into_iter().zip(shares(&sizes, share)) {
@@ -427,12 +429,12 @@ impl<'a> Chooser<'a> {
 /// Shares `most` evenly among groups of these sizes, smallest first: the rest of its share goes to the others.
 fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
     let mut left = most;
-    let share = |(place, size): (usize, &usize)| {
+    let shares = sizes.iter().enumerate().map(|(place, size)| {
         let share = left.div_ceil(sizes.len() - place).min(*size);
         left -= share;
         share
-    };
-    sizes.iter().enumerate().map(share).collect()
+    });
+    shares.collect()
 }
 
 /// Multiplier of the 128-bit FNV hash.

@@ -19,12 +19,13 @@ use crate::record::trial::{Gap, TrialRecord};
 use crate::store::seconds::SecondsWriter;
 use crate::store::staging::Staging;
 use crate::store::{self, latency};
-use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
+use crate::telemetry::recorder::{Began, SampledSecond, TelemetryTicker, TickerTotals};
 use crate::telemetry::waits::{self, Waits};
-use crate::telemetry::{self, Target};
+use crate::telemetry::{self, SampledObjects};
 use crate::units::Micros;
 use crate::workload::{ClientSecond, LoadEvent, Measuring, Memory, Place, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +42,7 @@ pub struct Measurement<'a> {
     pub memory: Memory,
     /// Expected duration.
     pub expected: Micros,
-    pub target: &'a Target,
+    pub target: &'a SampledObjects,
     pub events: &'a Events<'a>,
 }
 
@@ -54,7 +55,7 @@ struct Gate {
 
 enum Half {
     Client(ClientSecond),
-    Telemetry(Tick),
+    Telemetry(SampledSecond),
 }
 
 impl Measurement<'_> {
@@ -71,11 +72,9 @@ impl Measurement<'_> {
         staging: &Staging,
         record: &mut TrialRecord,
     ) -> Result<Option<u64>> {
-        let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
-        let telemetry = recorder.columns().to_vec();
-        let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
-        let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
-        let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
+        let recorder = TelemetryTicker::open(telemetry::ALL, self.host, self.target, self.lead());
+        let columns = recorder.columns().to_vec();
+        let joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
         let writer = SecondsWriter::create(&staging.seconds(), columns.clone())?;
         let Until { longest, progress } = until;
         let gate = Gate::default();
@@ -84,7 +83,7 @@ impl Measurement<'_> {
         let (intervals, received) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let begun = (|| {
-                let rows = threads::begin(scope, || self.join(joined, writer, &telemetry))?;
+                let rows = threads::begin(scope, || self.join(joined, joiner, writer, &columns))?;
                 let latencies = threads::begin(scope, || self.write_latencies(&staging.latencies(), &gate, received))?;
                 let recording = threads::begin(scope, || tick(recorder, &gate, ticks))?;
                 Ok((rows, latencies, recording, threads::begin(scope, || self.waits(&gate))?))
@@ -112,7 +111,7 @@ impl Measurement<'_> {
         record.counts = Some(counts?);
         let joining_cpu_us = rows.map_err(|_| panicked())??;
         let latencies_cpu_us = latencies.map_err(|_| panicked())??;
-        let Recording { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
+        let TickerTotals { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
             recording.map_err(|_| panicked())?;
         let began_us = gate.began_us.get().copied();
         record.columns = columns;
@@ -139,7 +138,8 @@ impl Measurement<'_> {
         match waits {
             None => Ok(None),
             Some(Ok(waits)) => {
-                store::waits::write(path, &self.key_of_waits(), began_us, &waits.figures)?;
+                let key: Vec<_> = self.lead().into_iter().filter_map(|(column, it)| Some((column, it?))).collect();
+                store::waits::write(path, &key, began_us, &waits.figures)?;
                 record.waits = Some(waits.figures);
                 Ok(Some(waits.cpu_us))
             }
@@ -150,16 +150,15 @@ impl Measurement<'_> {
         }
     }
 
-    /// First columns of every row of `waits.parquet`.
-    fn key_of_waits(&self) -> Vec<(Column, Value)> {
-        let text = |text: &str| Value::Text(text.to_owned());
-        let mut key = vec![
-            (columns::RUN.column(), text(self.run)),
-            (columns::CASE.column(), text(&self.key.case)),
-            (columns::TRIAL.column(), Value::Count(u64::from(self.key.trial))),
-        ];
-        key.extend(columns::axes(self.axes).into_iter().map(|(column, value)| (column, text(value))));
-        key
+    /// Columns before those of telemetry, with what every row begins with; second, time and the client's half are filled
+    /// in by the joiner.
+    fn lead(&self) -> Vec<(Column, Option<Value>)> {
+        let [run, case] = [self.run, &self.key.case].map(|text| Some(Value::Text(text.to_owned())));
+        let key = [run, case, Some(Value::Count(u64::from(self.key.trial))), None, None];
+        let axes = columns::axes(self.axes).into_iter();
+        let axes = axes.map(|(column, value)| (column, Some(Value::Text(value.to_owned()))));
+        let client = client_columns().into_iter().map(|column| (column, None));
+        key_columns().into_iter().zip(key).chain(axes).chain(client).collect()
     }
 
     fn waits(&self, gate: &Gate) -> Option<Result<Waits>> {
@@ -175,15 +174,20 @@ impl Measurement<'_> {
     }
 
     /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds.
-    fn join(&self, halves: Receiver<Half>, mut writer: SecondsWriter, telemetry: &[Column]) -> Result<u64> {
+    fn join(
+        &self,
+        halves: Receiver<Half>,
+        mut joiner: Joiner,
+        mut writer: SecondsWriter,
+        columns: &[Column],
+    ) -> Result<u64> {
         let cpu_before = thread_cpu_us();
-        let mut others = Others::among(telemetry);
-        let mut joiner = Joiner::new(telemetry.len());
+        let mut others = Others::among(columns);
         for half in halves.into_iter().map(Some).chain([None]) {
             let ended = half.is_none();
             match half {
                 Some(Half::Telemetry(tick)) => {
-                    if let Some(warning) = others.warning(tick.wall_us, &tick.values) {
+                    if let Some(warning) = others.warning(tick.wall_us, &tick.row) {
                         let message = format!("{} #{}: {warning}", self.key.case, self.key.trial);
                         self.events.emit(Event::Warning { message })?;
                     }
@@ -196,25 +200,11 @@ impl Measurement<'_> {
                 None => {}
             }
             while let Some(row) = joiner.next(ended) {
-                writer.push(self.keyed(row))?;
+                writer.push(row)?;
             }
         }
         writer.finish()?;
         Ok(thread_cpu_us().saturating_sub(cpu_before))
-    }
-
-    fn keyed(&self, row: Joined) -> Row {
-        let mut values = vec![
-            Some(Value::Text(self.run.to_owned())),
-            Some(Value::Text(self.key.case.clone())),
-            Some(Value::Count(u64::from(self.key.trial))),
-            Some(Value::Count(row.second)),
-            row.wall_us.map(Value::Count),
-        ];
-        values.extend(columns::axes(self.axes).into_iter().map(|(_, value)| Some(Value::Text(value.to_owned()))));
-        values.extend(row.client);
-        values.extend(row.telemetry);
-        values
     }
 }
 
@@ -225,37 +215,38 @@ pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
 
 /// Ticks from just before the measurement to its end.
 #[expect(clippy::needless_pass_by_value, reason = "the channel must end with the ticking: the joiner waits for that")]
-fn tick(recorder: Recorder, gate: &Gate, ticks: Sender<Half>) -> Recording {
+fn tick(recorder: TelemetryTicker, gate: &Gate, ticks: Sender<Half>) -> TickerTotals {
     // The joiner only goes away if writing failed; its error is reported when it is joined.
     let mut sink = |tick| drop(ticks.send(Half::Telemetry(tick)));
     recorder.record(Began::now(), &|| gate.began_us.get().copied(), &gate.over, &mut sink)
 }
 
-/// One row without its key.
-#[derive(Debug, PartialEq)]
-struct Joined {
-    second: u64,
-    wall_us: Option<u64>,
-    client: Row,
-    telemetry: Row,
-}
+/// Places of second and time in a row: [`columns::KEY`].
+const SECOND_AT: usize = 3;
+const TIME_AT: usize = 4;
 
 /// Waits for both halves of each second. The telemetry of a second may be missing (a missed tick), and so may a client
 /// second that the workload leaves out; telemetry after the client's last whole second is dropped.
 struct Joiner {
-    ticks: VecDeque<Tick>,
+    ticks: VecDeque<SampledSecond>,
     clients: VecDeque<ClientSecond>,
     next: u64,
-    telemetry_columns: usize,
+    /// A row of a second without a tick, and the places of the client's half in every row.
+    blank: Row,
+    client: Range<usize>,
 }
 
 impl Joiner {
-    fn new(telemetry_columns: usize) -> Joiner {
-        Joiner { ticks: VecDeque::new(), clients: VecDeque::new(), next: 0, telemetry_columns }
+    /// For rows that begin with `lead`, whose end is the client's half.
+    fn new(lead: Row, columns: usize) -> Joiner {
+        let client = lead.len() - columns::CLIENT.len()..lead.len();
+        let mut blank = lead;
+        blank.resize(columns, None);
+        Joiner { ticks: VecDeque::new(), clients: VecDeque::new(), next: 0, blank, client }
     }
 
     /// The next row, once both halves are there or no more are coming (`ended`).
-    fn next(&mut self, ended: bool) -> Option<Joined> {
+    fn next(&mut self, ended: bool) -> Option<Row> {
         let second = self.next;
         let client = match second {
             0 => None,
@@ -277,12 +268,14 @@ impl Joiner {
         let tick = if tick == Some(second) { self.ticks.pop_front() } else { None };
         let client = client.and_then(|()| self.clients.pop_front());
         self.next += 1;
-        Some(Joined {
-            second,
-            wall_us: tick.as_ref().map(|tick| tick.wall_us),
-            client: client.map_or_else(|| vec![None; client_columns().len()], |client| client_row(&client)),
-            telemetry: tick.map_or_else(|| vec![None; self.telemetry_columns], |tick| tick.values),
-        })
+        let wall_us = tick.as_ref().map(|tick| tick.wall_us);
+        let mut row = tick.map_or_else(|| self.blank.clone(), |tick| tick.row);
+        row[SECOND_AT] = Some(Value::Count(second));
+        row[TIME_AT] = wall_us.map(Value::Count);
+        if let Some(client) = client {
+            row[self.client.clone()].clone_from_slice(&client_row(&client));
+        }
+        Some(row)
     }
 }
 
@@ -313,8 +306,13 @@ mod tests {
     use super::*;
     use hdrhistogram::Histogram;
 
-    fn tick(second: u64) -> Tick {
-        Tick { second, wall_us: 1_000_000 * second, values: vec![Some(Value::Count(second * 10))] }
+    /// Columns before those of telemetry.
+    const LEAD: usize = columns::KEY.len() + columns::CLIENT.len();
+
+    fn tick(second: u64) -> SampledSecond {
+        let mut row = vec![None; LEAD];
+        row.push(Some(Value::Count(second * 10)));
+        SampledSecond { second, wall_us: 1_000_000 * second, row }
     }
 
     fn client(second: u64, latencies: &[u64]) -> ClientSecond {
@@ -336,14 +334,16 @@ mod tests {
     }
 
     fn rows(joiner: &mut Joiner, ended: bool) -> Vec<(u64, bool, bool)> {
-        std::iter::from_fn(|| joiner.next(ended))
-            .map(|row| (row.second, row.client[0].is_some(), row.telemetry[0].is_some()))
-            .collect()
+        let row = |row: Row| match row[SECOND_AT] {
+            Some(Value::Count(second)) => (second, row[columns::KEY.len()].is_some(), row[LEAD].is_some()),
+            _ => panic!("{row:?}"),
+        };
+        std::iter::from_fn(|| joiner.next(ended)).map(row).collect()
     }
 
     #[test]
     fn a_row_waits_for_both_its_halves() {
-        let mut joiner = Joiner::new(1);
+        let mut joiner = Joiner::new(vec![None; LEAD], LEAD + 1);
         joiner.ticks.extend([tick(0), tick(1)]);
         assert_eq!(rows(&mut joiner, false), [(0, false, true)]);
         joiner.clients.extend([client(1, &[5]), client(2, &[])]);
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_second_missing_from_the_workload_is_absent_not_zero() {
-        let mut joiner = Joiner::new(1);
+        let mut joiner = Joiner::new(vec![None; LEAD], LEAD + 1);
         joiner.ticks.extend([tick(0), tick(1), tick(2), tick(3)]);
         joiner.clients.extend([client(1, &[5]), client(3, &[5])]);
         assert_eq!(rows(&mut joiner, false), [(0, false, true), (1, true, true), (2, false, true), (3, true, true)]);
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_missed_tick_drops_its_telemetry_but_keeps_the_client() {
-        let mut joiner = Joiner::new(1);
+        let mut joiner = Joiner::new(vec![None; LEAD], LEAD + 1);
         joiner.ticks.extend([tick(0), tick(2)]);
         joiner.clients.extend([client(1, &[5]), client(2, &[5])]);
         assert_eq!(rows(&mut joiner, false), [(0, false, true), (1, true, false), (2, true, true)]);
@@ -370,11 +370,11 @@ mod tests {
 
     #[test]
     fn trailing_seconds_are_kept_and_trailing_ticks_are_dropped() {
-        let mut joiner = Joiner::new(1);
+        let mut joiner = Joiner::new(vec![None; LEAD], LEAD + 1);
         joiner.ticks.push_back(tick(0));
         joiner.clients.extend([client(1, &[5]), client(2, &[5])]);
         assert_eq!(rows(&mut joiner, true), [(0, false, true), (1, true, false), (2, true, false)]);
-        let mut joiner = Joiner::new(1);
+        let mut joiner = Joiner::new(vec![None; LEAD], LEAD + 1);
         joiner.ticks.extend([tick(0), tick(1), tick(2)]);
         joiner.clients.push_back(client(1, &[5]));
         assert_eq!(rows(&mut joiner, true), [(0, false, true), (1, true, true)]);

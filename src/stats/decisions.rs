@@ -14,7 +14,7 @@ use crate::stats::margin::Margin;
 use crate::stats::noise;
 use crate::stats::nominal::LEVEL;
 use crate::stats::ratio::{BlockMean, Contrast};
-use crate::stats::sequence::{Relation, Rule, Sequence};
+use crate::stats::sequence::{Relation, Sequence, StoppingRule};
 use std::collections::BTreeSet;
 
 /// Procedure by which pairs were decided.
@@ -60,8 +60,8 @@ impl Sequence {
         let margins: Vec<Option<Margin>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
         let procedure = match self.rule {
             _ if self.looks == 0 => Procedure::Nothing,
-            Rule::Planned { first, last } => Procedure::Looks { first, last },
-            Rule::Anytime => Procedure::Anytime,
+            StoppingRule::Planned { first, last } => Procedure::Looks { first, last },
+            StoppingRule::Anytime => Procedure::Anytime,
         };
         let mut found = Decisions::new(procedure, k, faster, Margins::Pairs(margins));
         found.sequence = Some(self);
@@ -95,7 +95,7 @@ impl Decisions {
     /// Decides all pairs of `cases`, each with its trials.
     pub fn of(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Decisions {
         if cases.len() > 2
-            && let Some(design) = Design::of(cases)
+            && let Some(design) = BlockDesign::of(cases)
         {
             return match design.unequal_noise(criticals) {
                 None => design.tukey(criticals),
@@ -174,7 +174,7 @@ pub fn complete_blocks(cases: &[Vec<BlockMean>]) -> Option<BTreeSet<u32>> {
 
 /// A complete block design with its analysis of variance.
 #[derive(Debug, Clone)]
-pub(super) struct Design {
+pub(super) struct BlockDesign {
     pub blocks: usize,
     /// One row per case, one logarithm per block.
     pub logs: Vec<Vec<f64>>,
@@ -186,21 +186,22 @@ pub(super) struct Design {
     pub inside: Option<Component>,
 }
 
-impl Design {
+impl BlockDesign {
     /// `None` if blocks are incomplete or a trial had no operations.
-    pub fn of(cases: &[Vec<BlockMean>]) -> Option<Design> {
+    pub fn of(cases: &[Vec<BlockMean>]) -> Option<BlockDesign> {
         let blocks = complete_blocks(cases)?;
         if cases.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
             return None;
         }
-        let trial = |case: &Vec<BlockMean>, block: u32| case.iter().find(|trial| trial.block == block).copied();
-        let rows: Vec<Vec<BlockMean>> =
-            cases.iter().map(|case| blocks.iter().filter_map(|block| trial(case, *block)).collect()).collect();
+        let rows = cases.iter().map(|case| {
+            blocks.iter().filter_map(|block| case.iter().find(|trial| trial.block == *block).copied()).collect()
+        });
+        let rows: Vec<Vec<BlockMean>> = rows.collect();
         let logs: Vec<Vec<f64>> =
             rows.iter().map(|row| row.iter().map(|trial| trial.trial.mean.ln()).collect()).collect();
         let errors: Option<Vec<Component>> = rows.iter().flatten().map(|trial| trial.trial.log_error()).collect();
         let trials = (cases.len() * blocks.len()) as f64;
-        Some(Design {
+        Some(BlockDesign {
             blocks: blocks.len(),
             means: logs.iter().map(|row| row.iter().sum::<f64>() / row.len() as f64).collect(),
             residuals: residuals(&logs),
@@ -225,12 +226,12 @@ impl Design {
     fn tukey(&self, criticals: &mut Criticals) -> Decisions {
         let k = self.means.len();
         // Error of a difference of two means.
-        let error = |of_a_trial: Component| of_a_trial.scaled(2.0 / self.blocks as f64);
-        let margin = Margin::larger(error(self.residual()), self.inside.map(error), |error| {
+        let per_block = 2.0 / self.blocks as f64;
+        let inside = self.inside.map(|inside| inside.scaled(per_block));
+        let margin = Margin::larger(self.residual().scaled(per_block), inside, |error| {
             criticals.range(k, error.degrees, CONFIDENCE) / std::f64::consts::SQRT_2
         });
-        let faster = |place: usize| self.means[place / k] - self.means[place % k] > margin.log;
-        let faster = (0..k * k).map(faster).collect();
+        let faster = (0..k * k).map(|place| self.means[place / k] - self.means[place % k] > margin.log).collect();
         Decisions::new(Procedure::Tukey { blocks: self.blocks }, k, faster, Margins::Common(margin, self.means.clone()))
     }
 }
@@ -240,11 +241,11 @@ fn residuals(logs: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let of_block: Vec<f64> =
         (0..blocks).map(|block| logs.iter().map(|case| case[block]).sum::<f64>() / logs.len() as f64).collect();
     let all = of_block.iter().sum::<f64>() / blocks as f64;
-    let one = |case: &Vec<f64>| {
+    let residuals = logs.iter().map(|case| {
         let own = case.iter().sum::<f64>() / blocks as f64;
         case.iter().zip(&of_block).map(|(value, block)| value - own - block + all).collect()
-    };
-    logs.iter().map(one).collect()
+    });
+    residuals.collect()
 }
 
 /// Decides every pair by its own ratio, with Holm's correction.
@@ -268,8 +269,7 @@ fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
         let ahead = contrasts[*place].is_some_and(|found| found.log > 0.0);
         faster[if ahead { one * k + other } else { other * k + one }] = true;
     }
-    let has_interval = |place: usize| contrasts[place].is_some_and(|found| found.margin(CONFIDENCE).is_some());
-    let known = pairs.iter().filter(|(_, place)| has_interval(*place)).count();
+    let known = pairs.iter().filter_map(|(_, place)| contrasts[*place]?.margin(CONFIDENCE)).count();
     let procedure = match (k, known) {
         (_, 0) => Procedure::Nothing,
         (2, _) => Procedure::Pair,
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn tukeys_margin_for_two_cases_equals_their_ratio_interval() {
         let (a, b) = (blocks(&[100.0, 107.0, 103.0, 101.0]), blocks(&[104.0, 103.0, 99.0, 102.0]));
-        let design = Design::of(&[a.clone(), b.clone()]).unwrap();
+        let design = BlockDesign::of(&[a.clone(), b.clone()]).unwrap();
         let found = design.tukey(&mut Criticals::seeded(1));
         let (low, high) = ratio(&a, &b).unwrap().interval.unwrap();
         let margin = found.margin(0, 1).unwrap().ratio().unwrap();
@@ -324,7 +324,7 @@ mod tests {
             means.iter().map(|m| BlockMean { trial: TrialMean { within, ..m.trial }, ..*m }).collect()
         };
         let (a, b) = (uncertain(&a), uncertain(&b));
-        let found = Design::of(&[a.clone(), b.clone()]).unwrap().tukey(&mut Criticals::seeded(1));
+        let found = BlockDesign::of(&[a.clone(), b.clone()]).unwrap().tukey(&mut Criticals::seeded(1));
         let (low, high) = ratio(&a, &b).unwrap().interval.unwrap();
         assert!(found.margin(0, 1).unwrap().by_seconds);
         let wide = found.margin(0, 1).unwrap().ratio().unwrap();

@@ -6,8 +6,8 @@
 //! contrast's own spread over the blocks. It is never taken to be less than the seconds inside the trials imply.
 
 use super::criticals::Criticals;
-use super::decisions::Design;
-use super::interval::{Component, between};
+use super::decisions::BlockDesign;
+use super::interval::between;
 use super::margin::Margin;
 use super::moments;
 use super::nominal::LEVEL;
@@ -29,7 +29,7 @@ pub struct Factorial {
     /// Mean logarithm of each cell.
     means: Vec<f64>,
     /// `None` if its ratios can have no interval.
-    design: Option<Design>,
+    design: Option<BlockDesign>,
     has_equal_noise: bool,
     /// Blocks that all cells have; without complete blocks, the fewest trials of a cell.
     pub blocks: usize,
@@ -52,8 +52,8 @@ pub struct Effect {
 impl Effect {
     /// True if its interval does not contain 1; true if it lies within [`SAME`] of 1.
     pub fn decides(&self) -> (bool, bool) {
-        let of = |margin: Margin| (self.log.abs() > margin.log, self.log.abs() + margin.log < SAME.ln());
-        self.margin.map_or((false, false), of)
+        let Some(margin) = self.margin else { return (false, false) };
+        (self.log.abs() > margin.log, self.log.abs() + margin.log < SAME.ln())
     }
 }
 
@@ -64,9 +64,9 @@ impl Factorial {
         if cells.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
             return None;
         }
-        let design = Design::of(cells);
-        let log = |cell: &Vec<BlockMean>| moments::mean(&cell.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>());
-        let means: Option<Vec<f64>> = cells.iter().map(log).collect();
+        let design = BlockDesign::of(cells);
+        let logs = cells.iter().map(|cell| moments::mean(&cell.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>()));
+        let means: Option<Vec<f64>> = logs.collect();
         Some(Factorial {
             levels,
             blocks: design.as_ref().map_or_else(|| cells.iter().map(Vec::len).min(), |found| Some(found.blocks))?,
@@ -79,13 +79,16 @@ impl Factorial {
     /// Effects of all levels, axis by axis. One that depends on another axis is split by its levels.
     pub fn effects(&self, criticals: &mut Criticals) -> Vec<Effect> {
         let splits = self.splits(criticals);
-        let all = |other: usize| (0..self.levels[other]).map(|level| Some((other, level))).collect();
-        let places = |axis: usize| splits[axis].map_or_else(|| vec![None], all);
-        let families: usize = (0..self.levels.len()).map(|axis| places(axis).len()).sum();
+        let places = splits.into_iter().map(|split| match split {
+            Some(other) => (0..self.levels[other]).map(|level| Some((other, level))).collect(),
+            None => vec![None],
+        });
+        let places: Vec<Vec<Option<(usize, usize)>>> = places.collect();
+        let families: usize = places.iter().map(Vec::len).sum();
         let mut found = Vec::new();
         for (axis, of) in self.levels.iter().enumerate() {
             for level in 1..*of {
-                for at in places(axis) {
+                for at in places[axis].iter().copied() {
                     let weights = self.weights(axis, [level, 0], at);
                     let margin = self.margin(&weights, *of, EFFECTS / families as f64, criticals);
                     found.push(Effect { axis, level, at, log: self.log(&weights), weights, margin });
@@ -125,16 +128,18 @@ impl Factorial {
 
     /// The mean of the cells at one level of an axis less that at another, where another axis has a given level.
     fn weights(&self, axis: usize, [level, against]: [usize; 2], at: Option<(usize, usize)>) -> Vec<f64> {
-        let of_cell =
-            |cell: usize, axis: usize| cell / self.levels[axis + 1..].iter().product::<usize>() % self.levels[axis];
         let contexts = self.means.len() / self.levels[axis] / at.map_or(1, |(other, _)| self.levels[other]);
-        let sign = |cell: usize| match of_cell(cell, axis) {
-            _ if at.is_some_and(|(other, level)| of_cell(cell, other) != level) => 0.0,
+        let signs = (0..self.means.len()).map(|cell| match self.level_of(cell, axis) {
+            _ if at.is_some_and(|(other, level)| self.level_of(cell, other) != level) => 0.0,
             own if own == level => 1.0,
             own if own == against => -1.0,
             _ => 0.0,
-        };
-        (0..self.means.len()).map(|cell| sign(cell) / contexts as f64).collect()
+        });
+        signs.map(|sign| sign / contexts as f64).collect()
+    }
+
+    fn level_of(&self, cell: usize, axis: usize) -> usize {
+        cell / self.levels[axis + 1..].iter().product::<usize>() % self.levels[axis]
     }
 
     fn log(&self, weights: &[f64]) -> f64 {
@@ -146,18 +151,20 @@ impl Factorial {
     fn margin(&self, weights: &[f64], means: usize, level: f64, criticals: &mut Criticals) -> Option<Margin> {
         let design = self.design.as_ref()?;
         let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
-        let scaled = |of_a_trial: Component| of_a_trial.scaled(squares / design.blocks as f64);
-        let of_block =
-            |block: usize| weights.iter().zip(&design.logs).map(|(weight, logs)| weight * logs[block]).sum::<f64>();
+        let per_block = squares / design.blocks as f64;
+        let of_blocks = (0..design.blocks)
+            .map(|block| weights.iter().zip(&design.logs).map(|(weight, logs)| weight * logs[block]).sum::<f64>());
         let spread = match self.has_equal_noise {
-            true => scaled(design.residual()),
-            false => between(&(0..design.blocks).map(of_block).collect::<Vec<_>>())?,
+            true => design.residual().scaled(per_block),
+            false => between(&of_blocks.collect::<Vec<_>>())?,
         };
-        let errors = |error: Component| match self.has_equal_noise && means > 2 {
-            true => criticals.range(means, error.degrees, 1.0 - level) / SQRT_2,
-            false => student::two_sided_quantile(1.0 - level / pairs(means).count() as f64, error.degrees),
-        };
-        spread.carries_an_interval().then(|| Margin::larger(spread, design.inside.map(scaled), errors))
+        let inside = design.inside.map(|inside| inside.scaled(per_block));
+        spread.carries_an_interval().then(|| {
+            Margin::larger(spread, inside, |error| match self.has_equal_noise && means > 2 {
+                true => criticals.range(means, error.degrees, 1.0 - level) / SQRT_2,
+                false => student::two_sided_quantile(1.0 - level / pairs(means).count() as f64, error.degrees),
+            })
+        })
     }
 }
 

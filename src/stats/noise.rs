@@ -37,11 +37,11 @@ pub(super) fn noises(logs: &[Vec<f64>]) -> Vec<f64> {
             variances[other].push(variance);
         }
     }
-    let median = |mut of_case: Vec<f64>| {
+    let medians = variances.into_iter().map(|mut of_case| {
         let middle = of_case.len().saturating_sub(1) / 2;
         if of_case.is_empty() { 0.0 } else { *of_case.select_nth_unstable_by(middle, f64::total_cmp).1 }
-    };
-    variances.into_iter().map(median).collect()
+    });
+    medians.collect()
 }
 
 /// A row less its mean.
@@ -74,8 +74,8 @@ fn design(cases: usize, blocks: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
 
 /// A standard normal value (Box and Muller, Ann. Math. Statist. 29 (1958) 610).
 pub(super) fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    let uniform = |rng: &mut ChaCha8Rng| (rng.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
-    let (radius, angle) = (1.0 - uniform(rng), uniform(rng));
+    let [radius, angle] = [(); 2].map(|()| (rng.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64);
+    let radius = 1.0 - radius;
     (-2.0 * radius.ln()).sqrt() * (2.0 * PI * angle).cos()
 }
 

@@ -41,7 +41,7 @@ const LIMITS: [(usize, f64); 18] = [
 
 /// Values with their distances.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spread {
+pub struct RobustSpread {
     pub median: f64,
     /// Median absolute deviation, scaled to the standard deviation of normal values.
     pub deviation: f64,
@@ -51,15 +51,15 @@ pub struct Spread {
     pub limit: Option<f64>,
 }
 
-impl Spread {
+impl RobustSpread {
     /// `None` if `values` is empty.
-    pub fn of(values: &[f64]) -> Option<Spread> {
+    pub fn of(values: &[f64]) -> Option<RobustSpread> {
         let median = median(values)?;
         let distances: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
         let deviation = NORMAL * self::median(&distances)?;
         let varies = deviation > 0.0;
         let below = if varies { values.iter().map(|value| (median - value) / deviation).collect() } else { Vec::new() };
-        Some(Spread { median, deviation, below, limit: limit(values.len()).filter(|_| varies) })
+        Some(RobustSpread { median, deviation, below, limit: limit(values.len()).filter(|_| varies) })
     }
 
     /// Indices of the values further below the median than the limit.
@@ -98,7 +98,7 @@ mod tests {
         for _ in 0..times {
             let mut speeds: Vec<f64> = (0..hosts).map(|_| 0.03 * noise.normal()).collect();
             speeds[0] += (1.0 - slower).ln();
-            let named = Spread::of(&speeds).unwrap().named();
+            let named = RobustSpread::of(&speeds).unwrap().named();
             first += u32::from(named.contains(&0));
             others += u32::from(named.iter().any(|place| *place != 0));
         }
@@ -129,7 +129,7 @@ mod tests {
         let beyond = |limit: f64, noise: &mut Noise| {
             let fleets = (0..2000).filter(|_| {
                 let speeds: Vec<f64> = (0..20).map(|_| noise.normal()).collect();
-                Spread::of(&speeds).unwrap().below.iter().any(|below| *below > limit)
+                RobustSpread::of(&speeds).unwrap().below.iter().any(|below| *below > limit)
             });
             fleets.count()
         };
@@ -139,15 +139,15 @@ mod tests {
 
     #[test]
     fn among_too_few_machines_and_equal_figures_none_is_named() {
-        let few = Spread::of(&[0.0, 0.01, -0.01, 0.0, -2.0]).unwrap();
+        let few = RobustSpread::of(&[0.0, 0.01, -0.01, 0.0, -2.0]).unwrap();
         assert_eq!((few.limit, few.named()), (None, Vec::new()));
-        let equal = Spread::of(&[1.0; 20]).unwrap();
+        let equal = RobustSpread::of(&[1.0; 20]).unwrap();
         assert_eq!((equal.limit, equal.named()), (None, Vec::new()));
-        let one = Spread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, -2.0]).unwrap();
+        let one = RobustSpread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, -2.0]).unwrap();
         assert_eq!(one.named(), [5]);
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(RobustSpread::of(&[]), None);
         // Fast machines are not named.
-        assert_eq!(Spread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, 2.0]).unwrap().named(), Vec::<usize>::new());
+        assert_eq!(RobustSpread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, 2.0]).unwrap().named(), Vec::<usize>::new());
     }
 
     #[test]

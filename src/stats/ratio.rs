@@ -64,8 +64,9 @@ impl Ratio {
 
 /// Rate of `case` over rate of `other`; `None` if either has no trial or `other` did nothing.
 pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
-    let level = |trials: &[BlockMean]| moments::mean(&trials.iter().map(|t| t.trial.mean).collect::<Vec<_>>());
-    let plain = level(case)? / level(other)?;
+    let [level, of_other] =
+        [case, other].map(|trials| moments::mean(&trials.iter().map(|t| t.trial.mean).collect::<Vec<_>>()));
+    let plain = level? / of_other?;
     if !plain.is_finite() {
         return None;
     }
@@ -98,16 +99,16 @@ impl Contrast {
         if nothing_done || case.len() < 2 || other.len() < 2 {
             return None;
         }
-        let in_block = |a: &BlockMean| other.iter().find(|b| b.block == a.block);
-        let pairs: Vec<(TrialMean, TrialMean)> =
-            case.iter().filter_map(|a| Some((a.trial, in_block(a)?.trial))).collect();
+        let pairs = case.iter().filter_map(|a| Some((a.trial, other.iter().find(|b| b.block == a.block)?.trial)));
+        let pairs: Vec<(TrialMean, TrialMean)> = pairs.collect();
         if pairs.len() >= 2 { paired(&pairs) } else { unpaired(case, other) }
     }
 
     /// Half width of its interval; `None` below three independent values.
     pub(super) fn margin(&self, confidence: f64) -> Option<Margin> {
-        let errors = |error: Component| student::two_sided_quantile(confidence, error.degrees);
-        self.between.carries_an_interval().then(|| Margin::larger(self.between, self.inside, errors))
+        self.between.carries_an_interval().then(|| {
+            Margin::larger(self.between, self.inside, |error| student::two_sided_quantile(confidence, error.degrees))
+        })
     }
 
     /// Probability of a ratio at least as far from 1 if there is no difference, by the error that leaves more doubt.
@@ -128,20 +129,22 @@ fn paired(pairs: &[(TrialMean, TrialMean)]) -> Option<Contrast> {
         pairs.iter().map(|(a, b)| Some(Component::sum(&[a.log_error()?, b.log_error()?]))).collect();
     let log = logs.iter().sum::<f64>() / logs.len() as f64;
     let method = RatioMethod::Paired { blocks: pairs.len() };
-    let ratio = |end: fn(f64, f64) -> f64| logs.iter().copied().reduce(end).map(f64::exp);
-    let range = ratio(f64::min).zip(ratio(f64::max)).filter(|_| logs.len() == 2);
+    let range = match *logs.as_slice() {
+        [one, other] => Some((one.min(other).exp(), one.max(other).exp())),
+        _ => None,
+    };
     Some(Contrast { log, between: between(&logs)?, inside: inside(&errors), range, method })
 }
 
 /// From two sets of two or more trials.
 fn unpaired(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
-    let logs = |trials: &[BlockMean]| trials.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>();
-    let (a, b) = (logs(case), logs(other));
+    let [a, b] = [case, other].map(|trials| trials.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>());
     let method = RatioMethod::Unpaired { trials: (a.len(), b.len()) };
     let log = moments::mean(&a)? - moments::mean(&b)?;
     let spread = Component::sum(&[between(&a)?, between(&b)?]);
-    let side = |trials: &[BlockMean]| inside(&trials.iter().map(|t| t.trial.log_error()).collect::<Vec<_>>());
-    let inside = side(case).zip(side(other)).map(|(a, b)| Component::sum(&[a, b]));
+    let [own, others] =
+        [case, other].map(|trials| inside(&trials.iter().map(|t| t.trial.log_error()).collect::<Vec<_>>()));
+    let inside = own.zip(others).map(|(a, b)| Component::sum(&[a, b]));
     Some(Contrast { log, between: spread, inside, range: None, method })
 }
 

@@ -111,7 +111,7 @@ pub fn about(tried: &[Try]) -> Option<About> {
         .collect();
     let all: f64 = weighed.iter().map(|(_, weight)| weight).sum();
     let mean = weighed.iter().map(|(rung, weight)| rung * weight).sum::<f64>() / all;
-    let quantile = |share: f64| {
+    let [low, high] = [0.025, 0.975].map(|share| {
         let mut sum = 0.0;
         for (rung, weight) in &weighed {
             sum += weight / all;
@@ -120,23 +120,24 @@ pub fn about(tried: &[Try]) -> Option<About> {
             }
         }
         f64::from(most)
-    };
-    Some(About { rung: mean, low: quantile(0.025), high: quantile(0.975) })
+    });
+    Some(About { rung: mean, low, high })
 }
 
 /// Likelihood of the outcomes, given the capacity and the noise.
 fn likelihood(tried: &[Try], capacity: f64, noise: f64) -> f64 {
-    let of = |one: &Try| {
+    let each = tried.iter().map(|one| {
         let above = (capacity - f64::from(one.rung)) * RUNG.ln() / noise;
         let passes = 1.0 / (1.0 + (-LOGISTIC * above).exp());
-        if one.passed { passes } else { 1.0 - passes }
-    };
-    // A try may fail for a reason unrelated to its rate.
-    tried.iter().map(|one| of(one).max(1e-12)).product()
+        let found = if one.passed { passes } else { 1.0 - passes };
+        // A try may fail for a reason unrelated to its rate.
+        found.max(1e-12)
+    });
+    each.product()
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum Phase {
+enum SearchPhase {
     #[default]
     Bracket,
     Stairs,
@@ -155,11 +156,17 @@ enum Aim {
     Below,
 }
 
+impl Default for Aim {
+    fn default() -> Aim {
+        Aim::Rung(0)
+    }
+}
+
 /// State of a search, replayed from its tries.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Search {
     aim: Aim,
-    phase: Phase,
+    phase: SearchPhase,
     tries: usize,
     low: Option<i32>,
     high: Option<i32>,
@@ -170,29 +177,14 @@ struct Search {
     in_a_row: usize,
 }
 
-impl Default for Search {
-    fn default() -> Search {
-        Search {
-            aim: Aim::Rung(0),
-            phase: Phase::default(),
-            tries: 0,
-            low: None,
-            high: None,
-            strides: 0,
-            stairs: 0,
-            in_a_row: 0,
-        }
-    }
-}
-
 impl Search {
     fn take(&mut self, one: Try) {
         self.tries += 1;
         match self.phase {
-            Phase::Bracket => self.bracket(one),
-            Phase::Stairs => self.stair(one),
-            Phase::Confirm => self.confirm(one),
-            Phase::Further => self.aim = Aim::Capacity,
+            SearchPhase::Bracket => self.bracket(one),
+            SearchPhase::Stairs => self.stair(one),
+            SearchPhase::Confirm => self.confirm(one),
+            SearchPhase::Further => self.aim = Aim::Capacity,
         }
     }
 
@@ -220,7 +212,7 @@ impl Search {
         };
         let bracketed = self.low.is_some() && self.high.is_some();
         if done || (bracketed && self.tries >= MOST_BRACKETING) {
-            self.phase = Phase::Stairs;
+            self.phase = SearchPhase::Stairs;
         }
     }
 
@@ -228,7 +220,7 @@ impl Search {
         self.aim = Aim::Rung(one.rung + if one.passed { 1 } else { -1 });
         self.stairs += 1;
         if self.stairs >= STAIRS {
-            (self.aim, self.phase) = (Aim::Below, Phase::Confirm);
+            (self.aim, self.phase) = (Aim::Below, SearchPhase::Confirm);
         }
     }
 
@@ -241,7 +233,7 @@ impl Search {
         self.in_a_row += 1;
         self.aim = Aim::Rung(one.rung);
         if self.in_a_row >= IN_A_ROW {
-            (self.aim, self.phase) = (Aim::Capacity, Phase::Further);
+            (self.aim, self.phase) = (Aim::Capacity, SearchPhase::Further);
         }
     }
 }

@@ -21,18 +21,18 @@ pub const SAME: f64 = 1.05;
 
 /// Rule that bounds the error of all looks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum StoppingRule {
     /// Looks after each block from `first` to `last`, all at one nominal level.
     Planned { first: u32, last: u32 },
     /// Unplanned blocks were added: e-values, which are valid at any time.
     Anytime,
 }
 
-impl Rule {
+impl StoppingRule {
     fn first(self) -> u32 {
         match self {
-            Rule::Planned { first, .. } => first,
-            Rule::Anytime => 2,
+            StoppingRule::Planned { first, .. } => first,
+            StoppingRule::Anytime => 2,
         }
     }
 }
@@ -51,7 +51,7 @@ pub enum Relation {
 /// State of the looks at one group of cases.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    pub(super) rule: Rule,
+    pub(super) rule: StoppingRule,
     pub(super) cases: usize,
     /// `relations[i * cases + j]`: i to j.
     pub(super) relations: Vec<Relation>,
@@ -75,7 +75,7 @@ pub(super) struct LookedAt {
 }
 
 impl Sequence {
-    pub fn new(cases: usize, rule: Rule) -> Sequence {
+    pub fn new(cases: usize, rule: StoppingRule) -> Sequence {
         let pairs = cases * cases;
         Sequence {
             rule,
@@ -88,7 +88,7 @@ impl Sequence {
     }
 
     /// Replays all looks at the stored trials.
-    pub fn of(cases: &[Vec<BlockMean>], rule: Rule, criticals: &mut Criticals) -> Sequence {
+    pub fn of(cases: &[Vec<BlockMean>], rule: StoppingRule, criticals: &mut Criticals) -> Sequence {
         let mut found = Sequence::new(cases.len(), rule);
         let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
         for block in rule.first()..=last {
@@ -99,7 +99,7 @@ impl Sequence {
 
     /// One look at all trials, to estimate how many more blocks would decide.
     pub fn at_end(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Sequence {
-        let mut found = Sequence::new(cases.len(), Rule::Anytime);
+        let mut found = Sequence::new(cases.len(), StoppingRule::Anytime);
         let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
         found.look(cases, last, criticals);
         found
@@ -112,8 +112,8 @@ impl Sequence {
 
     /// Looks after a block, ignoring trials of later ones.
     pub fn look(&mut self, cases: &[Vec<BlockMean>], block: u32, criticals: &mut Criticals) {
-        let Some(look) = Look::at(cases, block) else { return };
-        if let Rule::Planned { first, last } = self.rule
+        let Some(look) = LookData::at(cases, block) else { return };
+        if let StoppingRule::Planned { first, last } = self.rule
             && !((first as usize)..=(last as usize)).contains(&look.logs[0].len())
         {
             return;
@@ -152,11 +152,13 @@ impl Sequence {
     /// Cases whose trials are still needed: not beaten, and undecided against another one that is not beaten. `best` is
     /// the relation of a better case to a worse one.
     pub fn needed(&self, best: Relation) -> Vec<usize> {
-        let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.relation(other, case) == best);
-        let left: Vec<usize> = (0..self.cases).filter(|case| !beaten(*case)).collect();
-        let open =
-            |case: &usize| left.iter().any(|other| other != case && self.relation(*case, *other) == Relation::Open);
-        left.iter().copied().filter(open).collect()
+        let left = (0..self.cases)
+            .filter(|case| !(0..self.cases).any(|other| other != *case && self.relation(other, *case) == best));
+        let left: Vec<usize> = left.collect();
+        let open = left
+            .iter()
+            .filter(|case| left.iter().any(|other| other != *case && self.relation(**case, *other) == Relation::Open));
+        open.copied().collect()
     }
 
     /// Number of further blocks that would decide a pair if its ratio and noise stay as they are; `None` if that is
@@ -184,14 +186,13 @@ impl LookedAt {
 
 /// The same by e-values: further blocks are unplanned.
 fn more_blocks(pair: LookedAt, pairs: usize) -> Option<u32> {
-    let decides = |blocks: usize| {
-        let n = blocks as f64;
+    let mut deciding = (pair.blocks + 1..=pair.blocks * 10).filter(|blocks| {
+        let n = *blocks as f64;
         let degrees = pair.degrees * (n - 1.0);
         let margin = anytime::standard_errors(n, degrees, evidence(pairs)) * (pair.variance / n).sqrt();
         pair.log.abs() > margin || pair.log.abs() + margin < SAME.ln()
-    };
-    let found = (pair.blocks + 1..=pair.blocks * 10).find(|blocks| decides(*blocks))?;
-    u32::try_from(found - pair.blocks).ok()
+    });
+    u32::try_from(deciding.next()? - pair.blocks).ok()
 }
 
 /// E-value that a difference needs if this many pairs are decided together.
@@ -200,7 +201,7 @@ fn evidence(pairs: usize) -> f64 {
 }
 
 /// Data of one look.
-struct Look {
+struct LookData {
     active: Vec<usize>,
     /// One row per active case, one logarithm per block.
     logs: Vec<Vec<f64>>,
@@ -210,24 +211,23 @@ struct Look {
     inside: Option<Component>,
 }
 
-impl Look {
-    fn at(cases: &[Vec<BlockMean>], last: u32) -> Option<Look> {
+impl LookData {
+    fn at(cases: &[Vec<BlockMean>], last: u32) -> Option<LookData> {
         let by_block: Vec<Vec<Option<BlockMean>>> = cases.iter().map(|case| by_block(case, last)).collect();
         let last = last as usize;
         let active: Vec<usize> = (0..cases.len()).filter(|case| by_block[*case][last].is_some()).collect();
-        let done = |trial: Option<BlockMean>| trial.filter(|trial| trial.trial.mean > 0.0);
-        let all_done = |block: &usize| active.iter().all(|case| done(by_block[*case][*block]).is_some());
-        let blocks: Vec<usize> = (1..=last).filter(all_done).collect();
+        let blocks: Vec<usize> =
+            (1..=last).filter(|block| active.iter().all(|case| done(by_block[*case][*block]).is_some())).collect();
         if active.len() < 2 || blocks.len() < 2 {
             return None;
         }
-        let row = |case: &Vec<Option<BlockMean>>| blocks.iter().map(|block| done(case[*block])).collect();
-        let rows: Vec<Vec<Option<BlockMean>>> = by_block.iter().map(row).collect();
+        let rows: Vec<Vec<Option<BlockMean>>> =
+            by_block.iter().map(|case| blocks.iter().map(|block| done(case[*block])).collect()).collect();
         let table: Vec<Vec<Option<f64>>> =
             rows.iter().map(|row| row.iter().map(|trial| trial.map(|trial| trial.trial.mean.ln())).collect()).collect();
         let trials: Vec<BlockMean> = rows.iter().flatten().flatten().copied().collect();
         let errors: Option<Vec<Component>> = trials.iter().map(|trial| trial.trial.log_error()).collect();
-        Some(Look {
+        Some(LookData {
             logs: active.iter().map(|case| table[*case].iter().flatten().copied().collect()).collect(),
             residual: residual(&table, blocks.len())?,
             inside: errors.map(|errors| Component::sum(&errors).scaled(1.0 / trials.len() as f64)),
@@ -247,7 +247,7 @@ impl Look {
         one: usize,
         other: usize,
         own: bool,
-        rule: Rule,
+        rule: StoppingRule,
         cases: usize,
         criticals: &mut Criticals,
     ) -> LookedAt {
@@ -260,19 +260,18 @@ impl Look {
             self.residual.scaled(2.0)
         };
         let pairs = cases * (cases - 1) / 2;
-        let errors = |error: Component| match rule {
-            Rule::Anytime => anytime::standard_errors(n, error.degrees, evidence(pairs)),
-            Rule::Planned { first, last } if own => {
+        let inside = self.inside.map(|inside| inside.scaled(2.0 / n));
+        let margin = Margin::larger(spread.scaled(1.0 / n), inside, |error| match rule {
+            StoppingRule::Anytime => anytime::standard_errors(n, error.degrees, evidence(pairs)),
+            StoppingRule::Planned { first, last } if own => {
                 let level = criticals.level(2, first, last) / pairs as f64;
                 student::two_sided_quantile(1.0 - level, error.degrees)
             }
-            Rule::Planned { first, last } => {
+            StoppingRule::Planned { first, last } => {
                 let level = criticals.level(cases, first, last);
                 criticals.range(cases, error.degrees, 1.0 - level) / std::f64::consts::SQRT_2
             }
-        };
-        let inside = self.inside.map(|inside| inside.scaled(2.0 / n));
-        let margin = Margin::larger(spread.scaled(1.0 / n), inside, errors);
+        });
         LookedAt {
             blocks: logs.len(),
             log,
@@ -284,6 +283,11 @@ impl Look {
 }
 
 /// Trials of a case up to a block, indexed by block.
+/// A trial in which anything was done.
+fn done(trial: Option<BlockMean>) -> Option<BlockMean> {
+    trial.filter(|trial| trial.trial.mean > 0.0)
+}
+
 fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
     let mut found = vec![None; last as usize + 1];
     for trial in case.iter().filter(|trial| trial.block <= last) {

@@ -7,7 +7,7 @@
 //! *either* side, and `iops_slope:10%` is 10 % of the mean for each sample, four times SNIA's over five.
 
 use super::moments;
-use crate::stats::line::Line;
+use crate::stats::line::FittedLine;
 
 /// Rounds in a window.
 pub const WINDOW: usize = 5;
@@ -36,7 +36,7 @@ impl Course {
         let largest = figures.iter().copied().fold(f64::MIN, f64::max);
         let smallest = figures.iter().copied().fold(f64::MAX, f64::min);
         let width = points.last()?.0 - points.first()?.0;
-        let excursion = Line::through(points)?.slope * width / mean;
+        let excursion = FittedLine::through(points)?.slope * width / mean;
         Some(Course { mean, range: (largest - smallest) / mean, excursion })
     }
 
@@ -64,7 +64,7 @@ mod tests {
     /// `check_steady_state` of fio's steadystate.c with `ss=iops_slope:LIMIT%`: the least-squares slope per sample.
     fn is_steady_for_fio_by_slope(rounds: &[f64], limit: f64) -> bool {
         let points: Vec<(f64, f64)> = (0u32..).map(f64::from).zip(rounds.iter().copied()).collect();
-        let slope = Line::through(&points).unwrap().slope;
+        let slope = FittedLine::through(&points).unwrap().slope;
         (100.0 * slope / moments::mean(rounds).unwrap()).abs() < limit
     }
 

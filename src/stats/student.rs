@@ -41,8 +41,11 @@ pub(super) fn ln_gamma(x: f64) -> f64 {
 }
 
 /// Continued fraction of the incomplete beta function; converges fast for `x < (a + 1) / (a + b + 2)`.
+fn away_from_zero(value: f64) -> f64 {
+    if value.abs() < TINY { TINY } else { value }
+}
+
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let mut c = 1.0;
     let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut fraction = d;
@@ -99,14 +102,20 @@ pub(super) fn p_value(value: f64, variance: f64, degrees: f64) -> f64 {
 /// Bisection on [`upper_tail`], which falls strictly: accurate to 1e-9 relative for confidences up to 0.9999.
 pub fn two_sided_quantile(confidence: f64, degrees: f64) -> f64 {
     let tail = (1.0 - confidence.clamp(0.0, 1.0 - 1e-12)) / 2.0;
-    let (mut low, mut high) = (0.0, 1.0);
-    while upper_tail(high, degrees) > tail && high < 1e15 {
+    bisected(1.0, 1e15, 1e-11, |t| upper_tail(t, degrees) > tail)
+}
+
+/// Where `is_below` changes from true to false, between 0 and about `most`, to the relative `accuracy`: an upper end is
+/// doubled from `first` on, then the interval is halved.
+pub(super) fn bisected(first: f64, most: f64, accuracy: f64, is_below: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, first);
+    while is_below(high) && high < most {
         low = high;
         high *= 2.0;
     }
-    while high - low > 1e-11 * high {
+    while high - low > accuracy * high {
         let middle = f64::midpoint(low, high);
-        if upper_tail(middle, degrees) > tail {
+        if is_below(middle) {
             low = middle;
         } else {
             high = middle;

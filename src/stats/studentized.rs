@@ -6,7 +6,7 @@
 //! sums over equal steps, which converge faster than any power of the step for smooth functions with vanishing tails.
 //! With w = q s the values of W do not depend on q: they are computed once, and each step towards a quantile is cheap.
 
-use super::student::ln_gamma;
+use super::student::{bisected, ln_gamma};
 use std::f64::consts::{LN_2, PI};
 
 /// Range to which degrees of freedom are clamped: three cases in two blocks have two, and a quantile at the largest
@@ -70,20 +70,7 @@ impl StudentizedRange {
     /// The q with P(Q <= q) = `probability`, which must lie between 0.5 and 0.9999.
     pub fn quantile(&self, probability: f64) -> f64 {
         let wanted = probability.clamp(0.5, 0.9999);
-        let (mut low, mut high) = (0.0, 4.0);
-        while self.cdf(high) < wanted && high < 1e6 {
-            low = high;
-            high *= 2.0;
-        }
-        while high - low > 1e-9 * high {
-            let middle = f64::midpoint(low, high);
-            if self.cdf(middle) < wanted {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        f64::midpoint(low, high)
+        bisected(4.0, 1e6, 1e-9, |q| self.cdf(q) < wanted)
     }
 }
 
@@ -91,17 +78,18 @@ impl StudentizedRange {
 /// times the integral of phi(z) (Phi(z + w) - Phi(z))^(k - 1), z being the smallest of them.
 fn range_of_normals(k: usize, step: f64) -> Vec<f64> {
     let reach = (REACH / step).ceil() as usize;
-    let at = |place: usize| (place as f64 - reach as f64) * step;
     let points = 2 * reach + 1;
-    let below: Vec<f64> = (0..points).map(|place| normal_cdf(at(place))).collect();
+    let at: Vec<f64> = (0..points).map(|place| (place as f64 - reach as f64) * step).collect();
+    let below: Vec<f64> = at.iter().map(|at| normal_cdf(*at)).collect();
     let density: Vec<f64> =
-        (0..points).map(|place| (-at(place).powi(2) / 2.0).exp() / (2.0 * PI).sqrt() * step * k as f64).collect();
+        at.iter().map(|at| (-at.powi(2) / 2.0).exp() / (2.0 * PI).sqrt() * step * k as f64).collect();
     let power = i32::try_from(k - 1).unwrap_or(i32::MAX);
-    let one = |width: usize| {
-        let upper = |place: usize| below.get(place + width).copied().unwrap_or(1.0);
-        (0..points).map(|place| density[place] * (upper(place) - below[place]).powi(power)).sum::<f64>().min(1.0)
-    };
-    (0..points).map(one).collect()
+    let ranges = (0..points).map(|width| {
+        let upper = below.iter().skip(width).copied().chain(std::iter::repeat(1.0));
+        let parts = density.iter().zip(&below).zip(upper);
+        parts.map(|((density, below), upper)| density * (upper - below).powi(power)).sum::<f64>().min(1.0)
+    });
+    ranges.collect()
 }
 
 /// Distribution function of the normal distribution, by its power series, all terms of one sign (G. Marsaglia, J. Stat.

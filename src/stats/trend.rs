@@ -8,7 +8,7 @@
 //! as few as three points, at unequal distances.
 
 use crate::stats::interval::mean_of_differences;
-use crate::stats::line::Line;
+use crate::stats::line::FittedLine;
 use crate::stats::{moments, steady_state};
 
 /// Smallest difference of the logarithm between the last two amounts that counts as a change.
@@ -36,7 +36,7 @@ pub struct Slope {
 
 /// Behaviour over the last points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Course {
+pub enum Trajectory {
     /// Steady from this amount on.
     Steady(f64),
     /// Changed by this factor between the last two amounts, in three blocks or more.
@@ -48,7 +48,7 @@ pub enum Course {
 /// Slope over all points; `None` below two amounts.
 pub fn slope(points: &[Point]) -> Option<Slope> {
     let blocks = blocks(points);
-    let lines: Vec<Line> = blocks.iter().filter_map(|block| Line::through(&logs(block))).collect();
+    let lines: Vec<FittedLine> = blocks.iter().filter_map(|block| FittedLine::through(&logs(block))).collect();
     let (log, half) = match lines.as_slice() {
         [] => return None,
         [one] => (one.slope, one.half_width()),
@@ -59,26 +59,26 @@ pub fn slope(points: &[Point]) -> Option<Slope> {
 }
 
 /// Behaviour over the last points; `None` below three amounts.
-pub fn course(points: &[Point]) -> Option<Course> {
+pub fn course(points: &[Point]) -> Option<Trajectory> {
     let means = means(points);
     if means.len() < LEAST_POINTS {
         return None;
     }
     let from = (0..=means.len() - LEAST_POINTS).find(|from| is_steady(&means[*from..]));
     if let Some(from) = from {
-        return Some(Course::Steady(means[from].0));
+        return Some(Trajectory::Steady(means[from].0));
     }
     let last = [means[means.len() - 2].0, means[means.len() - 1].0];
     let steps: Vec<f64> = blocks(points)
         .iter()
         .filter_map(|block| {
-            let at = |x: f64| block.iter().find(|point| point.x == x).map(|point| point.y.ln());
-            Some(at(last[1])? - at(last[0])?)
+            let [before, after] = last.map(|x| block.iter().find(|point| point.x == x).map(|point| point.y.ln()));
+            Some(after? - before?)
         })
         .collect();
     let (log, half) = mean_of_differences(&steps)?;
     let changing = half.is_some_and(|half| log.abs() > half) && log.abs() >= LEAST_CHANGE;
-    Some(if changing { Course::Changing(log.exp()) } else { Course::Undecided })
+    Some(if changing { Trajectory::Changing(log.exp()) } else { Trajectory::Undecided })
 }
 
 /// Mean figure at each amount, in order of the amounts.
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn steady_begins_where_the_rule_holds_to_the_end() {
         let settles = points(&[(1, &[(0.0, 100.0), (1.0, 60.0), (3.0, 42.0), (10.0, 41.0), (20.0, 40.0)])]);
-        assert_eq!(course(&settles), Some(Course::Steady(3.0)));
+        assert_eq!(course(&settles), Some(Trajectory::Steady(3.0)));
         let flat = points(&[(1, &[(0.0, 100.0), (1.0, 99.0), (3.0, 101.0)])]);
-        assert_eq!(course(&flat), Some(Course::Steady(0.0)));
+        assert_eq!(course(&flat), Some(Trajectory::Steady(0.0)));
         assert_eq!(course(&flat[..2]), None);
     }
 
@@ -149,9 +149,9 @@ mod tests {
     fn a_moving_figure_is_changing_unless_its_blocks_disagree() {
         let one = [(0.0, 100.0), (1.0, 80.0), (3.0, 60.0), (10.0, 30.0)];
         let two = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 31.0)];
-        let Some(Course::Changing(factor)) = course(&points(&[(1, &one), (2, &two), (3, &one)])) else { panic!() };
+        let Some(Trajectory::Changing(factor)) = course(&points(&[(1, &one), (2, &two), (3, &one)])) else { panic!() };
         assert!((factor - 0.504).abs() < 0.01, "{factor}");
         let other = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 90.0)];
-        assert_eq!(course(&points(&[(1, &one), (2, &other), (3, &one)])), Some(Course::Undecided));
+        assert_eq!(course(&points(&[(1, &one), (2, &other), (3, &one)])), Some(Trajectory::Undecided));
     }
 }

@@ -7,7 +7,7 @@ use crate::record::event::{Event, Stamped};
 use crate::record::run::{self, RunRecord};
 use crate::record::trial::{self, Outcome, TrialRecord};
 use crate::store::checked::{is_real_folder, is_there, json, must_have, read_text, read_versioned};
-use crate::store::staging::{Staging, check_files};
+use crate::store::staging::{Staging, check_files, listed};
 use std::collections::BTreeSet;
 use std::fs;
 use std::fs::File;
@@ -130,8 +130,11 @@ impl RunFolder {
     /// As [`RunFolder::stored`].
     pub fn whole_trials(&self) -> Result<Vec<TrialRecord>> {
         let stored = self.record().order.iter().map(|key| self.stored(key));
-        let whole = |stored| if let StoredTrial::Whole(trial) = stored { Some(*trial) } else { None };
-        stored.filter_map(|stored| stored.map(whole).transpose()).collect()
+        let whole = stored.map(|stored| match stored? {
+            StoredTrial::Whole(trial) => Ok(Some(*trial)),
+            _ => Ok(None),
+        });
+        whole.filter_map(Result::transpose).collect()
     }
 
     /// The trial that does not count, of two with the same key: a disturbed trial whose repeat was not disturbed, or a
@@ -173,13 +176,13 @@ impl RunFolder {
     /// Reports missing events: the ends of stored trials. Either the file was emptied or cut, or the run was killed
     /// between storing the two.
     pub fn lost_events<'k>(events: &[Stamped], stored: impl Iterator<Item = &'k TrialKey>) -> Option<String> {
-        let ended = |event: &Stamped| match &event.what {
-            Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => Some(trial.clone()),
+        let ended = events.iter().filter_map(|event| match &event.what {
+            Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => Some(trial),
             _ => None,
-        };
-        let ended: BTreeSet<TrialKey> = events.iter().filter_map(ended).collect();
+        });
+        let ended: BTreeSet<&TrialKey> = ended.collect();
         let stored: Vec<&TrialKey> = stored.collect();
-        let lost = stored.iter().filter(|key| !ended.contains(key)).count();
+        let lost = stored.iter().filter(|key| !ended.contains(*key)).count();
         let what = if events.is_empty() { "is empty".to_owned() } else { "is incomplete".to_owned() };
         (lost > 0).then(|| {
             format!(
@@ -365,21 +368,15 @@ const MOST_TRIALS: usize = 100_000;
 
 /// Checks that a record is safe to build paths and loops from.
 fn sound(record: &RunRecord) -> Result<(), String> {
-    let plain = |id: &str| {
-        !id.is_empty()
-            && id.len() <= 200
-            && !id.starts_with('.')
-            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._=%+".contains(&byte))
-    };
     let ids = record.cases.iter().map(|case| &case.id).chain(record.order.iter().map(|key| &key.case));
-    if let Some(id) = ids.into_iter().find(|id| !plain(id)) {
+    if let Some(id) = ids.into_iter().find(|id| !is_plain(id)) {
         return Err(format!("`{id}` is not a case id"));
     }
-    if !plain(&record.id) {
+    if !is_plain(&record.id) {
         return Err(format!("`{}` is not a run id", record.id));
     }
     // A merged run and a rerun get folders of this name.
-    if !plain(&record.name) {
+    if !is_plain(&record.name) {
         return Err(format!("`{}` is not a name of a plan", record.name));
     }
     if record.blocks > MOST_BLOCKS || record.order.len() > MOST_TRIALS {
@@ -389,13 +386,18 @@ fn sound(record: &RunRecord) -> Result<(), String> {
 }
 
 /// The paths in a folder, sorted; none if the folder does not exist.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty()
+        && id.len() <= 200
+        && !id.starts_with('.')
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._=%+".contains(&byte))
+}
+
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let mut paths = fs::read_dir(folder)
-        .and_then(|list| list.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>())
-        .or_store(|| format!("list {}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = listed(folder)?.into_iter().map(|entry| entry.path()).collect();
     paths.sort();
     Ok(paths)
 }

@@ -12,7 +12,7 @@
 //! removing, happen under a lock on the folder of results, so that no folder is visible before it is locked.
 
 use super::folder::folder_name;
-use super::staging::sync_tree;
+use super::staging::{listed, sync_tree};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::imported::{self, ImportRecord};
@@ -74,11 +74,11 @@ fn raw_name(given: &str) -> PathBuf {
     if given == "-" {
         return PathBuf::from("stdin");
     }
-    let plain = |part| match part {
+    let names = Path::new(given).components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
         _ => None,
-    };
-    Path::new(given).components().filter_map(plain).collect()
+    });
+    names.collect()
 }
 
 /// An import in progress. Removed when dropped without [`ImportStaging::commit`].
@@ -104,9 +104,8 @@ impl ImportStaging {
         let name = folder_name(started, &format!("{PREFIX}{name}"));
         let numbered = (2u32..).map(|n| results.join(format!("{name}-{n}")));
         // The other one may be complete or still in progress.
-        let is_new = |place: &PathBuf| !place.exists() && !files::beside(place).exists();
         let mut places = std::iter::once(results.join(&name)).chain(numbered);
-        let place = places.find(is_new).unwrap_or_default();
+        let place = places.find(|place| !place.exists() && !files::beside(place).exists()).unwrap_or_default();
         let beside = files::beside(&place);
         fs::create_dir_all(beside.join(RAW))
             .or_store(|| format!("create the folder {}", beside.display()))
@@ -197,23 +196,23 @@ fn is_beside(name: &str) -> bool {
     const DATE: &str = "dddd-dd-dd-dddd-";
     let inner = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(".part"));
     let Some((date, rest)) = inner.and_then(|inner| inner.split_at_checked(DATE.len())) else { return false };
-    let fits = |(c, form): (char, char)| if form == 'd' { c.is_ascii_digit() } else { c == form };
-    date.chars().zip(DATE.chars()).all(fits) && rest.starts_with(PREFIX)
+    let mut pairs = date.chars().zip(DATE.chars());
+    pairs.all(|(c, form)| if form == 'd' { c.is_ascii_digit() } else { c == form }) && rest.starts_with(PREFIX)
 }
 
 /// True if a folder belongs to this user and contains only what an import creates.
 fn is_ours(path: &Path) -> bool {
     let me = rustix::process::geteuid();
-    let of_me = |facts: fs::Metadata| facts.is_dir() && (me.is_root() || facts.uid() == me.as_raw());
+    let facts = fs::symlink_metadata(path);
+    let of_me = facts.is_ok_and(|facts| facts.is_dir() && (me.is_root() || facts.uid() == me.as_raw()));
     let part = files::beside(Path::new(IMPORT));
-    let known = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let name = entry.file_name();
-            if is_folder { name == RAW } else { name == IMPORT || name.as_os_str() == part.as_os_str() }
-        })
-    };
-    fs::symlink_metadata(path).is_ok_and(of_me) && fs::read_dir(path).is_ok_and(|mut list| list.all(known))
+    let Ok(entries) = listed(path) else { return false };
+    let only_ours = entries.iter().all(|entry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let name = entry.file_name();
+        if is_folder { name == RAW } else { name == IMPORT || name.as_os_str() == part.as_os_str() }
+    });
+    of_me && only_ours
 }
 
 impl Drop for ImportStaging {

@@ -37,7 +37,6 @@ pub fn write(
     intervals: impl Iterator<Item = LatencyInterval>,
 ) -> Result<()> {
     let doing = || format!("write {}", path.display());
-    let fault = |e: String| Error::store(e).while_doing(doing());
     let mut file = BufWriter::new(File::create(path).or_store(doing)?);
     let mut intervals = Merged { step_us: step_us(expected_us), intervals, open: Vec::new() }.peekable();
     let began_us = intervals.peek().and_then(|_| began_us()).unwrap_or(0);
@@ -50,10 +49,11 @@ pub fn write(
         .or_store(doing)?;
     for interval in intervals {
         let LatencyInterval { measure, start_us, length_us, latencies } = interval?;
-        let tag =
-            Tag::new(&measure).ok_or_else(|| fault(format!("the measure name `{measure}` is not a valid tag")))?;
+        let tag = Tag::new(&measure).ok_or_else(|| format!("the measure name `{measure}` is not a valid tag"));
+        let tag = tag.or_store(doing)?;
         log.write_histogram(&latencies, Duration::from_micros(start_us), Duration::from_micros(length_us), Some(tag))
-            .map_err(|e| fault(format!("{e:?}")))?;
+            .map_err(|e| format!("{e:?}"))
+            .or_store(doing)?;
     }
     file.flush().or_store(doing)
 }
@@ -148,7 +148,6 @@ fn damaged(what: &str) -> Error {
 }
 
 fn intervals(mut log: impl BufRead, mut each: impl FnMut(&str, u64, u64, Histogram<u64>) -> Result<()>) -> Result<()> {
-    let us = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     let mut deserializer = Deserializer::new();
     let mut text = Vec::new();
     while log.read_until(b'\n', &mut text).map_err(|e| damaged(&e.to_string()))? > 0 {
@@ -158,7 +157,9 @@ fn intervals(mut log: impl BufRead, mut each: impl FnMut(&str, u64, u64, Histogr
             let encoded = STANDARD.decode(line.encoded_histogram()).map_err(|e| damaged(&e.to_string()))?;
             let latencies: Histogram<u64> =
                 deserializer.deserialize(&mut encoded.as_slice()).map_err(|e| damaged(&format!("{e:?}")))?;
-            each(tag.as_str(), us(line.start_timestamp()), us(line.duration()), latencies)?;
+            let [start_us, length_us] = [line.start_timestamp(), line.duration()]
+                .map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX));
+            each(tag.as_str(), start_us, length_us, latencies)?;
         }
         text.clear();
     }

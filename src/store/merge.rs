@@ -1,7 +1,7 @@
 //! Writes a merged run folder: trials of several runs, byte for byte as they were stored.
 
 use super::folder::RunFolder;
-use super::staging::sync_tree;
+use super::staging::{listed, sync_tree};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::TrialKey;
@@ -93,10 +93,8 @@ fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {
 /// Copies regular files and folders; a run writes nothing else.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).or_store(|| format!("create the folder {}", to.display()))?;
-    let listing = || format!("list {}", from.display());
-    for entry in fs::read_dir(from).or_store(listing)? {
-        let entry = entry.or_store(listing)?;
-        let (kind, path) = (entry.file_type().or_store(listing)?, entry.path());
+    for entry in listed(from)? {
+        let (kind, path) = (entry.file_type().or_store(|| format!("list {}", from.display()))?, entry.path());
         let target = to.join(entry.file_name());
         if kind.is_dir() {
             copy_tree(&path, &target)?;

@@ -66,9 +66,9 @@ impl Results {
     /// Changes whenever the run does: each stored trial appends an event. `None` if there is no such run.
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let path = self.path(name)?;
-        let of = |file: &str| fs::symlink_metadata(path.join(file)).ok();
-        let changed = of(RUN)?.modified().ok()?;
-        Some(Stamp { changed, events: of(EVENTS).map_or(0, |of| of.len()), live: is_live(&path) })
+        let [run, events] = [RUN, EVENTS].map(|file| fs::symlink_metadata(path.join(file)));
+        let changed = run.ok()?.modified().ok()?;
+        Some(Stamp { changed, events: events.map_or(0, |of| of.len()), live: is_live(&path) })
     }
 
     /// `run.json` of a run that is not a link; reads nothing else of the run. `None` if there is no such run.

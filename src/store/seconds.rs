@@ -39,24 +39,52 @@ pub struct SecondsWriter {
     rows: Vec<Row>,
 }
 
-/// Values of a column: a reading, or none, for each row.
+/// Values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
-    Count(Vec<Option<u64>>),
-    /// Text values, dictionary-encoded: few distinct ones over many rows.
-    Text {
-        words: Vec<String>,
-        /// Index into `words`, one per row.
-        codes: Vec<Option<u32>>,
-    },
+    Count(CountColumn),
+    Text(TextColumn),
 }
 
-impl ColumnData {
+/// Whole numbers: a reading, or none, for each row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountColumn(pub Vec<Option<u64>>);
+
+impl CountColumn {
+    /// Number of rows, present or not.
     pub fn rows(&self) -> usize {
-        match self {
-            ColumnData::Count(values) => values.len(),
-            ColumnData::Text { codes, .. } => codes.len(),
-        }
+        self.0.len()
+    }
+
+    #[inline]
+    pub fn at(&self, row: usize) -> Option<u64> {
+        self.0.get(row).copied().flatten()
+    }
+
+    /// True if any row has a reading.
+    pub fn any(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
+}
+
+/// Texts, dictionary-encoded: few distinct ones over many rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextColumn {
+    /// Distinct texts, in the order of their first row.
+    pub words: Vec<String>,
+    /// Index into `words`, or none, for each row.
+    pub codes: Vec<Option<u32>>,
+}
+
+impl TextColumn {
+    pub fn at(&self, row: usize) -> Option<&str> {
+        self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
+    }
+
+    /// Index of a row's text in `words`.
+    #[inline]
+    pub fn code(&self, row: usize) -> Option<usize> {
+        self.codes.get(row).copied().flatten().map(|code| code as usize)
     }
 }
 
@@ -223,12 +251,12 @@ fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) 
     Ok(match of {
         Physical::INT64 => {
             // Counters are written from u64 and are never negative.
-            ColumnData::Count(spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).unwrap_or(0))?)
+            ColumnData::Count(CountColumn(spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).unwrap_or(0))?))
         }
         Physical::BYTE_ARRAY => {
             let mut dictionary = Dictionary::default();
             let codes = spread::<ByteArrayType, _>(reader, index, |text| dictionary.code(text.data()))?;
-            ColumnData::Text { words: dictionary.words, codes }
+            ColumnData::Text(TextColumn { words: dictionary.words, codes })
         }
         other => return Err(ParquetError::General(format!("column {index} has the unknown type {other}"))),
     })
@@ -325,9 +353,9 @@ mod tests {
         let read = read(folder.path(), |name| name != "others_name").unwrap();
         assert_eq!(read.len(), 2);
         let counted = (0..rows.len() as u64).map(Some).collect();
-        assert_eq!(read["pg_wal_bytes"], ColumnData::Count(counted));
+        assert_eq!(read["pg_wal_bytes"], ColumnData::Count(CountColumn(counted)));
         let ColumnData::Count(values) = &read["mem_dirty_bytes"] else { panic!("{read:?}") };
-        assert_eq!((values[3], values[4]), (None, Some(28)));
+        assert_eq!((values.at(3), values.at(4)), (None, Some(28)));
     }
 
     #[test]
@@ -372,12 +400,12 @@ mod tests {
                 text.clone().map(Value::Text),
             ];
             let read = read(written(&[row]).path(), |_| true).unwrap();
-            let count = |n: Option<u64>| ColumnData::Count(vec![n]);
+            let count = |n: Option<u64>| ColumnData::Count(CountColumn(vec![n]));
             prop_assert_eq!(&read["pg_wal_bytes"], &count(n.map(u64::from)));
             prop_assert_eq!(&read["mem_dirty_bytes"], &count(m));
             let code = text.as_ref().map(|_| 0);
             let words = text.into_iter().collect();
-            prop_assert_eq!(&read["others_name"], &ColumnData::Text { words, codes: vec![code] });
+            prop_assert_eq!(&read["others_name"], &ColumnData::Text(TextColumn { words, codes: vec![code] }));
         }
     }
 }

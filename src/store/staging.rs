@@ -196,11 +196,15 @@ pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
     Ok(())
 }
 
+/// What a folder holds.
+pub(super) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    entries.or_store(|| format!("list {}", folder.display()))
+}
+
 /// Syncs every file and folder at and below `path`.
 pub(super) fn sync_tree(path: &Path) -> Result<()> {
-    let list = fs::read_dir(path).or_store(|| format!("list {}", path.display()))?;
-    for entry in list {
-        let entry = entry.or_store(|| format!("list {}", path.display()))?;
+    for entry in listed(path)? {
         let kind = entry.file_type().or_store(|| format!("list {}", path.display()))?;
         if kind.is_dir() {
             sync_tree(&entry.path())?;

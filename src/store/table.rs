@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TableColumn {
+pub struct ParquetColumn {
     pub name: String,
     /// `ms`, `bytes`, `1/s`; may be empty.
     pub unit: &'static str,
@@ -32,12 +32,12 @@ pub struct TableColumn {
 ///
 /// # Errors
 /// With the path; a cell whose type differs from its column's is a bug.
-pub fn write(path: &Path, columns: &[TableColumn], rows: &[Row]) -> Result<()> {
+pub fn write(path: &Path, columns: &[ParquetColumn], rows: &[Row]) -> Result<()> {
     let bytes = encode(columns, rows).map_err(|e| Error::bug(format!("{} cannot be made: {e}", path.display())))?;
     files::write_whole(path, &bytes)
 }
 
-fn encode(columns: &[TableColumn], rows: &[Row]) -> Result<Vec<u8>, ParquetError> {
+fn encode(columns: &[ParquetColumn], rows: &[Row]) -> Result<Vec<u8>, ParquetError> {
     let fields = columns.iter().map(|column| field(&column.name, column.of)).collect::<Result<Vec<_>, _>>()?;
     let schema = Type::group_type_builder("trial").with_fields(fields).build()?;
     let described = KeyValue::new(COLUMNS_KEY.to_owned(), serde_json::to_string(columns).unwrap_or_default());
@@ -57,8 +57,8 @@ mod tests {
     use super::*;
     use crate::record::seconds::Value;
 
-    fn column(name: &str, of: ColumnType) -> TableColumn {
-        TableColumn { name: name.to_owned(), unit: "", of, doc: "" }
+    fn column(name: &str, of: ColumnType) -> ParquetColumn {
+        ParquetColumn { name: name.to_owned(), unit: "", of, doc: "" }
     }
 
     #[test]

@@ -24,21 +24,20 @@ pub fn write(path: &Path, key: &[(Column, Value)], began_us: Option<u64>, waits:
         let row = began_us.map(|began_us| Value::Count(waits.row(place, began_us)));
         let at = Value::Count(waits.began_us + place as u64 * 1_000_000);
         let samples = Value::Count(u64::from(second.samples));
-        let mut push = |wait: Option<(&str, &str)>, backends: u32| {
+        let mut push = |wait: [Option<&str>; 2], backends: u32| {
             let mut values: Vec<Option<Value>> = key.iter().map(|(_, value)| Some(value.clone())).collect();
-            let text = |text: &str| Value::Text(text.to_owned());
             values.extend([row.clone(), Some(at.clone())]);
-            values.extend([wait.map(|(class, _)| text(class)), wait.map(|(_, event)| text(event))]);
+            values.extend(wait.map(|text| Some(Value::Text(text?.to_owned()))));
             values.extend([Some(samples.clone()), Some(Value::Count(u64::from(backends)))]);
             writer.push(values)
         };
         if second.counts.is_empty() {
-            push(None, 0)?;
+            push([None, None], 0)?;
         }
         for (wait, backends) in &second.counts {
             let wait = waits.waits.get(*wait as usize);
             let wait = wait.ok_or_else(|| Error::bug("a second of waits refers to a wait that was not counted"))?;
-            push(Some((&wait.class, &wait.event)), *backends)?;
+            push([Some(&wait.class), Some(&wait.event)], *backends)?;
         }
     }
     writer.finish()
@@ -54,12 +53,12 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     let Some(mut data) = data else { return Ok(()) };
     let damaged = |what: &str| Error::store(format!("{}: {what}", trial.join(WAITS).display()));
     let mut counts = |column: &str| match data.remove(column) {
-        Some(ColumnData::Count(values)) => Ok(values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()),
+        Some(ColumnData::Count(column)) => Ok(column.0.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()),
         _ => Err(damaged(&format!("no numeric column `{column}`"))),
     };
     let (times, samples, backends) = (counts("time_us")?, counts("samples")?, counts("backends")?);
     let mut texts = |column: &str| match data.remove(column) {
-        Some(ColumnData::Text { words, codes }) => Ok((words, codes)),
+        Some(ColumnData::Text(column)) => Ok(column),
         _ => Err(damaged(&format!("no text column `{column}`"))),
     };
     let (classes, events) = (texts("wait_class")?, texts("wait_event")?);
@@ -76,12 +75,9 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
         if seconds.len() <= second {
             seconds.resize_with(second + 1, WaitSecond::default);
         }
-        let word = |(words, codes): &(Vec<String>, Vec<Option<u32>>)| {
-            codes[row].and_then(|code| words.get(code as usize)).cloned()
-        };
         seconds[second].samples = u32::try_from(samples[row]).unwrap_or(u32::MAX);
-        if let Some((class, event)) = word(&classes).zip(word(&events)) {
-            let wait = place.get(&(class.as_str(), event.as_str()));
+        if let Some(wait) = classes.at(row).zip(events.at(row)) {
+            let wait = place.get(&wait);
             let wait = wait.ok_or_else(|| damaged("a wait that trial.json does not have"))?;
             seconds[second].counts.push((*wait, u32::try_from(backends[row]).unwrap_or(u32::MAX)));
         }
@@ -125,7 +121,7 @@ mod tests {
         assert_eq!(back, waits);
         let rows = read_file(folder.path(), WAITS, |name| name == "second").unwrap().unwrap();
         let ColumnData::Count(values) = &rows["second"] else { panic!("{rows:?}") };
-        assert_eq!(*values, [1, 1, 3, 4].map(Some));
+        assert_eq!(values.0, [1, 1, 3, 4].map(Some));
     }
 
     #[test]

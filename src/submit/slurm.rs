@@ -4,7 +4,7 @@ use super::{Engine, LOGS, run_words};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::scontrol::{self, Task};
+use crate::parse::scontrol::{self, ArrayTask};
 use crate::parse::squeue;
 use crate::record::submitted::Submission;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ exec {run}
 
 /// Shares whose last task failed. Slurm forgets a task some minutes after its end (`MinJobAge`).
 fn failures(listed: &str, name: &str) -> Vec<(u32, String)> {
-    let mut last: BTreeMap<u32, Task> = BTreeMap::new();
+    let mut last: BTreeMap<u32, ArrayTask> = BTreeMap::new();
     for task in scontrol::tasks(listed, name) {
         for index in &task.indices {
             if last.get(index).is_none_or(|known| known.array <= task.array) {
@@ -111,7 +111,7 @@ fn failures(listed: &str, name: &str) -> Vec<(u32, String)> {
 }
 
 /// `NODE_FAIL, on node1 (NodeDown)`.
-fn ended(task: &Task) -> String {
+fn ended(task: &ArrayTask) -> String {
     let mut text = task.state.clone();
     // Slurm itself ends tasks by a signal; the state gives the reason.
     if let Some((code, _)) = task.exit_code.filter(|(code, _)| *code != 0) {

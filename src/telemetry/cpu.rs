@@ -1,6 +1,6 @@
 //! CPU time from `/proc/stat`: all CPUs together, and the busiest one.
 
-use super::{ColumnSource, Reading, Sampler, Target, count};
+use super::{ColumnSource, Reading, SampledObjects, Sampler, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::proc_stat::{self, ProcStat};
@@ -32,11 +32,11 @@ impl Sampler for Cpu {
         "What the CPUs did, from `/proc/stat`: all of them together, and the busiest one."
     }
 
-    fn columns(&self, _target: &Target) -> Vec<Column> {
+    fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
         FIGURES.iter().map(|(column, _)| column).chain([&columns::CPU_FULLEST_NS]).map(ColumnDef::column).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+    fn open(&self, host: &Host, _target: &SampledObjects) -> Result<Reading> {
         let host = host.clone();
         let read = move || proc_stat::parse(&host.read("/proc/stat")?);
         read()?;
@@ -54,8 +54,7 @@ impl Sampler for Cpu {
 fn fullest_ns(worked_ns: &mut BTreeMap<u32, u64>, stat: &ProcStat) -> Option<u64> {
     let now: BTreeMap<u32, u64> = stat.each.iter().map(|(number, times)| (*number, times.busy())).collect();
     let before = std::mem::replace(worked_ns, now);
-    let grown = |(number, ns): (&u32, &u64)| Some(ns.saturating_sub(*before.get(number)?));
-    worked_ns.iter().filter_map(grown).max()
+    worked_ns.iter().filter_map(|(number, ns)| Some(ns.saturating_sub(*before.get(number)?))).max()
 }
 
 #[cfg(test)]
@@ -68,9 +67,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         std::fs::write(root.path().join("proc/stat"), "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n").unwrap();
-        let row = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap()().unwrap();
+        let row = Cpu.open(&Host::rooted(root.path()), &SampledObjects::default()).unwrap()().unwrap();
         let found: Vec<(String, Option<Value>)> =
-            Cpu.columns(&Target::default()).into_iter().map(|column| column.name).zip(row).collect();
+            Cpu.columns(&SampledObjects::default()).into_iter().map(|column| column.name).zip(row).collect();
         let states = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
         let wanted =
             states.into_iter().zip(1..).map(|(state, ticks)| (format!("cpu_{state}_ns"), count(ticks * 10_000_000)));
@@ -85,7 +84,7 @@ mod tests {
         std::fs::create_dir(root.path().join("proc")).unwrap();
         let write = |of: &str| std::fs::write(root.path().join("proc/stat"), format!("cpu  0 0 0 0\n{of}")).unwrap();
         write("cpu0 100 0 0 0\ncpu1 5 0 0 9\n");
-        let mut open = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap();
+        let mut open = Cpu.open(&Host::rooted(root.path()), &SampledObjects::default()).unwrap();
         let mut fullest = |of: &str| {
             write(of);
             open().unwrap().pop().unwrap()
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn a_machine_without_the_file_says_so() {
         let root = tempfile::tempdir().unwrap();
-        let error = Cpu.open(&Host::rooted(root.path()), &Target::default()).err().unwrap();
+        let error = Cpu.open(&Host::rooted(root.path()), &SampledObjects::default()).err().unwrap();
         assert!(error.to_string().contains("proc/stat"), "{error}");
     }
 }

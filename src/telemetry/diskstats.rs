@@ -3,7 +3,7 @@
 //! A device that the kernel does not list or account for has no readings (`queue/iostats` is 0: its counters stand
 //! still, which does not mean that nothing happened).
 
-use super::{ColumnSource, Reading, Sampler, Target, count};
+use super::{ColumnSource, Reading, SampledObjects, Sampler, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::diskstats::{self, DiskStats};
@@ -53,24 +53,24 @@ impl Sampler for Diskstats {
         "What the block devices of the stack did, from `/proc/diskstats`: raw counters of each."
     }
 
-    fn columns(&self, target: &Target) -> Vec<Column> {
+    fn columns(&self, target: &SampledObjects) -> Vec<Column> {
         device_prefixes(target.devices.iter().map(|(name, _)| name))
             .iter()
             .flat_map(|prefix| columns_of(prefix))
             .collect()
     }
 
-    fn open(&self, host: &Host, target: &Target) -> Result<Reading> {
+    fn open(&self, host: &Host, target: &SampledObjects) -> Result<Reading> {
         if target.devices.is_empty() {
             return Err(Error::host("the stack has no block device"));
         }
         let known = diskstats::parse(&host.read("/proc/diskstats")?)?;
-        let counted = |(_, device): &(_, DeviceFacts)| {
+        // `None` for a device without counters.
+        let counted = target.devices.iter().map(|(_, device)| {
             let own = identified(host, device);
             (known.iter().any(|stats| own.is(stats)) && accounts(host, device)).then_some(own)
-        };
-        // `None` for a device without counters.
-        let devices: Vec<Option<CountedDevice>> = target.devices.iter().map(counted).collect();
+        });
+        let devices: Vec<Option<CountedDevice>> = counted.collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
             let message = format!("the kernel keeps no I/O statistics for {}", names.join(", "));
@@ -144,8 +144,8 @@ mod tests {
         (BaseName(name.to_owned()), facts)
     }
 
-    fn target(devices: Vec<(BaseName, DeviceFacts)>) -> Target {
-        Target { devices, ..Target::default() }
+    fn target(devices: Vec<(BaseName, DeviceFacts)>) -> SampledObjects {
+        SampledObjects { devices, ..SampledObjects::default() }
     }
 
     fn machine() -> (tempfile::TempDir, Host) {
@@ -156,7 +156,7 @@ mod tests {
         (root, host)
     }
 
-    fn sample(host: &Host, target: &Target) -> Vec<(String, Option<Value>)> {
+    fn sample(host: &Host, target: &SampledObjects) -> Vec<(String, Option<Value>)> {
         let row = Diskstats.open(host, target).unwrap()().unwrap();
         let columns = Diskstats.columns(target);
         assert_eq!(row.len(), columns.len());
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn stacks_without_devices_and_vanished_devices_are_reported() {
         let (_root, host) = machine();
-        let error = Diskstats.open(&host, &Target::default()).err().unwrap();
+        let error = Diskstats.open(&host, &SampledObjects::default()).err().unwrap();
         assert_eq!(error.to_string(), "the stack has no block device");
         let target = target(vec![device(8, 0, "sda")]);
         let mut reading = Diskstats.open(&host, &target).unwrap();

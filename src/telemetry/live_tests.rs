@@ -1,16 +1,16 @@
 //! Tests of the sources that need a server, on a real one under pgbench.
 
-use super::recorder::{Began, Recorder, Tick};
+use super::recorder::{Began, SampledSecond, TelemetryTicker};
 use super::throwaway_server::{ThrowawayServer, installations};
-use super::{ALL, Sampler, Target, postgres, waits};
+use super::{ALL, SampledObjects, Sampler, postgres, waits};
 use crate::host::Host;
 use crate::host::time::sleep;
 use crate::record::seconds::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-fn target(server: &ThrowawayServer) -> Target {
-    Target { server: Some(server.address()), ..Target::default() }
+fn target(server: &ThrowawayServer) -> SampledObjects {
+    SampledObjects { server: Some(server.address()), ..SampledObjects::default() }
 }
 
 fn counted(value: Option<&Value>) -> u64 {
@@ -26,11 +26,11 @@ fn server_counters_follow_its_work_second_by_second() {
         let server = ThrowawayServer::start(&bin, "-c track_wal_io_timing=on");
         server.pgbench(&["-i", "-q", "-s", "1"]);
         let stop = AtomicBool::new(false);
-        let mut ticks: Vec<Tick> = Vec::new();
+        let mut ticks: Vec<SampledSecond> = Vec::new();
         let recording = std::thread::scope(|scope| {
             let load = scope.spawn(|| server.pgbench(&["-c", "2", "-T", "3"]));
             let began = Began::now();
-            let recording = Recorder::open(ALL, &Host::this(), &target(&server)).record(
+            let recording = TelemetryTicker::open(ALL, &Host::this(), &target(&server), Vec::new()).record(
                 began,
                 &|| Some(began.wall_us),
                 &stop,
@@ -55,8 +55,8 @@ fn server_counters_follow_its_work_second_by_second() {
     }
 }
 
-fn value_at(tick: &Tick, index: usize) -> Option<&Value> {
-    tick.values[index].as_ref()
+fn value_at(tick: &SampledSecond, index: usize) -> Option<&Value> {
+    tick.row[index].as_ref()
 }
 
 #[test]

@@ -64,19 +64,20 @@ pub(super) fn backend(row: &TextRow) -> Result<Backend> {
     let [pid, class, event, blocked_by, client] = row.as_slice() else {
         return Err(Error::tool(format!("pg_stat_activity returned {} columns, expected 5", row.len())));
     };
-    let number = |text: &str| {
-        text.parse::<i64>().map_err(|_| Error::tool(format!("pg_stat_activity: `{text}` is not a process id")))
-    };
-    let pids = |text: &String| {
+    let blocked_by = blocked_by.as_ref().map(|text| {
         let inner = text.trim_matches(['{', '}']);
-        inner.split(',').filter(|pid| !pid.is_empty()).map(number).collect::<Result<Vec<i64>>>()
-    };
+        inner.split(',').filter(|pid| !pid.is_empty()).map(process_id).collect::<Result<Vec<i64>>>()
+    });
     Ok(Backend {
-        pid: number(pid.as_deref().unwrap_or_default())?,
+        pid: process_id(pid.as_deref().unwrap_or_default())?,
         wait: wait(class.as_deref(), event.as_deref()),
-        blocked_by: blocked_by.as_ref().map(pids).transpose()?,
+        blocked_by: blocked_by.transpose()?,
         is_client: client.as_deref() == Some("t"),
     })
+}
+
+fn process_id(text: &str) -> Result<i64> {
+    text.parse().map_err(|_| Error::tool(format!("pg_stat_activity: `{text}` is not a process id")))
 }
 
 /// The wait of the backend at the end of the queue, for each client that waits for a lock and was queried.

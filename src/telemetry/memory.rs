@@ -1,6 +1,6 @@
 //! Memory use and paging: `/proc/meminfo` and `/proc/vmstat`.
 
-use super::{ColumnSource, Reading, Sampler, Target, count};
+use super::{ColumnSource, Reading, SampledObjects, Sampler, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::meminfo::{self, Meminfo};
@@ -9,7 +9,7 @@ use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::Row;
 
-pub struct Memory;
+pub struct MemorySampler;
 
 /// Each column of `/proc/meminfo` and its source.
 const HELD: [ColumnSource<ColumnDef, Meminfo>; 6] = [
@@ -29,7 +29,7 @@ const MOVED: [ColumnSource<ColumnDef, Vmstat>; 4] = [
     (columns::VM_SWAP_OUT_PAGES, |moved| moved.swap_out_pages),
 ];
 
-impl Sampler for Memory {
+impl Sampler for MemorySampler {
     fn name(&self) -> &'static str {
         "memory"
     }
@@ -38,12 +38,12 @@ impl Sampler for Memory {
         "Where the memory is and what was moved, from `/proc/meminfo` and `/proc/vmstat`."
     }
 
-    fn columns(&self, _target: &Target) -> Vec<Column> {
+    fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
         let held = HELD.iter().map(|(column, _)| column.column());
         held.chain(MOVED.iter().map(|(column, _)| column.column())).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+    fn open(&self, host: &Host, _target: &SampledObjects) -> Result<Reading> {
         let host = host.clone();
         let read = move || {
             let memory = meminfo::parse(&host.read("/proc/meminfo")?)?;
@@ -67,10 +67,10 @@ mod tests {
         std::fs::write(host.path("/proc/meminfo"), "MemFree: 2 kB\nCached: 3 kB\nDirty: 4 kB\nWriteback: 0 kB\n")
             .unwrap();
         std::fs::write(host.path("/proc/vmstat"), "pgpgin 5\npgpgout 6\n").unwrap();
-        let row = Memory.open(&host, &Target::default()).unwrap()().unwrap();
+        let row = MemorySampler.open(&host, &SampledObjects::default()).unwrap()().unwrap();
         let kib = |n: u64| count(n * 1024);
         let wanted = [kib(4), kib(0), kib(3), None, kib(2), None, kib(5), kib(6), None, None];
         assert_eq!(row, wanted);
-        assert_eq!(row.len(), Memory.columns(&Target::default()).len());
+        assert_eq!(row.len(), MemorySampler.columns(&SampledObjects::default()).len());
     }
 }

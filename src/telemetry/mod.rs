@@ -45,10 +45,10 @@ use std::time::Duration;
 pub const ALL: &[&dyn Sampler] = &[
     &diskstats::Diskstats,
     &cpu::Cpu,
-    &memory::Memory,
-    &pressure::Pressure,
+    &memory::MemorySampler,
+    &pressure::PressureSampler,
     &processes::Processes,
-    &zfs::Zfs,
+    &zfs::ZfsSampler,
     &postgres::Postgres,
 ];
 
@@ -57,7 +57,7 @@ pub(crate) const APPLICATION_NAME: &str = "pgstrata";
 
 /// The objects to sample in one trial.
 #[derive(Debug, Clone, Default)]
-pub struct Target {
+pub struct SampledObjects {
     /// The block devices of the stack, by node name.
     pub devices: Vec<(BaseName, DeviceFacts)>,
     /// ZFS pools below it, by name.
@@ -72,12 +72,12 @@ pub trait Sampler: Sync {
     fn name(&self) -> &'static str;
     /// One sentence for the manual.
     fn doc(&self) -> &'static str;
-    fn columns(&self, target: &Target) -> Vec<Column>;
+    fn columns(&self, target: &SampledObjects) -> Vec<Column>;
     /// Prepares for reading. An absent source must return an error that says why.
     ///
     /// # Errors
     /// Why there is nothing to read (no such file in this kernel, server unreachable): becomes a gap with this reason.
-    fn open(&self, host: &Host, target: &Target) -> Result<Reading>;
+    fn open(&self, host: &Host, target: &SampledObjects) -> Result<Reading>;
 }
 
 /// Reads all counters of an open source now, one value (or none) for each of the sampler's columns, in order. An error
@@ -109,7 +109,7 @@ fn count(number: impl Into<Option<u64>>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL, Target};
+    use super::{ALL, SampledObjects};
     use crate::record::facts::DeviceFacts;
     use crate::record::seconds::{client_columns, key_columns};
     use crate::record::stack::BaseName;
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn every_column_has_a_unique_name_unit_and_source() {
         let devices = vec![(BaseName("disk".to_owned()), DeviceFacts::default())];
-        let target = Target { devices, pools: vec!["tank".to_owned()], server: None };
+        let target = SampledObjects { devices, pools: vec!["tank".to_owned()], server: None };
         let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));
         let columns: Vec<_> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
         let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();

@@ -12,7 +12,7 @@ mod statistics;
 
 pub use statistics::statistics_sql;
 
-use super::{Reading, Sampler, Target, connect, count};
+use super::{Reading, SampledObjects, Sampler, connect, count};
 use crate::cluster::client::ServerAddress;
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
@@ -37,11 +37,11 @@ impl Sampler for Postgres {
         "What the server did, from its statistics views: raw counters, for versions 12 to 18."
     }
 
-    fn columns(&self, _target: &Target) -> Vec<Column> {
+    fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
         STATISTICS.iter().map(|figure| figure.column.column()).collect()
     }
 
-    fn open(&self, _host: &Host, target: &Target) -> Result<Reading> {
+    fn open(&self, _host: &Host, target: &SampledObjects) -> Result<Reading> {
         let address = target.server.clone().ok_or_else(|| Error::host("the workload runs without a server"))?;
         // `None` after a failure: the next reading reconnects.
         let mut session = Some(StatisticsSession::begin(&address)?);
@@ -74,7 +74,7 @@ fn values(rows: &[TextRow]) -> Result<Row> {
         let (got, wanted) = (row.len(), STATISTICS.len());
         return Err(Error::tool(format!("the server's statistics returned {got} columns, expected {wanted}")));
     }
-    let number = |(figure, text): (&statistics::Statistic, &Option<String>)| {
+    let numbers = STATISTICS.iter().zip(row).map(|(figure, text)| {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
@@ -83,8 +83,8 @@ fn values(rows: &[TextRow]) -> Result<Row> {
                 figure.column.name
             ))
         })
-    };
-    STATISTICS.iter().zip(row).map(number).collect()
+    });
+    numbers.collect()
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_missing_server_is_reported_as_such() {
-        let error = Postgres.open(&Host::this(), &Target::default()).err().unwrap();
+        let error = Postgres.open(&Host::this(), &SampledObjects::default()).err().unwrap();
         assert_eq!(error.to_string(), "the workload runs without a server");
         let server = ServerAddress {
             socket: "/nowhere/.s.PGSQL.5432".into(),
@@ -118,6 +118,10 @@ mod tests {
             database: "postgres".to_owned(),
             user: "postgres".to_owned(),
         };
-        assert!(Postgres.open(&Host::this(), &Target { server: Some(server), ..Target::default() }).is_err());
+        assert!(
+            Postgres
+                .open(&Host::this(), &SampledObjects { server: Some(server), ..SampledObjects::default() })
+                .is_err()
+        );
     }
 }

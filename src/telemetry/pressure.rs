@@ -1,13 +1,13 @@
 //! Time that tasks stalled for CPU, storage and memory: `/proc/pressure`, total microseconds.
 
-use super::{Reading, Sampler, Target, count};
+use super::{Reading, SampledObjects, Sampler, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::pressure;
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
 
-pub struct Pressure;
+pub struct PressureSampler;
 
 /// Resources that tasks wait for, with the columns for `some` and `full`.
 const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
@@ -16,7 +16,7 @@ const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
     ("memory", [columns::PSI_MEMORY_SOME_US, columns::PSI_MEMORY_FULL_US]),
 ];
 
-impl Sampler for Pressure {
+impl Sampler for PressureSampler {
     fn name(&self) -> &'static str {
         "pressure"
     }
@@ -25,11 +25,11 @@ impl Sampler for Pressure {
         "How long tasks stalled for CPU, storage and memory, from `/proc/pressure`."
     }
 
-    fn columns(&self, _target: &Target) -> Vec<Column> {
+    fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
         RESOURCES.iter().flat_map(|(_, some_and_full)| some_and_full.iter().map(ColumnDef::column)).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+    fn open(&self, host: &Host, _target: &SampledObjects) -> Result<Reading> {
         let host = host.clone();
         let read = move || {
             let mut row = Vec::with_capacity(2 * RESOURCES.len());
@@ -61,15 +61,15 @@ mod tests {
         ] {
             std::fs::write(root.path().join("proc/pressure").join(resource), text).unwrap();
         }
-        let row = Pressure.open(&Host::rooted(root.path()), &Target::default()).unwrap()().unwrap();
+        let row = PressureSampler.open(&Host::rooted(root.path()), &SampledObjects::default()).unwrap()().unwrap();
         assert_eq!(row, [count(1), None, count(2), count(3), count(4), count(5)]);
-        assert_eq!(row.len(), Pressure.columns(&Target::default()).len());
+        assert_eq!(row.len(), PressureSampler.columns(&SampledObjects::default()).len());
     }
 
     #[test]
     fn a_kernel_without_pressure_says_what_it_lacks() {
         let root = tempfile::tempdir().unwrap();
-        let error = Pressure.open(&Host::rooted(root.path()), &Target::default()).err().unwrap();
+        let error = PressureSampler.open(&Host::rooted(root.path()), &SampledObjects::default()).err().unwrap();
         assert!(error.hint_text().unwrap().contains("CONFIG_PSI"), "{error}");
     }
 }

@@ -13,7 +13,7 @@
 //! [`crate::host::processes::cpu_times`]. 1.0 ms of CPU for 300 processes (release build, 2 virtual CPUs of an AMD
 //! EPYC, Linux 6.18), which is 0.1 % of a core at one row per second.
 
-use super::{Reading, Sampler, Target};
+use super::{Reading, SampledObjects, Sampler};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::processes::{Named, cpu_times, named};
@@ -42,12 +42,12 @@ impl Sampler for Processes {
         "The five busiest kernel threads and processes since the row before, and the CPU time of programs that are not part of the run."
     }
 
-    fn columns(&self, _target: &Target) -> Vec<Column> {
+    fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
         let top = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS).flat_map(|(name, cpu_ns)| [name, cpu_ns]);
         top.chain([&columns::OTHERS_NAME, &columns::OTHERS_CPU_NS]).map(ColumnDef::column).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+    fn open(&self, host: &Host, _target: &SampledObjects) -> Result<Reading> {
         cpu_times(host)?;
         let (host, mut before, mut others_ns) = (host.clone(), None, 0);
         Ok(Box::new(move || {
@@ -130,9 +130,9 @@ fn busiest(used: &[Used]) -> Vec<(String, u64)> {
 
 /// CPU time of all programs outside the run, nanoseconds, and the name with the largest share.
 fn others(used: &[Used]) -> (Option<String>, u64) {
-    let others = || used.iter().filter(|one| !one.ours && one.kernel_thread.is_none());
-    let most = others().max_by_key(|one| (one.ns, &one.comm));
-    (most.map(|one| one.comm.clone()), others().map(|one| one.ns).sum())
+    let others: Vec<&Used> = used.iter().filter(|one| !one.ours && one.kernel_thread.is_none()).collect();
+    let most = others.iter().max_by_key(|one| (one.ns, &one.comm));
+    (most.map(|one| one.comm.clone()), others.iter().map(|one| one.ns).sum())
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_busy_thread_of_our_own_is_seen() {
-        let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
+        let mut reading = Processes.open(&Host::this(), &SampledObjects::default()).unwrap();
         let row = reading().unwrap();
         assert_eq!(row[..COLUMNS - 1], vec![None; COLUMNS - 1]);
         assert_eq!(row.last(), Some(&Some(Value::Count(0))), "what others use is counted from the first row on");
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_others_use_is_never_less_than_before() {
-        let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
+        let mut reading = Processes.open(&Host::this(), &SampledObjects::default()).unwrap();
         let mut before = 0;
         for _ in 0..5 {
             sleep(Duration::from_millis(20));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn reading_all_processes_is_cheap() {
-        let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
+        let mut reading = Processes.open(&Host::this(), &SampledObjects::default()).unwrap();
         let begun = thread_cpu_us();
         let rounds = 20;
         for _ in 0..rounds {

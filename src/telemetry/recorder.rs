@@ -5,7 +5,7 @@
 //! that. A failing source leaves its columns empty in that row, with a gap that gives the reason. Not here: rates, and
 //! where the rows go.
 
-use super::{Reading, Sampler, Target};
+use super::{Reading, SampledObjects, Sampler};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::{Instant, micros, now, sleep, thread_cpu_us, wall_us};
@@ -53,19 +53,19 @@ impl Began {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tick {
+pub struct SampledSecond {
     /// Seconds since the measurement began; 0 is the baseline.
     pub second: u64,
     /// Actual time of the reading: start plus monotonic time, so that steps of the wall clock do not show.
     pub wall_us: u64,
-    /// One reading, or none, for each column of [`Recorder::columns`].
-    pub values: Row,
+    /// One value, or none, for each column of [`TelemetryTicker::columns`].
+    pub row: Row,
 }
 
 /// Results of the ticker besides the rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recording {
-    /// The columns of every [`Tick::values`].
+pub struct TickerTotals {
+    /// The columns of every [`SampledSecond::row`].
     pub columns: Vec<Column>,
     /// Gaps by source, in the order of the sources, the clock last.
     pub gaps: Vec<Gap>,
@@ -79,12 +79,14 @@ pub struct Recording {
     pub cpu_us_by: Vec<(&'static str, u64)>,
 }
 
-pub struct Recorder {
-    sources: Vec<Source>,
+pub struct TelemetryTicker {
+    /// What every row begins with.
+    lead: Row,
+    sources: Vec<OpenSource>,
     columns: Vec<Column>,
 }
 
-struct Source {
+struct OpenSource {
     name: &'static str,
     width: usize,
     /// The reading, or why there is none.
@@ -98,24 +100,24 @@ struct Source {
 #[derive(Default)]
 struct Gaps(Vec<Gap>);
 
-impl Recorder {
+impl TelemetryTicker {
     /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap gives the reason.
-    pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
-        let mut columns = Vec::new();
-        let mut open = |sampler: &&dyn Sampler| {
-            let own = sampler.columns(target);
-            let width = own.len();
+    /// `lead`: the columns before those of the sources, with what every row begins with.
+    pub fn open(
+        samplers: &[&dyn Sampler],
+        host: &Host,
+        target: &SampledObjects,
+        lead: Vec<(Column, Option<Value>)>,
+    ) -> TelemetryTicker {
+        let (mut columns, lead): (Vec<Column>, Row) = lead.into_iter().unzip();
+        let mut sources = Vec::with_capacity(samplers.len());
+        for sampler in samplers {
+            let (name, own) = (sampler.name(), sampler.columns(target));
+            let (width, reading) = (own.len(), sampler.open(host, target));
+            sources.push(OpenSource { name, width, reading, gaps: Gaps::default(), cpu_us: 0 });
             columns.extend(own);
-            Source {
-                name: sampler.name(),
-                width,
-                reading: sampler.open(host, target),
-                gaps: Gaps::default(),
-                cpu_us: 0,
-            }
-        };
-        let sources = samplers.iter().map(&mut open).collect();
-        Recorder { sources, columns }
+        }
+        TelemetryTicker { lead, sources, columns }
     }
 
     pub fn columns(&self) -> &[Column] {
@@ -133,8 +135,8 @@ impl Recorder {
         began: Began,
         first_operation_us: &dyn Fn() -> Option<u64>,
         stop: &AtomicBool,
-        sink: &mut dyn FnMut(Tick),
-    ) -> Recording {
+        sink: &mut dyn FnMut(SampledSecond),
+    ) -> TickerTotals {
         let cpu_before = thread_cpu_us();
         let mut clock = Gaps::default();
         let (mut held, mut first_row) = (Vec::new(), None);
@@ -161,9 +163,9 @@ impl Recorder {
                 // Few distinct reasons, so that runs of missing rows merge.
                 clock.add(CLOCK, number, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
-                let values = self.row(number);
-                first_row.get_or_insert_with(|| values.clone());
-                held.push(Tick { second: number, wall_us: began.wall_us.saturating_add(micros(since)), values });
+                let row = self.row(number);
+                first_row.get_or_insert_with(|| row.clone());
+                held.push(SampledSecond { second: number, wall_us: began.wall_us.saturating_add(micros(since)), row });
             }
             if let Some(delay_us) = delay_us() {
                 hand_over(&mut held, whole_seconds(delay_us), sink);
@@ -185,13 +187,13 @@ impl Recorder {
         let of_sources = self.sources.into_iter().flat_map(|source| source.gaps.0);
         gaps.extend(of_sources.chain(clock.0).filter_map(|gap| after(gap, dropped)));
         let cpu_us = thread_cpu_us().saturating_sub(cpu_before);
-        Recording { columns: self.columns, gaps, load_counts, clock_step_us, cpu_us, cpu_us_by }
+        TickerTotals { columns: self.columns, gaps, load_counts, clock_step_us, cpu_us, cpu_us_by }
     }
 
     /// Growth of the counters of [`of_load`], without those that cannot be read again, or fell.
     fn grown_since(&mut self, first: &[Option<Value>]) -> BTreeMap<String, u64> {
         let mut grown = BTreeMap::new();
-        let mut columns = self.columns.iter().zip(first);
+        let mut columns = self.columns.iter().zip(first).skip(self.lead.len());
         for source in &mut self.sources {
             let own: Vec<_> = columns.by_ref().take(source.width).collect();
             let reading = source.reading.as_mut().ok().filter(|_| own.iter().any(|(column, _)| of_load(&column.name)));
@@ -209,6 +211,7 @@ impl Recorder {
 
     fn row(&mut self, second: u64) -> Row {
         let mut row = Vec::with_capacity(self.columns.len());
+        row.extend_from_slice(&self.lead);
         for source in &mut self.sources {
             let cpu_before = thread_cpu_us();
             row.extend(source.sample(second));
@@ -230,8 +233,8 @@ fn of_load(column: &str) -> bool {
 fn clock_step_us(began: Began, ended: Began, first_operation_us: Option<u64>) -> i64 {
     let [began_us, ended_us] = [began, ended].map(|it| i128::from(it.wall_us));
     let step_us = ended_us - began_us - i128::from(micros(ended.at.duration_since(began.at)));
-    let outside = |first: i128| (first - ended_us.max(began_us)).max(0) + (first - began_us).min(0);
-    let ahead_us = first_operation_us.map(|first| outside(i128::from(first)));
+    let first_us = first_operation_us.map(i128::from);
+    let ahead_us = first_us.map(|first| (first - ended_us.max(began_us)).max(0) + (first - began_us).min(0));
     let is_set = step_us.unsigned_abs() > u128::from(CLOCKS_DIFFER_US);
     let furthest_us =
         ahead_us.filter(|ahead| !is_set && ahead.unsigned_abs() > u128::from(CLOCKS_DIFFER_US)).unwrap_or(step_us);
@@ -243,10 +246,10 @@ fn whole_seconds(us: u64) -> u64 {
 }
 
 /// Passes on the held ticks, numbered from the baseline; drops earlier ones.
-fn hand_over(held: &mut Vec<Tick>, baseline: u64, sink: &mut dyn FnMut(Tick)) {
+fn hand_over(held: &mut Vec<SampledSecond>, baseline: u64, sink: &mut dyn FnMut(SampledSecond)) {
     for tick in held.drain(..) {
         if let Some(second) = tick.second.checked_sub(baseline) {
-            sink(Tick { second, ..tick });
+            sink(SampledSecond { second, ..tick });
         }
     }
 }
@@ -258,7 +261,7 @@ fn after(gap: Gap, baseline: u64) -> Option<Gap> {
     Some(Gap { second: Some(first.saturating_sub(baseline)), rows, ..gap })
 }
 
-impl Source {
+impl OpenSource {
     /// One value or none for each column of this source, even after errors.
     fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
         let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
@@ -326,10 +329,10 @@ mod tests {
         fn doc(&self) -> &'static str {
             self.name
         }
-        fn columns(&self, _target: &Target) -> Vec<Column> {
+        fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
         }
-        fn open(&self, _host: &Host, _target: &Target) -> Result<Reading> {
+        fn open(&self, _host: &Host, _target: &SampledObjects) -> Result<Reading> {
             if self.name == "absent" {
                 return Err(Error::host("no such file").hint("make one"));
             }
@@ -348,12 +351,12 @@ mod tests {
 
     /// Records a measurement that began `ago` and stops with the row `last`, or a later one if a busy machine missed
     /// that.
-    fn run(samplers: &[&dyn Sampler], host: &Host, ago: Duration, last: u64) -> (Vec<Tick>, Recording) {
+    fn run(samplers: &[&dyn Sampler], host: &Host, ago: Duration, last: u64) -> (Vec<SampledSecond>, TickerTotals) {
         let stop = AtomicBool::new(false);
         let at = now().checked_sub(ago).unwrap();
         let began = Began { wall_us: 1_000_000_000, at };
         let mut ticks = Vec::new();
-        let recorder = Recorder::open(samplers, host, &Target::default());
+        let recorder = TelemetryTicker::open(samplers, host, &SampledObjects::default(), Vec::new());
         let recording = recorder.record(began, &|| Some(began.wall_us), &stop, &mut |tick| {
             stop.store(tick.second >= last, Ordering::SeqCst);
             ticks.push(tick);
@@ -389,7 +392,8 @@ mod tests {
         let fine = Fake { name: "fine", sample: good };
         let stop = AtomicBool::new(false);
         let began = Began { wall_us: 1_000_000_000, at: now() };
-        let (mut ticks, recorder) = (Vec::new(), Recorder::open(&[&fine], &Host::this(), &Target::default()));
+        let (mut ticks, recorder) =
+            (Vec::new(), TelemetryTicker::open(&[&fine], &Host::this(), &SampledObjects::default(), Vec::new()));
         recorder.record(began, &|| Some(began.wall_us + day), &stop, &mut |tick| {
             stop.store(true, Ordering::SeqCst);
             ticks.push(tick.second);
@@ -423,7 +427,12 @@ mod tests {
         let short = Fake { name: "short", sample: |n| if n == 0 { Ok(vec![]) } else { good(n) } };
         let absent = Fake { name: "absent", sample: good };
         let fine = Fake { name: "fine", sample: good };
-        let mut recorder = Recorder::open(&[&failing, &short, &absent, &fine], &Host::this(), &Target::default());
+        let mut recorder = TelemetryTicker::open(
+            &[&failing, &short, &absent, &fine],
+            &Host::this(),
+            &SampledObjects::default(),
+            Vec::new(),
+        );
         let rows: Vec<Row> = (0..5).map(|second| recorder.row(second)).collect();
         assert_eq!(rows[0], [count(0), None, None, count(0)]);
         assert_eq!(rows[1], [None, count(1), None, count(1)]);
@@ -466,7 +475,7 @@ mod tests {
 
     /// Ticks of a measurement whose first operation begins after `delay_us` and is known after `reported` readings,
     /// until tick `last`: second, and microseconds since the measurement began.
-    fn reported_late(delay_us: u64, reported: u64, last: u64) -> (Vec<(u64, u64)>, Recording) {
+    fn reported_late(delay_us: u64, reported: u64, last: u64) -> (Vec<(u64, u64)>, TickerTotals) {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         TAKEN.store(0, Ordering::SeqCst);
         let counting = Fake {
@@ -479,7 +488,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let began = Began { wall_us: 1_000_000_000, at: now() };
         let mut ticks = Vec::new();
-        let recorder = Recorder::open(&[&counting], &Host::this(), &Target::default());
+        let recorder = TelemetryTicker::open(&[&counting], &Host::this(), &SampledObjects::default(), Vec::new());
         let first = || (TAKEN.load(Ordering::SeqCst) >= reported).then_some(began.wall_us + delay_us);
         let recording = recorder.record(began, &first, &stop, &mut |tick| {
             stop.store(tick.second == last, Ordering::SeqCst);
@@ -535,12 +544,12 @@ mod tests {
         assert!(rows >= 3);
         assert_eq!(ticks.len() as u64 + missed, rows);
         for tick in &ticks {
-            assert_eq!(tick.values.len(), recording.columns.len());
+            assert_eq!(tick.row.len(), recording.columns.len());
         }
         let last = ticks.last().unwrap();
         let at = |name: &str| recording.columns.iter().position(|column| column.name == name).unwrap();
-        assert!(matches!(last.values[at(columns::CPU_USER_NS.name)], Some(Value::Count(1..))));
-        assert!(matches!(last.values[at(columns::MEM_AVAILABLE_BYTES.name)], Some(Value::Count(1..))));
+        assert!(matches!(last.row[at(columns::CPU_USER_NS.name)], Some(Value::Count(1..))));
+        assert!(matches!(last.row[at(columns::MEM_AVAILABLE_BYTES.name)], Some(Value::Count(1..))));
         // Without stack and server these two must be marked absent, with their reasons.
         for source in ["diskstats", "postgres"] {
             let gap = recording.gaps.iter().find(|gap| gap.source == source).unwrap();

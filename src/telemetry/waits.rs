@@ -37,7 +37,7 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
     let sql = activity_sql();
     let step = Duration::from_secs(1) / PER_SECOND;
     let begun = now();
-    let mut seen = Seen { began_us: wall_us(), ..Seen::default() };
+    let mut seen = SeenWaits { began_us: wall_us(), ..SeenWaits::default() };
     let mut session: Option<Client> = None;
     let mut trouble = Error::host("stopped before the first sample");
     let mut due: u32 = 0;
@@ -48,7 +48,7 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
             let has_lock = waits.iter().any(|(wait, _)| lock_holders::is_lock(wait));
             let asks = has_lock && asked_in.replace(second).is_none_or(|before| before != second);
             let holders = if asks { look(&mut session, server)? } else { Vec::new() };
-            Ok(Moment { waits, holders })
+            Ok(WaitSample { waits, holders })
         });
         match taken {
             Ok(moment) => seen.add(second as usize, moment),
@@ -73,7 +73,7 @@ fn elapsed_steps(elapsed: Duration, step: Duration) -> u32 {
 
 /// One sample.
 #[derive(Debug, Default)]
-struct Moment {
+struct WaitSample {
     /// Each wait with its number of backends; a wait may occur several times.
     waits: Vec<(Wait, u32)>,
     holders: Vec<Wait>,
@@ -81,15 +81,15 @@ struct Moment {
 
 /// All samples so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenWaits {
     began_us: u64,
     /// Number of samples in each second, and how often each wait was seen.
     seconds: Vec<(u32, BTreeMap<Wait, u32>)>,
     holders: BTreeMap<Wait, u64>,
 }
 
-impl Seen {
-    fn add(&mut self, second: usize, moment: Moment) {
+impl SeenWaits {
+    fn add(&mut self, second: usize, moment: WaitSample) {
         if self.seconds.len() <= second {
             self.seconds.resize_with(second + 1, Default::default);
         }
@@ -111,16 +111,16 @@ impl Seen {
         let mut most_first: Vec<(&Wait, u64)> = sums.into_iter().collect();
         most_first.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let places: BTreeMap<&Wait, u32> = (0u32..).zip(&most_first).map(|(place, (wait, _))| (*wait, place)).collect();
-        let second = |(samples, waits): &(u32, BTreeMap<Wait, u32>)| WaitSecond {
+        let seconds = self.seconds.iter().map(|(samples, waits)| WaitSecond {
             samples: *samples,
             counts: waits.iter().filter_map(|(wait, backends)| Some((*places.get(wait)?, *backends))).collect(),
-        };
+        });
         WaitFigures {
             samples: self.seconds.iter().map(|(samples, _)| u64::from(*samples)).sum(),
             per_second: PER_SECOND,
             backends: most_first.iter().map(|(_, count)| count).sum(),
             waits: most_first.iter().map(|(wait, count)| counted(wait, *count)).collect(),
-            seconds: self.seconds.iter().map(second).collect(),
+            seconds: seconds.collect(),
             began_us: self.began_us,
             lock_holders: self.holders.iter().map(|(wait, count)| counted(wait, *count)).collect(),
         }
@@ -196,14 +196,14 @@ mod tests {
     #[test]
     fn waits_are_sorted_by_frequency_and_kept_per_second() {
         let key = |class: &str, event: &str| (class.to_owned(), event.to_owned());
-        let mut seen = Seen { began_us: 7, ..Seen::default() };
-        let moment = |cpu, sync| Moment {
+        let mut seen = SeenWaits { began_us: 7, ..SeenWaits::default() };
+        let moment = |cpu, sync| WaitSample {
             waits: vec![(key("CPU", "CPU"), cpu), (key("IO", "WALSync"), sync)],
             holders: vec![key("IO", "WALSync")],
         };
         seen.add(0, moment(2, 30));
         seen.add(0, moment(1, 40));
-        seen.add(2, Moment { waits: vec![(key("IO", "WALSync"), 1)], holders: Vec::new() });
+        seen.add(2, WaitSample { waits: vec![(key("IO", "WALSync"), 1)], holders: Vec::new() });
         let figures = seen.figures();
         assert_eq!((figures.samples, figures.per_second, figures.backends, figures.began_us), (3, 10, 74, 7));
         assert_eq!((figures.waits[0].event.as_str(), figures.waits[0].count), ("WALSync", 71));

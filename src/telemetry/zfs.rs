@@ -4,7 +4,7 @@
 //! Operations, bytes and times of a pool's devices are in the columns of those devices. ARC and intent log belong to
 //! the machine: other pools share them. A stack without a pool has none of these columns.
 
-use super::{ColumnSource, Reading, Sampler, Target, count};
+use super::{ColumnSource, Reading, SampledObjects, Sampler, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
@@ -13,7 +13,7 @@ use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::Row;
 use std::collections::BTreeMap;
 
-pub struct Zfs;
+pub struct ZfsSampler;
 
 const FOLDER: &str = "/proc/spl/kstat/zfs";
 
@@ -57,7 +57,7 @@ struct OpenZfs {
     sums: TxgSums,
 }
 
-impl Sampler for Zfs {
+impl Sampler for ZfsSampler {
     fn name(&self) -> &'static str {
         "zfs"
     }
@@ -66,7 +66,7 @@ impl Sampler for Zfs {
         "What ZFS did, from `/proc/spl/kstat/zfs`: its cache (ARC), its intent log, and the transaction groups of the stack's pools."
     }
 
-    fn columns(&self, target: &Target) -> Vec<Column> {
+    fn columns(&self, target: &SampledObjects) -> Vec<Column> {
         if target.pools.is_empty() {
             return Vec::new();
         }
@@ -74,7 +74,7 @@ impl Sampler for Zfs {
         named.chain(TXGS.iter().map(|(column, _)| column)).map(ColumnDef::column).collect()
     }
 
-    fn open(&self, host: &Host, target: &Target) -> Result<Reading> {
+    fn open(&self, host: &Host, target: &SampledObjects) -> Result<Reading> {
         let pools = target.pools.iter().map(|pool| (pool.clone(), 0)).collect();
         let mut open = OpenZfs { host: host.clone(), pools, sums: TxgSums::default() };
         if !open.pools.is_empty() {
@@ -137,8 +137,8 @@ mod tests {
 
     const TXG_HEAD: &str = "txg      birth            state ndirty       nread        nwritten     reads    writes   otime        qtime        wtime        stime\n";
 
-    fn target() -> Target {
-        Target { pools: vec!["tank".to_owned()], ..Target::default() }
+    fn target() -> SampledObjects {
+        SampledObjects { pools: vec!["tank".to_owned()], ..SampledObjects::default() }
     }
 
     #[test]
@@ -147,8 +147,8 @@ mod tests {
         write(&root, "arcstats", "1 1 0 2 9 1 2\nname type data\nhits 4 10\nmisses 4 2\nsize 4 4096\nc 4 8192\n");
         write(&root, "zil", "1 1 0 2 9 1 2\nname type data\nzil_commit_count 4 5\nzil_itx_metaslab_slog_bytes 4 77\n");
         write(&root, "tank/txgs", &format!("{TXG_HEAD}4 1 C 1 0 100 0 1 1 1 1 50\n5 1 S 1 0 0 0 0 1 1 1 0\n"));
-        let mut open = Zfs.open(&host, &target()).unwrap();
-        let columns = Zfs.columns(&target());
+        let mut open = ZfsSampler.open(&host, &target()).unwrap();
+        let columns = ZfsSampler.columns(&target());
         let mut read = || {
             let row = open().unwrap();
             assert_eq!(row.len(), columns.len());
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn a_stack_without_a_zfs_pool_has_no_columns() {
         let (_root, host) = machine();
-        assert!(Zfs.columns(&Target::default()).is_empty());
-        assert_eq!(Zfs.open(&host, &Target::default()).unwrap()().unwrap(), []);
-        assert!(Zfs.open(&host, &target()).is_err());
+        assert!(ZfsSampler.columns(&SampledObjects::default()).is_empty());
+        assert_eq!(ZfsSampler.open(&host, &SampledObjects::default()).unwrap()().unwrap(), []);
+        assert!(ZfsSampler.open(&host, &target()).is_err());
     }
 }

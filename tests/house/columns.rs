@@ -9,7 +9,7 @@ use pgstrata::record::columns::{self, ColumnDef, DeviceColumn};
 use pgstrata::record::facts::DeviceFacts;
 use pgstrata::record::seconds::{client_columns, device_prefixes, key_columns};
 use pgstrata::record::stack::BaseName;
-use pgstrata::telemetry::{ALL, Target};
+use pgstrata::telemetry::{ALL, SampledObjects};
 
 /// Columns that analysis does not read, and what people who query the file want them for.
 const KEPT_FOR_READERS: [(ColumnDef, &str); 42] = [
@@ -75,8 +75,11 @@ impl Columns {
     fn of_this_program() -> Columns {
         let node = BaseName("disk".to_owned());
         let prefix = &device_prefixes([&node])[0];
-        let target =
-            Target { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };
+        let target = SampledObjects {
+            devices: vec![(node, DeviceFacts::default())],
+            pools: vec!["tank".to_owned()],
+            server: None,
+        };
         let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));
         let read = reads::COLUMNS.into_iter().flatten().map(ColumnDef::column);
         let read_of_device = reads::DEVICE_COLUMNS.iter().map(|column| column.column(prefix));

@@ -2,7 +2,7 @@
 
 use crate::analyse::case::strata::{COMMIT, StrataSums};
 use crate::analyse::trial::counters::{Operations, growth};
-use crate::analyse::trial::device_work::DeviceWork;
+use crate::analyse::trial::device_work::DeviceFlows;
 use crate::analyse::trial::input::Seconds;
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::window::sync_s_per_gb;
@@ -176,7 +176,7 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<AgeFigure> {
     };
     let columns = stack.device_columns();
     let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
-    let work = DeviceWork::of(seconds, prefix, &Operations::default());
+    let work = DeviceFlows::of(seconds, prefix, &Operations::default());
     let bytes = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS));
     let mut figures = Vec::from_iter(bytes.map(|bytes| AgeFigure::new("mean device read", "KiB", bytes / 1024.0)));
     let counters = [columns::DEVICE_READS, columns::DEVICE_WRITES, columns::DEVICE_READ_MS, columns::DEVICE_WRITE_MS];
@@ -191,7 +191,7 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<AgeFigure> {
 fn cpu_busy(seconds: &Seconds) -> Option<AgeFigure> {
     let (mut all, mut idle) = (0.0, 0.0);
     for state in columns::CPU_TIMES {
-        let grown = growth(seconds.counts(&state)?)?.amount as f64;
+        let grown = growth(seconds.counts(&state)?)? as f64;
         all += grown;
         idle += if [columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS].contains(&state) { grown } else { 0.0 };
     }

@@ -1,8 +1,9 @@
 //! CPU use: how busy the CPUs were, for whom, which single one was busiest, and who waited for one.
 
-use crate::analyse::trial::counters::{growth, span_s};
-use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::analyse::trial::counters::{Flow, Operations, span_s};
+use crate::analyse::trial::input::Seconds;
 use crate::record::columns;
+use crate::store::seconds::CountColumn;
 use std::collections::{BTreeMap, HashMap};
 
 /// Share from which the CPUs count as full: a client or a writer without a CPU appears to wait for something else.
@@ -25,8 +26,8 @@ pub struct CpuSums {
     others_ns: BTreeMap<String, f64>,
     /// Busy time of the busiest CPU of each second, and the time covered, seconds.
     fullest_s: (f64, f64),
-    /// Time in which some task waited for a CPU, and the time covered, seconds.
-    waited_s: (f64, f64),
+    /// Time in which some task waited for a CPU, microseconds.
+    waited_us: Flow,
     trials: u32,
 }
 
@@ -39,10 +40,7 @@ impl CpuSums {
         }
         self.add_others(seconds);
         self.add_fullest(seconds);
-        if let Some(waited) = seconds.counts(&columns::PSI_CPU_SOME_US).and_then(growth) {
-            self.waited_s.0 += waited.amount as f64 / 1e6;
-            self.waited_s.1 += span_s(seconds.counts(&columns::TIME_US), waited.first, waited.last);
-        }
+        self.waited_us.add(seconds, seconds.counts(&columns::PSI_CPU_SOME_US), &Operations::default());
         for (name, share) in processes {
             *self.processes.entry(name.clone()).or_default() += share;
         }
@@ -103,7 +101,7 @@ impl CpuSums {
 
     /// Share of the time in which some task on the machine waited for a CPU.
     pub fn pressure(&self) -> Option<f64> {
-        share(self.waited_s)
+        self.waited_us.per_second().map(|us| us / 1e6)
     }
 
     /// Remarks on the CPUs, clause by clause; empty if they had capacity left.
@@ -155,7 +153,7 @@ impl CpuUse {
 
 /// Growth of a CPU's state from its first to its last reading. Idle and I/O-wait time may fall slightly now and then
 /// (proc(5), `iowait`), which must not drop the state and make the CPU look busy.
-fn grown(column: CountSeries<'_>) -> Option<u64> {
+fn grown(column: &CountColumn) -> Option<u64> {
     let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
     let first = readings.next()?;
     readings.next_back().map(|last| last.saturating_sub(first))
@@ -175,16 +173,16 @@ pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
     let ranks: Vec<_> =
         ranks.filter_map(|(name, cpu_ns)| Some((seconds.texts(name)?, seconds.counts(cpu_ns)?))).collect();
     let Some((_, busiest)) = ranks.first() else { return Vec::new() };
-    let listed_s = listed_s(seconds, *busiest);
+    let listed_s = listed_s(seconds, busiest);
     let mut sums: HashMap<&str, f64> = HashMap::new();
     for (names, used) in &ranks {
-        let mut by_code = vec![0.0; names.words().len()];
+        let mut by_code = vec![0.0; names.words.len()];
         for row in 1..seconds.rows() {
             if let (Some(code), Some(ns)) = (names.code(row), used.at(row)) {
                 by_code[code] += ns as f64;
             }
         }
-        for (name, ns) in names.words().iter().zip(by_code) {
+        for (name, ns) in names.words.iter().zip(by_code) {
             *sums.entry(family(name)).or_default() += ns;
         }
     }
@@ -197,7 +195,7 @@ pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
 
 /// Time covered by the rows that list any process, in seconds: each row covers the time since the reading before it,
 /// which a gap moves further back.
-fn listed_s(seconds: &Seconds, busiest: CountSeries<'_>) -> f64 {
+fn listed_s(seconds: &Seconds, busiest: &CountColumn) -> f64 {
     let (clock, read) = (seconds.counts(&columns::TIME_US), seconds.counts(&columns::OTHERS_CPU_NS));
     let rows: Vec<usize> = (0..seconds.rows()).filter(|row| read.is_some_and(|read| read.at(*row).is_some())).collect();
     let listing = rows.windows(2).filter(|pair| busiest.at(pair[1]).is_some());

@@ -5,7 +5,7 @@
 
 use crate::analyse::findings::{Estimate, ImageCost};
 use crate::analyse::trial::counters::Operations;
-use crate::analyse::trial::device_work::DeviceWork;
+use crate::analyse::trial::device_work::DeviceFlows;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::columns::{self, DeviceColumn};
@@ -38,7 +38,7 @@ impl ImageCostSums {
         let [below, images] = [below, images].map(|names| {
             let works = names.iter().map(|name| {
                 let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
-                Some(DeviceWork::of(seconds, prefix, operations))
+                Some(DeviceFlows::of(seconds, prefix, operations))
             });
             works.collect::<Option<Vec<_>>>()
         });
@@ -78,7 +78,7 @@ impl ImageCostSums {
     }
 }
 
-fn sum(devices: &[DeviceWork], column: DeviceColumn) -> Option<f64> {
+fn sum(devices: &[DeviceFlows], column: DeviceColumn) -> Option<f64> {
     devices.iter().map(|device| device.flow(column).per_operation()).sum()
 }
 

@@ -1,7 +1,7 @@
 //! Steadiness of a case's seconds: spread, seconds without work, stalls.
 
 use crate::analyse::findings::{Steadiness, ZeroSeconds};
-use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::analyse::trial::input::Seconds;
 use crate::record::columns;
 use crate::stats::moments;
 
@@ -58,7 +58,7 @@ impl SteadinessSums {
         self.found.seconds_under_tenth += known.iter().filter(|done| (**done as f64) < median / 10.0).count() as u64;
         self.found.seconds_under_half += known.iter().filter(|done| (**done as f64) < median / 2.0).count() as u64;
         self.found.longest_zero_s = self.found.longest_zero_s.max(zero.longest_s);
-        let idle = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(CountSeries::any);
+        let idle = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(|idle| idle.any());
         let longest = idle.and_then(|idle| (1..=whole.len()).filter_map(|row| idle.at(row)).max());
         self.idle_us = Some(match self.idle_us {
             None => longest,

@@ -4,7 +4,7 @@ use crate::analyse::case::image_cost::ImageCostSums;
 use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
 use crate::analyse::trial::counters::{Flow, Operations, growth};
-use crate::analyse::trial::device_work::DeviceWork;
+use crate::analyse::trial::device_work::DeviceFlows;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::case::CaseSpec;
@@ -14,6 +14,7 @@ use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{BaseName, End};
 use crate::record::trial::{IdleTraffic, TrialRecord};
+use crate::store::seconds::CountColumn;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeMap;
 
@@ -72,7 +73,7 @@ pub struct DeviceSums {
     pub ever_flushed: bool,
     /// Flushes from before the load to after it, in trials whose syncs were counted that way.
     pub load_flushes: Option<f64>,
-    work: DeviceWork,
+    work: DeviceFlows,
 }
 
 impl StrataSums {
@@ -97,7 +98,7 @@ impl StrataSums {
         self.others_cpu_ns.add(seconds, seconds.counts(&columns::OTHERS_CPU_NS), operations);
         self.xids.add(seconds, seconds.counts(&columns::PG_XIDS), operations);
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
-            self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
+            self.checkpoints += seconds.counts(&column).and_then(growth).unwrap_or(0);
         }
         self.readings = self.readings.max(seconds.rows());
         self.emulated |= record.host.is_emulated();
@@ -113,7 +114,7 @@ impl StrataSums {
         let ends: Vec<_> = ends.collect();
         let syncs_are_counted = record.load_counts.contains_key(columns::PG_WAL_SYNCS.name);
         for (name, prefix, facts) in stack.device_columns() {
-            if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(|writes| writes.any()) {
+            if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(CountColumn::any) {
                 continue;
             }
             let new = DeviceSums { node: name.0.clone(), ..DeviceSums::default() };
@@ -124,7 +125,7 @@ impl StrataSums {
             sums.add_facts(facts, stack.node(name.node()).map_or(&[][..], |node| &node.promises));
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
             let load_flushes = record.load_counts.get(&DEVICE_FLUSHES.name(&prefix)).filter(|_| syncs_are_counted);
-            sums.add_work(DeviceWork::of(seconds, &prefix, operations), idle, load_flushes.copied());
+            sums.add_work(DeviceFlows::of(seconds, &prefix, operations), idle, load_flushes.copied());
         }
         self.devices.sort_by_key(|device| {
             let [data, wal] = [End::Data, End::Wal].map(|end| device.below.get(&end).copied());
@@ -247,7 +248,7 @@ impl DeviceSums {
     }
 
     /// Adds a trial, with the flush rate of other programs before it and the flushes from before the load to after it.
-    fn add_work(&mut self, mut trial: DeviceWork, idle: Option<f64>, load_flushes: Option<u64>) {
+    fn add_work(&mut self, mut trial: DeviceFlows, idle: Option<f64>, load_flushes: Option<u64>) {
         let flushes = trial.flow(DEVICE_FLUSHES);
         if let Some(grown) = flushes.grown() {
             let before = self.facts.first().and_then(|facts| facts.flushes_before);

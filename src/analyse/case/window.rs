@@ -52,7 +52,7 @@ impl WindowSums {
         }
         let pages = [columns::PG_BUFFERS_CHECKPOINT, columns::PG_BUFFERS_BGWRITER, columns::PG_BUFFERS_BACKEND];
         if let [Some(checkpointer), Some(background_writer), Some(backends)] =
-            pages.map(|column| Some(growth(seconds.counts(&column)?)?.amount))
+            pages.map(|column| growth(seconds.counts(&column)?))
         {
             let sums = self.pages.get_or_insert_default();
             sums.checkpointer += checkpointer;

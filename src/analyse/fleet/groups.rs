@@ -3,7 +3,7 @@
 use super::findings::{GroupComparison, HostFinding, HostGroup, HostRunFinding};
 use super::{GroupBy, HostRun, Machine, value};
 use crate::analyse::findings::Estimate;
-use crate::stats::outliers::{FEWEST, Spread, median};
+use crate::stats::outliers::{FEWEST, RobustSpread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,8 +63,8 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     });
     let of_cases: Vec<BTreeMap<&str, f64>> = beside.collect();
     let means: Vec<f64> = of_cases.iter().map(|logs| mean(&logs.values().copied().collect::<Vec<_>>())).collect();
-    let spread = Spread::of(&means);
-    let named = spread.as_ref().map(Spread::named).unwrap_or_default();
+    let spread = RobustSpread::of(&means);
+    let named = spread.as_ref().map(RobustSpread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
     let shown = ShownGroup { name, by, middles, middle };
     let hosts = members.iter().enumerate().map(|(place, member)| HostFinding {

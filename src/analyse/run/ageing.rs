@@ -6,7 +6,7 @@ use crate::analyse::findings::estimate::estimate;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{Ageing, AgeingPoint, Estimate, names};
 use crate::stats::ratio::{BlockMean, ratio};
-use crate::stats::trend::{self, Course, Point};
+use crate::stats::trend::{self, Point, Trajectory};
 use crate::units::significant;
 use std::collections::BTreeSet;
 
@@ -97,7 +97,7 @@ impl Group<'_> {
     }
 
     /// How far the figure moved, how fast, and whether it still changes.
-    fn sentence(&self, points: &[AgeingPoint], slope: Option<trend::Slope>, course: Option<Course>) -> String {
+    fn sentence(&self, points: &[AgeingPoint], slope: Option<trend::Slope>, course: Option<Trajectory>) -> String {
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
         let Some(slope) = slope else { return "measured at one amount only".to_owned() };
         // Zero has no multiples: a new pool's used capacity is 0 %.
@@ -132,10 +132,10 @@ impl Group<'_> {
             None => format!("{verb} {value} % per {}, with too few points for an interval", self.unit),
         };
         let course = match course {
-            Some(Course::Steady(from)) => format!("; steady from {} on", significant(from)),
-            Some(Course::Changing(factor)) if factor < 1.0 => "; still falling at the last point".to_owned(),
-            Some(Course::Changing(_)) => "; still rising at the last point".to_owned(),
-            Some(Course::Undecided) => "; steady or not: undecided".to_owned(),
+            Some(Trajectory::Steady(from)) => format!("; steady from {} on", significant(from)),
+            Some(Trajectory::Changing(factor)) if factor < 1.0 => "; still falling at the last point".to_owned(),
+            Some(Trajectory::Changing(_)) => "; still rising at the last point".to_owned(),
+            Some(Trajectory::Undecided) => "; steady or not: undecided".to_owned(),
             None => String::new(),
         };
         format!("{went}; {slope}{course}")

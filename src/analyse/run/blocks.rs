@@ -1,14 +1,14 @@
 //! The blocks of a run as they matter for ranks.
 
 use crate::record::run::RunRecord;
-use crate::stats::sequence::Rule;
+use crate::stats::sequence::StoppingRule;
 use crate::units::Micros;
 
 /// How many blocks a run has, how they are added, and how long each took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunBlocks {
     /// How blocks are added; `None` if their number was fixed in advance.
-    pub rule: Option<Rule>,
+    pub rule: Option<StoppingRule>,
     /// Most blocks that the run was allowed.
     pub most: u32,
     /// True if the run has all its trials.
@@ -20,8 +20,8 @@ pub struct RunBlocks {
 impl RunBlocks {
     pub fn of(run: &RunRecord, finished: bool, wall_us: Option<u64>) -> RunBlocks {
         let rule = match run.at_least {
-            _ if !run.extended.is_empty() => Some(Rule::Anytime),
-            Some(first) => Some(Rule::Planned { first, last: run.blocks }),
+            _ if !run.extended.is_empty() => Some(StoppingRule::Anytime),
+            Some(first) => Some(StoppingRule::Planned { first, last: run.blocks }),
             None => None,
         };
         // After looks, some cases have fewer blocks.

@@ -3,13 +3,14 @@
 //! Titles contain no loop device numbers, so that the same series of two trials or stacks has the same title.
 
 use crate::analyse::findings::Series;
-use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::analyse::trial::input::Seconds;
 use crate::analyse::trial::series::{Caption, Ticks, bucketed, rates, step};
 use crate::record::built::{Below, StackFacts};
 use crate::record::claim::Claim;
 use crate::record::columns::{self, ColumnDef};
 use crate::record::stack::BaseName;
 use crate::record::trial::TrialRecord;
+use crate::store::seconds::CountColumn;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -90,7 +91,7 @@ impl Charts<'_> {
     }
 
     /// Adds a counter as a rate, scaled by `factor`.
-    fn add_rate(&mut self, caption: Caption<'_>, counter: Option<CountSeries<'_>>, factor: f64) {
+    fn add_rate(&mut self, caption: Caption<'_>, counter: Option<&CountColumn>, factor: f64) {
         if let Some(counter) = counter {
             let mut rate = rates(counter, &self.ticks);
             let series = bucketed(caption, self.length, self.most, |row| rate(row).map(|rate| rate * factor));
@@ -104,9 +105,10 @@ impl Charts<'_> {
         let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
         let mut there: Vec<(Below<'_>, &String)> = Vec::new();
         for below in stack.devices_below(base) {
-            let writes =
-                |of: &&String| self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(|c| c.any());
-            there.extend(column(&below).filter(writes).map(|of| (below, of)));
+            let Some(of) = column(&below) else { continue };
+            if self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(CountColumn::any) {
+                there.push((below, of));
+            }
         }
         let depths: Vec<u32> = there.iter().map(|(below, _)| below.depth).collect();
         let ends = [depths.iter().min().copied(), depths.iter().max().copied()];
@@ -164,12 +166,12 @@ impl Charts<'_> {
     }
 
     fn cpu(&mut self) {
-        let states: Vec<CountSeries<'_>> =
+        let states: Vec<&CountColumn> =
             columns::CPU_TIMES.iter().filter_map(|state| self.seconds.counts(state)).collect();
         if states.len() < columns::CPU_TIMES.len() {
             return;
         }
-        let sum = |row: usize| states.iter().map(|state| step(*state, row)).sum::<Option<f64>>();
+        let sum = |row: usize| states.iter().map(|state| step(state, row)).sum::<Option<f64>>();
         let totals: Vec<f64> = (0..self.seconds.rows()).map(|row| sum(row).unwrap_or(0.0)).collect();
         let groups: [(&str, &[ColumnDef]); 4] = [
             ("user", &[columns::CPU_USER_NS, columns::CPU_NICE_NS]),
@@ -178,10 +180,10 @@ impl Charts<'_> {
             ("stolen", &[columns::CPU_STEAL_NS]),
         ];
         for (title, members) in groups {
-            let members: Vec<CountSeries<'_>> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
+            let members: Vec<&CountColumn> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
             self.add(Caption { title, unit: "%", group: "cpu" }, |row| {
                 let total = totals.get(row).copied().filter(|total| *total > 0.0)?;
-                let part: Option<f64> = members.iter().map(|state| step(*state, row)).sum();
+                let part: Option<f64> = members.iter().map(|state| step(state, row)).sum();
                 part.map(|part| 100.0 * part / total)
             });
         }
@@ -189,7 +191,7 @@ impl Charts<'_> {
 }
 
 /// Mean duration of the operations that ended in a row's second, from two counters; `None` if none ended.
-fn mean_time(time: CountSeries<'_>, number: CountSeries<'_>, row: usize) -> Option<f64> {
+fn mean_time(time: &CountColumn, number: &CountColumn, row: usize) -> Option<f64> {
     let number = step(number, row).filter(|number| *number > 0.0)?;
     Some(step(time, row)? / number)
 }

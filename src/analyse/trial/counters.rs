@@ -1,7 +1,8 @@
 //! Growth of counters over the usable part of a trial, and the client operations it covers.
 
-use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::analyse::trial::input::Seconds;
 use crate::record::columns;
+use crate::store::seconds::CountColumn;
 
 /// Cumulative client operations by row, so that any range of rows can be queried.
 #[derive(Debug, Clone, Default)]
@@ -38,30 +39,25 @@ impl Operations {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CounterGrowth {
-    pub amount: u64,
-    /// First row with a reading.
-    pub first: usize,
-    /// Last row with a reading.
-    pub last: usize,
-}
-
 /// Growth between the first and the last reading; `None` with fewer than two readings, or if the counter fell: it was
 /// reset, and the missing growth is unknown.
-pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
-    let first = (0..column.rows()).find(|row| column.at(*row).is_some())?;
-    let start = column.at(first)?;
-    let (mut last, mut before) = (first, start);
-    for row in first + 1..column.rows() {
-        if let Some(now) = column.at(row) {
-            if now < before {
-                return None;
-            }
-            (last, before) = (row, now);
+pub fn growth(column: &CountColumn) -> Option<u64> {
+    let (first, last) = growing_rows(column)?;
+    column.at(last)?.checked_sub(column.at(first)?)
+}
+
+/// First and last row with a reading, under the conditions of [`growth`].
+fn growing_rows(column: &CountColumn) -> Option<(usize, usize)> {
+    let mut readings = (0..column.rows()).filter_map(|row| Some((row, column.at(row)?)));
+    let (first, mut before) = readings.next()?;
+    let mut last = first;
+    for (row, now) in readings {
+        if now < before {
+            return None;
         }
+        (last, before) = (row, now);
     }
-    (last > first).then_some(CounterGrowth { amount: before - start, first, last })
+    (last > first).then_some((first, last))
 }
 
 /// Growth of a counter, summed over trials: the total with its time span, and the part for which the client's
@@ -77,12 +73,14 @@ pub struct Flow {
 
 impl Flow {
     /// Adds the growth of a column of `seconds` in one trial.
-    pub fn add(&mut self, seconds: &Seconds, column: Option<CountSeries<'_>>, operations: &Operations) {
-        let Some(grown) = column.and_then(growth) else { return };
-        self.grown += grown.amount as f64;
-        self.seconds += span_s(seconds.counts(&columns::TIME_US), grown.first, grown.last);
-        if let Some(done) = operations.between(grown.first, grown.last) {
-            self.amount += grown.amount as f64;
+    pub fn add(&mut self, seconds: &Seconds, column: Option<&CountColumn>, operations: &Operations) {
+        let Some(column) = column else { return };
+        let Some((first, last)) = growing_rows(column) else { return };
+        let grown = column.at(last).zip(column.at(first)).map_or(0.0, |(last, first)| (last - first) as f64);
+        self.grown += grown;
+        self.seconds += span_s(seconds.counts(&columns::TIME_US), first, last);
+        if let Some(done) = operations.between(first, last) {
+            self.amount += grown;
             self.operations += done as f64;
         }
     }
@@ -127,7 +125,7 @@ impl Flow {
 }
 
 /// Wall-clock seconds between two rows; the number of rows if the clock is absent or stepped.
-pub fn span_s(clock: Option<CountSeries<'_>>, first: usize, last: usize) -> f64 {
+pub fn span_s(clock: Option<&CountColumn>, first: usize, last: usize) -> f64 {
     let nominal = last.saturating_sub(first) as f64;
     let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));
     // A row is read late by a fraction of a second at most; any larger difference is a clock step.
@@ -151,10 +149,8 @@ mod tests {
     #[test]
     fn growth_spans_the_first_to_the_last_reading_across_gaps() {
         let s = seconds(&[(columns::PG_WAL_BYTES, &[None, Some(10), None, Some(25), None])]);
-        assert_eq!(
-            growth(s.counts(&columns::PG_WAL_BYTES).unwrap()),
-            Some(CounterGrowth { amount: 15, first: 1, last: 3 })
-        );
+        let column = s.counts(&columns::PG_WAL_BYTES).unwrap();
+        assert_eq!((growth(column), growing_rows(column)), (Some(15), Some((1, 3))));
     }
 
     #[test]

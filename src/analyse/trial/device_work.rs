@@ -3,32 +3,20 @@
 use crate::analyse::findings::DeviceIo;
 use crate::analyse::trial::counters::{Flow, Operations};
 use crate::analyse::trial::input::Seconds;
+use crate::analyse::trial::reads::DEVICE_COLUMNS;
 use crate::record::columns::{
     DEVICE_BUSY_MS, DEVICE_FLUSH_MS, DEVICE_FLUSHES, DEVICE_QUEUE_MS, DEVICE_READ_BYTES, DEVICE_READ_MS, DEVICE_READS,
     DEVICE_WRITE_BYTES, DEVICE_WRITE_MS, DEVICE_WRITES, DeviceColumn,
 };
 
-const COLUMNS: [DeviceColumn; 10] = [
-    DEVICE_READS,
-    DEVICE_READ_BYTES,
-    DEVICE_READ_MS,
-    DEVICE_WRITES,
-    DEVICE_WRITE_BYTES,
-    DEVICE_WRITE_MS,
-    DEVICE_FLUSHES,
-    DEVICE_FLUSH_MS,
-    DEVICE_BUSY_MS,
-    DEVICE_QUEUE_MS,
-];
-
 /// Counters of one or more devices, in one trial or over several.
 #[derive(Debug, Clone, Default)]
-pub struct DeviceWork([Flow; COLUMNS.len()]);
+pub struct DeviceFlows([Flow; DEVICE_COLUMNS.len()]);
 
-impl DeviceWork {
+impl DeviceFlows {
     /// Counters of one device in one trial.
-    pub fn of(seconds: &Seconds, prefix: &str, operations: &Operations) -> DeviceWork {
-        DeviceWork(COLUMNS.map(|column| {
+    pub fn of(seconds: &Seconds, prefix: &str, operations: &Operations) -> DeviceFlows {
+        DeviceFlows(DEVICE_COLUMNS.map(|column| {
             let mut flow = Flow::default();
             flow.add(seconds, seconds.device_counts(prefix, &column), operations);
             flow
@@ -36,19 +24,19 @@ impl DeviceWork {
     }
 
     pub fn flow(&self, column: DeviceColumn) -> Flow {
-        COLUMNS.iter().zip(self.0).find(|(known, _)| **known == column).map(|(_, flow)| flow).unwrap_or_default()
+        DEVICE_COLUMNS.iter().zip(self.0).find(|(known, _)| **known == column).map(|(_, flow)| flow).unwrap_or_default()
     }
 
     /// For a device whose flushes are not counted: excludes them from the figures per operation.
     pub fn leave_out_flushes(&mut self) {
-        for (_, flow) in COLUMNS.iter().zip(&mut self.0).filter(|(column, _)| **column == DEVICE_FLUSHES) {
+        for (_, flow) in DEVICE_COLUMNS.iter().zip(&mut self.0).filter(|(column, _)| **column == DEVICE_FLUSHES) {
             (flow.amount, flow.operations) = (0.0, 0.0);
         }
     }
 
     /// Adds the work of another trial (`operations`: a sum), or of another device in the same trials (`operations`: the
     /// maximum).
-    pub fn merge(&mut self, other: &DeviceWork, operations: fn(f64, f64) -> f64) {
+    pub fn merge(&mut self, other: &DeviceFlows, operations: fn(f64, f64) -> f64) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, flow)| own.merge(flow, operations));
     }
 
@@ -97,8 +85,8 @@ mod tests {
         ] {
             seconds.push_counts(column.name("dev_vda"), vec![0, end / 2, end], &all);
         }
-        let mut work = DeviceWork::default();
-        (0..3).for_each(|_| work.merge(&DeviceWork::of(&seconds, "dev_vda", &Operations::default()), f64::max));
+        let mut work = DeviceFlows::default();
+        (0..3).for_each(|_| work.merge(&DeviceFlows::of(&seconds, "dev_vda", &Operations::default()), f64::max));
         let found = work.io();
         assert_eq!(
             (found.writes_per_s, found.write_mb_per_s, found.write_ms_mean),

@@ -10,7 +10,7 @@ use crate::record::merged::MergeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::TrialRecord;
 use crate::record::verdict::VerdictRecord;
-use crate::store::seconds::ColumnData;
+use crate::store::seconds::{ColumnData, CountColumn, TextColumn};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -81,7 +81,11 @@ pub struct Seconds {
 
 impl Seconds {
     pub fn of(columns: BTreeMap<String, ColumnData>) -> Seconds {
-        let rows = columns.values().map(ColumnData::rows).max().unwrap_or(0);
+        let rows = columns.values().map(|column| match column {
+            ColumnData::Count(counts) => counts.rows(),
+            ColumnData::Text(texts) => texts.codes.len(),
+        });
+        let rows = rows.max().unwrap_or(0);
         Seconds { rows, columns }
     }
 
@@ -102,7 +106,7 @@ impl Seconds {
     #[expect(clippy::needless_pass_by_value, reason = "tests hand over what they have made")]
     pub fn push_counts(&mut self, name: impl Into<String>, values: Vec<u64>, present: &[bool]) {
         let read = |row: usize| values.get(row).copied().filter(|_| present.get(row) == Some(&true));
-        self.columns.insert(name.into(), ColumnData::Count((0..self.rows).map(read).collect()));
+        self.columns.insert(name.into(), ColumnData::Count(CountColumn((0..self.rows).map(read).collect())));
     }
 
     #[cfg(test)]
@@ -120,7 +124,7 @@ impl Seconds {
             codes.push(code.map(|code| u32::try_from(code).unwrap()));
         }
         codes.resize(self.rows, None);
-        self.columns.insert(name.into(), ColumnData::Text { words, codes });
+        self.columns.insert(name.into(), ColumnData::Text(TextColumn { words, codes }));
     }
 
     /// Keeps the columns whose names satisfy `keep`.
@@ -130,77 +134,28 @@ impl Seconds {
     }
 
     /// An integer column; `None` if absent or of another type.
-    pub fn counts(&self, column: &ColumnDef) -> Option<CountSeries<'_>> {
+    pub fn counts(&self, column: &ColumnDef) -> Option<&CountColumn> {
         self.numbers(column.name)
     }
 
     /// An integer column of a device, like [`Seconds::counts`]; `prefix` is the device's prefix from
     /// [`crate::record::built::StackFacts::device_columns`].
-    pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<CountSeries<'_>> {
+    pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<&CountColumn> {
         self.numbers(&column.name(prefix))
     }
 
-    fn numbers(&self, name: &str) -> Option<CountSeries<'_>> {
-        match self.column(name)? {
-            ColumnData::Count(values) => Some(CountSeries(values)),
-            ColumnData::Text { .. } => None,
-        }
+    fn numbers(&self, name: &str) -> Option<&CountColumn> {
+        if let ColumnData::Count(counts) = self.column(name)? { Some(counts) } else { None }
     }
 
     /// A text column; `None` if absent or of another type.
-    pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
-        match self.column(column.name)? {
-            ColumnData::Text { words, codes } => Some(Texts { words, codes }),
-            ColumnData::Count(_) => None,
-        }
+    pub fn texts(&self, column: &ColumnDef) -> Option<&TextColumn> {
+        if let ColumnData::Text(texts) = self.column(column.name)? { Some(texts) } else { None }
     }
 
     fn column(&self, name: &str) -> Option<&ColumnData> {
         debug_assert!(reads::wanted(name), "analysis reads `{name}`, which `analyse::reads` does not list");
         self.columns.get(name)
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct CountSeries<'a>(&'a [Option<u64>]);
-
-impl CountSeries<'_> {
-    /// Number of rows, present or not.
-    pub fn rows(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    pub fn at(&self, row: usize) -> Option<u64> {
-        self.0.get(row).copied().flatten()
-    }
-
-    /// True if any row has a reading.
-    pub fn any(&self) -> bool {
-        self.0.iter().any(Option::is_some)
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Texts<'a> {
-    words: &'a [String],
-    codes: &'a [Option<u32>],
-}
-
-impl<'a> Texts<'a> {
-    pub fn at(&self, row: usize) -> Option<&'a str> {
-        self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
-    }
-
-    /// Index of a row's text in [`Texts::words`].
-    #[inline]
-    pub fn code(&self, row: usize) -> Option<usize> {
-        self.codes.get(row).copied().flatten().map(|code| code as usize)
-    }
-
-    /// Distinct texts, in the order of their first row.
-    pub fn words(&self) -> &'a [String] {
-        self.words
     }
 }
 
@@ -226,7 +181,7 @@ mod tests {
             [name.at(0), name.at(1), name.at(2), name.at(3)],
             [None, Some("postgres"), Some("kworker"), Some("postgres")]
         );
-        assert_eq!(name.words().len(), 2);
+        assert_eq!(name.words.len(), 2);
     }
 
     #[test]

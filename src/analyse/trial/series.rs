@@ -2,8 +2,9 @@
 //! visible in a series of days.
 
 use crate::analyse::findings::Series;
-use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::analyse::trial::input::Seconds;
 use crate::record::columns;
+use crate::store::seconds::CountColumn;
 
 /// Numbers that all series of a run may contain in total: about six characters each, so that the document stays below
 /// about 5 MB however long the run.
@@ -119,7 +120,7 @@ impl Ticks {
 }
 
 /// Growth of a counter per second, for rows from 1 in order; `None` next to a gap and if it fell.
-pub fn rates<'a>(column: CountSeries<'a>, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
+pub fn rates<'a>(column: &'a CountColumn, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
     let mut before = column.at(0);
     move |row| {
         let now = column.at(row);
@@ -131,7 +132,7 @@ pub fn rates<'a>(column: CountSeries<'a>, ticks: &'a Ticks) -> impl FnMut(usize)
 
 /// Growth of a counter since the previous row.
 #[inline]
-pub fn step(column: CountSeries<'_>, row: usize) -> Option<f64> {
+pub fn step(column: &CountColumn, row: usize) -> Option<f64> {
     let before = column.at(row.checked_sub(1)?)?;
     column.at(row)?.checked_sub(before).map(|grown| grown as f64)
 }

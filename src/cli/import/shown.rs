@@ -4,7 +4,7 @@ use crate::analyse::compare::from_import;
 use crate::analyse::shelf::findings::RuleRemark;
 use crate::cli::out;
 use crate::error::Result;
-use crate::foreign::Reading;
+use crate::foreign::FileReading;
 use crate::host::command::quoted;
 use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes, Unread};
 use crate::report;
@@ -15,7 +15,7 @@ use std::path::Path;
 const MOST_UNREAD: usize = 20;
 
 /// Number of unreadable lines.
-pub(super) fn unread(reading: &Reading) -> u64 {
+pub(super) fn unread(reading: &FileReading) -> u64 {
     let named: usize = reading.outputs.iter().map(|output| output.unread.len()).sum();
     // All unreadable lines of a log are counted, but only the first are listed.
     (named as u64).max(reading.log.as_ref().map_or(0, |log| log.lines_unread))
@@ -25,7 +25,7 @@ pub(super) fn unread(reading: &Reading) -> u64 {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
+pub(super) fn file(reading: &FileReading, rows: bool) -> Result<()> {
     let file = &reading.file;
     let as_it_is: Vec<&str> = [file.packed.as_deref(), file.encoding.as_deref()].into_iter().flatten().collect();
     let mut text = out::harmless(&file.name);

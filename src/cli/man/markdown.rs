@@ -6,7 +6,7 @@ use crate::plan::{CatalogueEntry, describe_kind, shipped};
 use crate::record::facts::DeviceFacts;
 use crate::record::options::{OptionKind, OptionSpec};
 use crate::record::stack::{BaseName, Take};
-use crate::telemetry::{self, Sampler, Target};
+use crate::telemetry::{self, SampledObjects, Sampler};
 use std::fmt::Write;
 
 /// A page: path below the documentation folder, and text.
@@ -106,7 +106,7 @@ fn rows(text: &mut String, above: &str, specs: &[OptionSpec]) {
 
 /// Columns of a stack with one device and one pool.
 fn sampler(sampler: &dyn Sampler) -> String {
-    let target = Target {
+    let target = SampledObjects {
         devices: vec![(BaseName("data".to_owned()), DeviceFacts { name: "vda".to_owned(), ..DeviceFacts::default() })],
         pools: vec!["tank".to_owned()],
         server: Some(ServerAddress {

@@ -6,7 +6,7 @@
 //! fio's HOWTO and stat.c.
 
 use super::json::{Leaf, document};
-use super::output::{Line, Output};
+use super::output::{Output, TextLine};
 use super::table;
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,13 +14,13 @@ use std::collections::{BTreeSet, HashMap};
 const FIELDS: [(&str, &str, &str, f64); 3] =
     [("bw_bytes", "bytes_per_s", "B/s", 1.0), ("iops", "ops_per_s", "ops/s", 1.0), ("total_ios", "ops", "count", 1.0)];
 
-fn begins(lines: &[Line<'_>], at: usize) -> bool {
+fn begins(lines: &[TextLine<'_>], at: usize) -> bool {
     let near = &lines[at..lines.len().min(at + 4)];
     lines[at].text.starts_with('{') && near.iter().any(|line| line.text.contains("\"fio version\""))
 }
 
 /// Reads every fio JSON document in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -28,7 +28,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
             at += 1;
             continue;
         }
-        let mut reader = Reader::default();
+        let mut reader = FioReader::default();
         let mut output = table::output("fio", lines[at].number);
         let used = document(&lines[at..], &mut output, |output, leaf| reader.take(output, leaf));
         if reader.is_old {
@@ -46,7 +46,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct FioReader {
     /// True for fio 2.
     is_old: bool,
     /// Names of the jobs, by position.
@@ -57,7 +57,7 @@ struct Reader {
     left_out: BTreeSet<String>,
 }
 
-impl Reader {
+impl FioReader {
     fn take(&mut self, output: &mut Output, leaf: &Leaf<'_>) {
         let path: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
         match path.as_slice() {

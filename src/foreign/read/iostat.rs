@@ -15,13 +15,13 @@ mod columns;
 #[cfg(test)]
 mod tests;
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table;
 use crate::foreign::clean::number;
 
 /// Reads every report of every iostat in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reader = Reader::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reader = IostatReader::default();
     lines.iter().for_each(|line| reader.take(*line));
     reader.close();
     reader.outputs
@@ -42,14 +42,12 @@ struct Header {
 impl Header {
     fn of(text: &str) -> Option<Header> {
         let mut words = table::words(text);
-        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         if words.first() == Some(&"avg-cpu:") {
             let all = words.len() > 1 && words[1..].iter().all(|word| word.starts_with('%'));
             return all.then(|| Header { columns: owned(&words[1..]), name_last: false, tool: None });
         }
         // `disk` is from Solaris 2.
-        let is_device = |word: &&str| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk");
-        let at = words.iter().position(is_device)?;
+        let at = words.iter().position(|word| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk"))?;
         let extended = words.remove(at).starts_with('D');
         let seen = words.iter().filter(|word| columns::of_device(word).is_some()).count();
         // illumos and FreeBSD print the columns of terminal and processors after those of devices (`-tC`).
@@ -61,7 +59,7 @@ impl Header {
 
     /// Rows of a line and its oddities: the device's, and those of terminal and processors if their columns follow the
     /// first device's. `None` if the line is not a row; an error says what was expected.
-    fn rows(&self, line: Line<'_>) -> Option<Result<Rows, String>> {
+    fn rows(&self, line: TextLine<'_>) -> Option<Result<Rows, String>> {
         let mut words = table::words(line.text);
         // A disk's label (`-j LABEL`) may contain blanks.
         let named = words.len().saturating_sub(self.columns.len()).max(1).min(words.len());
@@ -104,13 +102,16 @@ impl Header {
     }
 }
 
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
 fn tool_of(columns: &[&str], capital: bool) -> &'static str {
-    let has = |column: &str| columns.contains(&column);
-    if has("actv") || has("trn") {
+    if columns.contains(&"actv") || columns.contains(&"trn") {
         "iostat (illumos)"
-    } else if has("qlen") {
+    } else if columns.contains(&"qlen") {
         "iostat -x (FreeBSD)"
-    } else if capital && !has("tps") || has("%util") {
+    } else if capital && !columns.contains(&"tps") || columns.contains(&"%util") {
         "iostat -x"
     } else {
         "iostat"
@@ -119,16 +120,16 @@ fn tool_of(columns: &[&str], capital: bool) -> &'static str {
 
 /// State of the reader.
 #[derive(Default)]
-struct Reader {
+struct IostatReader {
     outputs: Vec<Output>,
-    current: Option<Current>,
+    current: Option<DeviceReport>,
     /// Arguments of the iostat called on a shell line, until its output begins.
     called: Option<String>,
     /// Time stamp above an output that has not begun yet.
     time: Option<String>,
 }
 
-struct Current {
+struct DeviceReport {
     output: Output,
     header: Option<Header>,
     report: u32,
@@ -141,8 +142,8 @@ struct Current {
     since_boot: Option<bool>,
 }
 
-impl Reader {
-    fn take(&mut self, line: Line<'_>) {
+impl IostatReader {
+    fn take(&mut self, line: TextLine<'_>) {
         if line.text.is_empty() || is_over_heading(line.text) {
             return;
         }
@@ -159,7 +160,7 @@ impl Reader {
         }
     }
 
-    fn row(&mut self, line: Line<'_>) {
+    fn row(&mut self, line: TextLine<'_>) {
         let time = table::is_time(line.text).then(|| line.text.trim_start_matches("Time: ").to_owned());
         let Some(current) = &mut self.current else {
             // The output of a shell line begins at once, or its beginning is missing.
@@ -179,14 +180,9 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, header: Header, line: Line<'_>) {
+    fn begin(&mut self, header: Header, line: TextLine<'_>) {
         // Tables of one report have no column in common (`-h`); different columns mean another iostat.
-        let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
-        let strange = |current: &Current| {
-            header.tool.is_some_and(|tool| current.output.tool != tool)
-                && !matches!(&*current.output.tool, "iostat" | "iostat -x")
-        };
-        if self.current.as_ref().is_some_and(|current| strange(current) || current.seen.iter().any(shares)) {
+        if self.current.as_ref().is_some_and(|current| current.is_ended_by(&header)) {
             self.close();
         }
         let tool = header.tool.unwrap_or("iostat");
@@ -209,19 +205,19 @@ impl Reader {
         table::extend(&mut current.output, line.number);
     }
 
-    fn open(&mut self, line: Line<'_>, tool: &'static str) -> &mut Current {
+    fn open(&mut self, line: TextLine<'_>, tool: &'static str) -> &mut DeviceReport {
         let called = self.called.take();
         self.close();
         // Without `-y`, which only Linux has, the first report of every iostat is an average since boot.
         let since_boot = called.map(|arguments| !table::has_option(&arguments, 'y'));
         let output = table::output(tool, line.number);
         let (time, seen, devices) = (self.time.take(), Vec::new(), Vec::new());
-        self.current.insert(Current { output, header: None, report: 1, time, seen, devices, since_boot })
+        self.current.insert(DeviceReport { output, header: None, report: 1, time, seen, devices, since_boot })
     }
 
     fn close(&mut self) {
         self.called = None;
-        let Some(Current { mut output, since_boot, .. }) = self.current.take() else { return };
+        let Some(DeviceReport { mut output, since_boot, .. }) = self.current.take() else { return };
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
@@ -232,7 +228,15 @@ impl Reader {
     }
 }
 
-impl Current {
+impl DeviceReport {
+    /// True if a heading is of another tool, or shares columns with a different one of this report.
+    fn is_ended_by(&self, header: &Header) -> bool {
+        let is_strange = header.tool.is_some_and(|tool| self.output.tool != tool)
+            && !matches!(&*self.output.tool, "iostat" | "iostat -x");
+        let mut others = self.seen.iter().filter(|seen| **seen != header.columns).flatten();
+        is_strange || others.any(|column| header.columns.contains(column))
+    }
+
     fn next_report(&mut self) {
         if !self.output.rows.is_empty() {
             self.report += 1;
@@ -243,7 +247,7 @@ impl Current {
     }
 
     /// Reads a row; true if the line is one.
-    fn row(&mut self, line: Line<'_>) -> bool {
+    fn row(&mut self, line: TextLine<'_>) -> bool {
         let Some(found) = self.header.as_ref().and_then(|header| header.rows(line)) else { return false };
         table::extend(&mut self.output, line.number);
         let (rows, odd) = found.unwrap_or_else(|wanted| (Vec::new(), vec![wanted]));
@@ -266,10 +270,9 @@ impl Current {
 
 /// True for a line that stands above column names.
 fn is_over_heading(text: &str) -> bool {
-    let of_illumos = |word: &str| word.starts_with("---") || matches!(word, "errors" | "tty" | "cpu");
     text.contains("extended device statistics")
         || text.contains("extended disk statistics")
-        || text.split_whitespace().all(of_illumos)
+        || text.split_whitespace().all(|word| word.starts_with("---") || matches!(word, "errors" | "tty" | "cpu"))
 }
 
 /// Kernel, host, date, machine and number of CPUs from the first line on Linux: `Linux 6.1 (host) 11/21/26 _x86_64_ (2

@@ -1,7 +1,7 @@
 //! JSON documents inside a text, as flat lists of values with path and line. `serde_json` decides where a document ends
 //! and if it is complete; an incomplete one is not read at all.
 
-use super::output::{Line, Output};
+use super::output::{Output, TextLine};
 use super::table;
 use serde::de::IgnoredAny;
 
@@ -18,7 +18,11 @@ pub(super) struct Leaf<'p> {
 
 /// Walks the leaves of the document that starts on the first of these lines, and returns how many lines it spans; the
 /// lines go into `output`. A damaged document is not walked; its error is listed.
-pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl FnMut(&mut Output, &Leaf<'_>)) -> usize {
+pub(super) fn document(
+    lines: &[TextLine<'_>],
+    output: &mut Output,
+    mut each: impl FnMut(&mut Output, &Leaf<'_>),
+) -> usize {
     let text: String = lines.iter().flat_map(|line| [line.text, "\n"]).collect();
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
     let damage = documents.next().and_then(Result::err);
@@ -39,7 +43,7 @@ pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl F
 }
 
 /// Walks a document known to be valid.
-fn walk(text: &str, lines: &[Line<'_>], mut each: impl FnMut(&Leaf<'_>)) {
+fn walk(text: &str, lines: &[TextLine<'_>], mut each: impl FnMut(&Leaf<'_>)) {
     let mut path: Vec<String> = Vec::new();
     // For each part of the path, its position if it is in a list.
     let mut positions: Vec<Option<usize>> = Vec::new();
@@ -86,12 +90,12 @@ fn token(text: &str) -> usize {
         return text.find([',', '}', ']', '\n', ' ', '\t']).unwrap_or(text.len());
     }
     let mut escaped = false;
-    let is_end = |(at, c): (usize, char)| {
-        let ends = at > 0 && c == '"' && !escaped;
+    let mut ends = text.char_indices().filter_map(|(at, c)| {
+        let is_end = at > 0 && c == '"' && !escaped;
         escaped = c == '\\' && !escaped;
-        ends.then_some(at + 1)
-    };
-    text.char_indices().find_map(is_end).unwrap_or(text.len())
+        is_end.then_some(at + 1)
+    });
+    ends.next().unwrap_or(text.len())
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub mod zfs_get;
 pub mod zpool_iostat;
 
 use super::guard;
-use crate::foreign::read::output::{Line, Output};
+use crate::foreign::read::output::{Output, TextLine};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads all outputs of a tool, or of several similar ones, in a text.
-type Read = fn(&[Line<'_>]) -> Vec<Output>;
+type Read = fn(&[TextLine<'_>]) -> Vec<Output>;
 
 /// Every reader, with a display name. If two take the same lines and as many numbers from them, the first wins.
 pub const KINDS: &[(&str, Read)] = &[
@@ -35,7 +35,7 @@ pub const KINDS: &[(&str, Read)] = &[
 
 /// An output and its kind.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct TakenOutput {
     /// Index into [`KINDS`], or its length for a form that is not read.
     pub(super) kind: usize,
     pub(super) output: Output,
@@ -43,14 +43,14 @@ pub(super) struct Taken {
 
 /// Outputs of all tools in a text, in line order. No line gives numbers to two tools, and all numbers stand in the
 /// text. `ends` is true if the text ends with a line feed.
-pub(super) fn outputs(lines: &[Line<'_>], ends: bool) -> Vec<Taken> {
+pub(super) fn outputs(lines: &[TextLine<'_>], ends: bool) -> Vec<TakenOutput> {
     let mut taken = Vec::new();
     for (kind, (_, read)) in KINDS.iter().enumerate() {
-        taken.extend(read(lines).into_iter().map(|output| Taken { kind, output }));
+        taken.extend(read(lines).into_iter().map(|output| TakenOutput { kind, output }));
     }
     taken.iter_mut().for_each(|it| guard::check(&mut it.output, lines, ends));
     settle(&mut taken);
-    taken.extend(refused::outputs(lines).into_iter().map(|output| Taken { kind: KINDS.len(), output }));
+    taken.extend(refused::outputs(lines).into_iter().map(|output| TakenOutput { kind: KINDS.len(), output }));
     taken.sort_by_key(|it| (it.output.lines, it.kind));
     refused::failures(lines, taken.iter_mut().map(|it| &mut it.output));
     taken
@@ -62,13 +62,15 @@ fn given(output: &Output) -> BTreeSet<u32> {
 }
 
 /// Assigns each line to one kind: to that of the output with the most numbers overall.
-fn settle(taken: &mut Vec<Taken>) {
+fn settle(taken: &mut Vec<TakenOutput>) {
     let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
-    let weight = |it: &Taken| it.output.rows.iter().map(|row| row.figures.len()).sum::<usize>();
     let mut order: Vec<usize> = (0..taken.len()).collect();
-    order.sort_by_key(|at| (std::cmp::Reverse(weight(&taken[*at])), taken[*at].kind));
+    order.sort_by_key(|at| {
+        let weight: usize = taken[*at].output.rows.iter().map(|row| row.figures.len()).sum();
+        (std::cmp::Reverse(weight), taken[*at].kind)
+    });
     for at in order {
-        let Taken { kind, output } = &mut taken[at];
+        let TakenOutput { kind, output } = &mut taken[at];
         let lost: BTreeSet<u32> =
             given(output).into_iter().filter(|line| owners.get(line).is_some_and(|owner| owner != kind)).collect();
         if !lost.is_empty() {
@@ -84,12 +86,12 @@ fn settle(taken: &mut Vec<Taken>) {
             owners.insert(line, *kind);
         }
     }
-    for Taken { kind, output } in taken.iter_mut() {
+    for TakenOutput { kind, output } in taken.iter_mut() {
         // Lines read by another tool are not unread.
         output.unread.retain(|unread| owners.get(&unread.line).is_none_or(|owner| owner == kind));
     }
     // An output without rows keeps the reason why it has none.
-    taken.retain(|Taken { output, .. }| {
+    taken.retain(|TakenOutput { output, .. }| {
         !(output.rows.is_empty() && output.facts.is_empty() && output.unread.is_empty())
     });
 }

@@ -4,12 +4,12 @@
 //!
 //! Sources: mount(8) of util-linux, proc(5), xfs(5), ext4(5), nfs(5), mount(8) of FreeBSD and macOS.
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table;
 use crate::foreign::clean as web;
 
 /// Reads every block of mounts in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut joins = false;
     for line in lines {
@@ -32,7 +32,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     outputs
 }
 
-fn row(line: Line<'_>) -> Option<Row> {
+fn row(line: TextLine<'_>) -> Option<Row> {
     let text = line.text.trim();
     let (filesystem, mount, kind, options) = linux(text).or_else(|| bsd(text)).or_else(|| kernel(text))?;
     let labels = [("filesystem", filesystem), ("mount", mount), ("type", kind), ("options", options)];

@@ -9,7 +9,7 @@ pub use crate::record::imported::{ImportedFigure as Figure, ImportedOutput as Ou
 
 /// A line of the text, cleaned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct TextLine<'a> {
     /// Number in the file, from 1.
     pub number: u32,
     /// The line without its end, margin and markup.

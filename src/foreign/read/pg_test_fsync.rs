@@ -7,9 +7,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table::{self, extend, figure};
-use crate::foreign::clean::{number, prompt};
+use crate::foreign::clean::{is_digits, number, prompt};
 
 /// Methods in the order used by each of the first two tests.
 const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
@@ -19,8 +19,8 @@ const ALL_ROWS: usize = 2 * METHODS.len() + 8;
 const ALL_WRITES: u64 = 16 * 1024;
 
 /// Reads every output in a text, in order.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reading = Reading::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reading = PgTestFsyncReader::default();
     for line in lines {
         reading.line(*line);
     }
@@ -109,13 +109,13 @@ fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
         _ => rate.to_owned(),
     };
     let (whole, decimals) = plain.split_once('.')?;
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let value = plain.parse::<f64>().ok().filter(|_| digits(whole) && digits(decimals) && decimals.len() == 3)?;
+    let is_printed = !whole.is_empty() && is_digits(whole) && is_digits(decimals) && decimals.len() == 3;
+    let value = plain.parse::<f64>().ok().filter(|_| is_printed)?;
     let Some(time) = time else {
         // A lone comma before three digits may be a thousands separator, and there is no time to decide.
         return number(rate).map(|_| (value, None));
     };
-    let us = time.parse::<f64>().ok().filter(|_| digits(time))?;
+    let us = time.parse::<f64>().ok().filter(|_| is_digits(time))?;
     let expected = 1e6 / value;
     let slack = TIME_ROUNDING + expected / value * RATE_ROUNDING;
     (value == 0.0 || (expected - us).abs() <= slack).then_some((value, Some(us)))
@@ -123,7 +123,7 @@ fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
 
 /// State of the reader.
 #[derive(Default)]
-struct Reading {
+struct PgTestFsyncReader {
     outputs: Vec<Output>,
     /// The output being read.
     output: Option<Output>,
@@ -139,8 +139,8 @@ struct Reading {
     said: Vec<&'static str>,
 }
 
-impl Reading {
-    fn line(&mut self, line: Line<'_>) {
+impl PgTestFsyncReader {
+    fn line(&mut self, line: TextLine<'_>) {
         let words = table::words(line.text);
         if let Some(command) = prompt(line.text) {
             self.close();
@@ -173,14 +173,14 @@ impl Reading {
         }
     }
 
-    fn open(&mut self, line: Line<'_>) -> &mut Output {
+    fn open(&mut self, line: TextLine<'_>) -> &mut Output {
         let output = self.output.get_or_insert_with(|| table::output("pg_test_fsync", line.number));
         output.facts.extend(self.command.take().map(|command| ("command".to_owned(), command)));
         extend(output, line.number);
         output
     }
 
-    fn row(&mut self, line: Line<'_>, row: &PrintedRow<'_>) {
+    fn row(&mut self, line: TextLine<'_>, row: &PrintedRow<'_>) {
         let under = self.heading.filter(|(test, _)| matches!(*test, ONE_WRITE | TWO_WRITES));
         let test = row.test.or(under.map(|(test, _)| test));
         self.rows_under_it = true;
@@ -213,7 +213,7 @@ impl Reading {
     }
 
     /// Handles a line that is not a head, heading or row.
-    fn other(&mut self, line: Line<'_>, words: &[&str]) {
+    fn other(&mut self, line: TextLine<'_>, words: &[&str]) {
         let text = line.text;
         if words.is_empty() {
             return;
@@ -237,8 +237,9 @@ impl Reading {
             table::note(output, "the tool ended early: a write or sync failed");
         }
         // The explanation of the size test mentions 16kB.
-        let is_number = |word: &&str| number(word.trim_end_matches([',', ';', ':', ')'])).is_some();
-        if words.iter().any(is_number) || text.contains("ops/sec") {
+        if words.iter().any(|word| number(word.trim_end_matches([',', ';', ':', ')'])).is_some())
+            || text.contains("ops/sec")
+        {
             output.unread.push(table::unread(line, "a row of pg_test_fsync: a method and its operations a second"));
         }
     }
@@ -283,9 +284,9 @@ fn head(words: &[&str]) -> Option<(&'static str, &'static str, f64)> {
 
 /// The version implied by the format; `None` if rows contradict each other.
 fn version(output: &Output, said: &[&str]) -> Option<&'static str> {
-    let count =
-        |name: &str| output.rows.iter().filter(|row| row.figures.iter().any(|figure| figure.name == name)).count();
-    let (rates, times, old) = (count("rate"), count("latency_mean"), count("operations_per_test") > 0);
+    let [rates, times, sizes] = ["rate", "latency_mean", "operations_per_test"]
+        .map(|name| output.rows.iter().filter(|row| row.figure(name).is_some()).count());
+    let old = sizes > 0;
     let direct = output.facts.iter().any(|(_, value)| value == "F_NOCACHE");
     match () {
         () if times > 0 && (times < rates || old) => None,

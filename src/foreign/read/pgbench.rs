@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::output::{Figure, Line, Output, Row};
+use super::output::{Figure, Output, Row, TextLine};
 use super::table::{self, extend, figure, note};
 use crate::foreign::clean::{number, prompt};
 
@@ -81,8 +81,8 @@ const STATEMENTS: [(&str, &[&str]); 3] = [
 ];
 
 /// Reads every output in a text, in order.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reading = Reading::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reading = PgbenchReader::default();
     for line in lines {
         reading.line(*line);
     }
@@ -118,7 +118,7 @@ fn begins(template: &str, text: &str) -> bool {
 
 /// State of the reader.
 #[derive(Default)]
-struct Reading {
+struct PgbenchReader {
     outputs: Vec<Output>,
     /// The last shell command that calls pgbench.
     command: Option<String>,
@@ -130,8 +130,8 @@ struct Reading {
     statements: Option<(&'static [&'static str], bool)>,
 }
 
-impl Reading {
-    fn line(&mut self, line: Line<'_>) {
+impl PgbenchReader {
+    fn line(&mut self, line: TextLine<'_>) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let text = words.join(" ");
         if let Some(command) = prompt(line.text) {
@@ -155,13 +155,13 @@ impl Reading {
     }
 
     /// Lists a line as not read, if it begins like an item or stands inside the output.
-    fn unread(&mut self, line: Line<'_>, text: &str) {
+    fn unread(&mut self, line: TextLine<'_>, text: &str) {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         let is_begun = SUMMARY.iter().chain([&SCRIPT[0], &PROGRESS[0]]).any(|template| begins(template, bare))
             || bare.starts_with("tps =");
         let Some(output) = self.outputs.last_mut() else { return };
-        let has_number = || text.split(' ').any(|word| number(word.trim_matches(['(', ')', '%', ',', ';'])).is_some());
-        if is_begun || has_number() {
+        let mut words = text.split(' ').map(|word| word.trim_matches(['(', ')', '%', ',', ';']));
+        if is_begun || words.any(|word| number(word).is_some()) {
             let wanted = "an item that pgbench prints";
             output.unread.push(table::unread(line, wanted));
         }
@@ -188,7 +188,7 @@ impl Reading {
         }
     }
 
-    fn item(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn item(&mut self, line: TextLine<'_>, text: &str) -> bool {
         if let Some(dashed) = text.strip_prefix("- ") {
             let found = SCRIPT.iter().chain(SUMMARY).find_map(|template| fit(template, dashed, line.number));
             return found.is_some_and(|figures| self.of_script(line.number, figures));
@@ -201,9 +201,8 @@ impl Reading {
             return false;
         }
         let name = &figures[0].name;
-        let has = |row: &Row| row.figures.iter().any(|figure| figure.name == *name);
         let summary = self.summary.and_then(|row| self.outputs.last()?.rows.get(row));
-        if summary.is_some_and(has) {
+        if summary.is_some_and(|row| row.figure(name).is_some()) {
             self.begin(line.number);
         }
         let row = self.summary;
@@ -241,15 +240,14 @@ impl Reading {
         }
     }
 
-    fn progress(&mut self, line: Line<'_>, text: &str) -> bool {
-        let of = |part: &str| PROGRESS.iter().find_map(|template| fit(template, part, line.number));
-        let parts: Option<Vec<Vec<Figure>>> = text.split(", ").map(of).collect();
+    fn progress(&mut self, line: TextLine<'_>, text: &str) -> bool {
+        let found = text.split(", ").map(|part| PROGRESS.iter().find_map(|template| fit(template, part, line.number)));
+        let parts: Option<Vec<Vec<Figure>>> = found.collect();
         let Some(figures) = parts.map(|parts| parts.concat()).filter(|figures| figures[0].name == "at") else {
             return false;
         };
-        let at = |row: &Row| row.figures.first().filter(|figure| figure.name == "at").map(|figure| figure.value);
-        let last = self.outputs.last().and_then(|output| output.rows.last()).and_then(at);
-        if self.summary.is_some() || last.is_some_and(|last| figures[0].value < last) {
+        let last = self.outputs.last().and_then(|output| output.rows.last()?.figures.first());
+        if self.summary.is_some() || last.is_some_and(|last| last.name == "at" && figures[0].value < last.value) {
             self.begin(line.number);
         }
         let labels = vec![("part", "progress".to_owned())];
@@ -257,11 +255,11 @@ impl Reading {
         true
     }
 
-    fn fact(&mut self, line: Line<'_>, text: &str) -> bool {
-        let of = |name: &'static str| Some((name, text.strip_prefix(name)?.strip_prefix(": ")?));
-        let Some((name, value)) = FACTS.into_iter().find_map(of) else { return false };
-        let has = |output: &Output| output.facts.iter().any(|(known, _)| known == name);
-        if self.outputs.last().is_none_or(has) || (name == FACTS[0] && self.summary.is_some()) {
+    fn fact(&mut self, line: TextLine<'_>, text: &str) -> bool {
+        let mut found = FACTS.into_iter().filter_map(|name| Some((name, text.strip_prefix(name)?.strip_prefix(": ")?)));
+        let Some((name, value)) = found.next() else { return false };
+        let is_next = name == FACTS[0] && self.summary.is_some();
+        if is_next || self.outputs.last().is_none_or(|output| output.fact(name).is_some()) {
             self.begin(line.number);
         }
         self.statements = None;
@@ -270,7 +268,7 @@ impl Reading {
     }
 
     /// `pgbench (15.3 (Debian 15.3-0+deb12u1))`, `pgbench (18.4, server 15.3)`.
-    fn banner(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn banner(&mut self, line: TextLine<'_>, text: &str) -> bool {
         let build = text.strip_prefix("pgbench (").and_then(|rest| rest.strip_suffix(')'));
         let Some(build) = build.filter(|build| build.starts_with(|c: char| c.is_ascii_digit())) else { return false };
         let output = self.begin(line.number);
@@ -283,7 +281,7 @@ impl Reading {
     }
 
     /// Handles `SQL script 1: NAME`, and the headings of statement tables.
-    fn heading(&mut self, line: Line<'_>, text: &str) -> bool {
+    fn heading(&mut self, line: TextLine<'_>, text: &str) -> bool {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         if let Some(name) = text.strip_prefix("SQL script ").filter(|name| name.contains(": ")) {
             (self.script, self.statements) = (Some((name.to_owned(), None)), None);
@@ -302,11 +300,13 @@ impl Reading {
 
     /// Handles `0.326 0 BEGIN;` where a statement may stand: after the heading, or after a complete statement, so that
     /// a number in the middle of a statement is not taken for the next latency.
-    fn statement(&mut self, line: Line<'_>, words: &[&str]) -> bool {
+    fn statement(&mut self, line: TextLine<'_>, words: &[&str]) -> bool {
         let Some((counts, true)) = self.statements else { return false };
         // pgbench prints three decimals, six before version 12.
-        let is_latency = |word: &&&str| word.split(['.', ',']).nth(1).is_some_and(|it| matches!(it.len(), 3 | 6));
-        let Some(first) = words.first().filter(is_latency) else { return false };
+        let Some(first) = words.first() else { return false };
+        if !first.split(['.', ',']).nth(1).is_some_and(|decimals| matches!(decimals.len(), 3 | 6)) {
+            return false;
+        }
         let latency = first.replace(',', ".").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let (Some(latency), true) = (latency, words.len() > counts.len() + 1) else { return false };
         let mut figures = vec![figure("latency_mean", "ms", latency, first, line.number)];
@@ -328,13 +328,12 @@ impl Reading {
 
     /// Infers versions from the format. Drops outputs with neither a count nor a rate.
     fn finish(mut self) -> Vec<Output> {
-        let is_one = |output: &Output| {
-            let is_told = |figure: &Figure| figure.name.starts_with("tps") || figure.name == "transactions";
+        self.outputs.retain(|output| {
             let progress = output.rows.iter().any(|row| row.labels[0].1 == "progress");
-            let head = output.facts.iter().any(|(name, _)| name == FACTS[1]) && !output.rows.is_empty();
-            progress || head || output.rows.iter().flat_map(|row| &row.figures).any(is_told)
-        };
-        self.outputs.retain(is_one);
+            let head = output.fact(FACTS[1]).is_some() && !output.rows.is_empty();
+            let mut figures = output.rows.iter().flat_map(|row| &row.figures);
+            progress || head || figures.any(|figure| figure.name.starts_with("tps") || figure.name == "transactions")
+        });
         for output in &mut self.outputs {
             let last = output.lines.1;
             output.unread.retain(|unread| unread.line <= last);
@@ -349,12 +348,12 @@ impl Reading {
 
 /// The version implied by the format.
 fn version(output: &Output) -> Option<&'static str> {
-    let of = |part: &'static str| output.rows.iter().filter(move |row| row.labels[0].1 == part);
     let any = |part, names: &[&str]| {
-        of(part).flat_map(|row| &row.figures).any(|figure| names.contains(&figure.name.as_str()))
+        let mut figures = output.rows.iter().filter(|row| row.labels[0].1 == part).flat_map(|row| &row.figures);
+        figures.any(|figure| names.contains(&figure.name.as_str()))
     };
     let has = |name: &str| any("summary", &[name]);
-    let builtin = output.facts.iter().any(|(name, kind)| name == FACTS[0] && kind.starts_with('<'));
+    let builtin = output.fact(FACTS[0]).is_some_and(|kind| kind.starts_with('<'));
     let old = any("summary", &["tps_including_connecting", "tps_excluding_connecting"]);
     match () {
         () if has("failed") || has("max_tries") || any("progress", &["failed"]) => Some("15 or newer"),

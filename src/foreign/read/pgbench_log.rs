@@ -2,14 +2,14 @@
 //! "Per-Transaction Logging", and pgbench.c). Optional columns are detected from the lines themselves. Logs of
 //! `--aggregate-interval` are read in `foreign::log`.
 //!
-//! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old
+//! Files go through [`PgbenchLogReader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old
 //! versions on Windows wrote a time of day of 0 everywhere, so nothing can be dated.
 
 #[cfg(test)]
 mod tests;
 
 use super::output::Unread;
-use crate::parse::pgbench_log::{self, Columns, Transaction};
+use crate::parse::pgbench_log::{self, LogColumns, Transaction};
 
 /// The columns after the six that are always present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub enum Optional {
 }
 
 impl Optional {
-    fn columns(self) -> Columns {
+    fn columns(self) -> LogColumns {
         let lag = matches!(self, Optional::Lag | Optional::LagAndRetries | Optional::Untold);
-        Columns { lag, retries: self == Optional::LagAndRetries }
+        LogColumns { lag, retries: self == Optional::LagAndRetries }
     }
 }
 
@@ -76,7 +76,7 @@ fn is_transaction(words: &[&str]) -> bool {
 
 /// Reads a log of transactions in pieces.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct PgbenchLogReader {
     kind: Option<Optional>,
     /// The beginning of an incomplete line, or everything while the kind is unknown.
     held: Vec<u8>,
@@ -84,12 +84,12 @@ pub struct Reader {
     overlong: bool,
     without_returns: Vec<u8>,
     transactions: Vec<Transaction>,
-    end: End,
+    end: LogEnd,
 }
 
 /// Summary at the end of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct End {
+pub struct LogEnd {
     /// Detected columns; `None` if no line was a log's.
     pub kind: Option<Optional>,
     pub lines: u64,
@@ -108,10 +108,10 @@ const LONGEST_LINE: usize = 4096;
 /// Block size at which the transactions of a block stay in the CPU cache.
 const BLOCK: usize = 64 * 1024;
 
-impl Reader {
+impl PgbenchLogReader {
     /// A reader that detects the columns from the first 256 KiB.
-    pub fn new() -> Reader {
-        Reader::default()
+    pub fn new() -> PgbenchLogReader {
+        PgbenchLogReader::default()
     }
 
     /// Takes the next piece of the log and passes every complete transaction in it to `each`, in order.
@@ -126,7 +126,7 @@ impl Reader {
     }
 
     /// Ends the log. A last line without a line feed may be cut off, so it counts as unread.
-    pub fn finish(mut self, mut each: impl FnMut(Transaction)) -> End {
+    pub fn finish(mut self, mut each: impl FnMut(Transaction)) -> LogEnd {
         if self.kind.is_none() {
             self.decide(&mut each);
         }

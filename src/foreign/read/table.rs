@@ -3,7 +3,7 @@
 //! Tools of operating systems print rows of figures under rows of names. Pages collapse the blanks between them, so
 //! figures are matched to names by order and count, never by position in the line.
 
-use super::output::{Figure, Line, Output, Row, Unread};
+use super::output::{Figure, Output, Row, TextLine, Unread};
 use crate::foreign::clean as web;
 
 /// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
@@ -26,8 +26,9 @@ pub(super) fn suffixed(text: &str) -> Option<f64> {
 /// A size or a bare number of bytes.
 pub(super) fn bytes(text: &str) -> Option<f64> {
     // macOS prints zero as `0Bi`.
-    let bare = || text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number);
-    web::number(text).or_else(|| suffixed(text)).or_else(bare)
+    web::number(text)
+        .or_else(|| suffixed(text))
+        .or_else(|| text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number))
 }
 
 /// A time span as printed by ZFS, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).
@@ -47,7 +48,7 @@ pub(super) fn output(tool: &str, line: u32) -> Output {
 }
 
 /// Marks a line as not read.
-pub(in crate::foreign) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
+pub(in crate::foreign) fn unread(line: TextLine<'_>, wanted: impl Into<String>) -> Unread {
     Unread { line: line.number, text: line.text.trim().chars().take(200).collect(), wanted: wanted.into() }
 }
 
@@ -57,7 +58,7 @@ pub(super) fn extend(output: &mut Output, line: u32) {
 }
 
 /// Reports a column whose meaning and unit are not known, once: its numbers are not taken.
-pub(super) fn unknown_column(output: &mut Output, line: Line<'_>, column: &str) {
+pub(super) fn unknown_column(output: &mut Output, line: TextLine<'_>, column: &str) {
     let text = format!("column `{column}` is not known: its numbers are not read");
     if !output.notes.contains(&text) {
         output.unread.push(unread(line, format!("columns that are known, not `{column}`")));
@@ -89,18 +90,19 @@ pub(in crate::foreign) fn is_time(text: &str) -> bool {
     let text = text.strip_prefix("Time: ").unwrap_or(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let seconds = words.len() == 1 && (9..=11).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    let clock = |word: &&str| {
-        let time = word.split_once('T').map_or(*word, |(_, time)| time);
-        let parts: Vec<&str> = time.splitn(3, [':']).collect();
-        parts.len() == 3
-            && parts[..2].iter().all(|p| p.len() <= 2 && web::number(p).is_some())
-            && parts[2].starts_with(|c: char| c.is_ascii_digit())
-    };
-    let others = |word: &str| {
+    let parts = words.iter().all(|word| {
         word.len() <= 5 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '.')
             || word.chars().all(|c| c.is_ascii_digit() || "/-.:T+,Z".contains(c))
-    };
-    seconds || (words.len() <= 7 && words.iter().any(clock) && words.iter().all(|word| others(word)))
+    });
+    seconds || (words.len() <= 7 && words.iter().any(|word| is_clock(word)) && parts)
+}
+
+fn is_clock(word: &str) -> bool {
+    let time = word.split_once('T').map_or(word, |(_, time)| time);
+    let parts: Vec<&str> = time.splitn(3, [':']).collect();
+    parts.len() == 3
+        && parts[..2].iter().all(|p| p.len() <= 2 && web::number(p).is_some())
+        && parts[2].starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The arguments of the command of a shell line that calls `tool`: `$ iostat -x 1`, `root@host:~# zpool iostat -v`. A
@@ -108,8 +110,8 @@ pub(in crate::foreign) fn is_time(text: &str) -> bool {
 pub(in crate::foreign) fn command<'a>(text: &'a str, tool: &str) -> Option<&'a str> {
     let prompted = web::prompt(text);
     let command = prompted.unwrap_or(text.trim());
-    let starts = |at: &usize| command[..*at].is_empty() || command[..*at].ends_with([' ', '/', ';', '|']);
-    let at = command.match_indices(tool).map(|(at, _)| at).find(starts)?;
+    let mut places = command.match_indices(tool).map(|(at, _)| at);
+    let at = places.find(|at| command[..*at].is_empty() || command[..*at].ends_with([' ', '/', ';', '|']))?;
     let rest = &command[at + tool.len()..];
     let whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
     let first = rest.split_whitespace().next().unwrap_or_default();
@@ -147,7 +149,7 @@ pub(in crate::foreign) fn count_numbers(words: &[&str]) -> usize {
 pub(super) mod checks {
     //! Properties that every reader must keep, whatever was done to the text.
 
-    use super::super::output::{Line, Output};
+    use super::super::output::{Output, TextLine};
 
     /// Every number of a text as printed: digits with marks between them, not part of a name such as `ext4`.
     pub(in crate::foreign) fn numbers(text: &str) -> Vec<String> {
@@ -187,7 +189,7 @@ pub(super) mod checks {
     }
 
     /// The outputs of a reader, after asserting that nothing in them is invented.
-    pub(in crate::foreign) fn outputs_of(text: &str, read: fn(&[Line<'_>]) -> Vec<Output>) -> Vec<Output> {
+    pub(in crate::foreign) fn outputs_of(text: &str, read: fn(&[TextLine<'_>]) -> Vec<Output>) -> Vec<Output> {
         let lines = crate::foreign::clean::lines(text);
         let found = read(&lines);
         nothing_is_invented(&lines, &found);
@@ -195,7 +197,7 @@ pub(super) mod checks {
     }
 
     /// Asserts that every figure stands in its line.
-    pub(in crate::foreign) fn nothing_is_invented(lines: &[Line<'_>], outputs: &[Output]) {
+    pub(in crate::foreign) fn nothing_is_invented(lines: &[TextLine<'_>], outputs: &[Output]) {
         let at = |number: u32| lines.iter().find(|line| line.number == number).map_or("", |line| line.text);
         for output in outputs {
             for figure in output.rows.iter().flat_map(|row| &row.figures) {

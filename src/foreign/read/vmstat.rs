@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table::{self, KIB};
 use crate::foreign::clean::number;
 
@@ -36,8 +36,8 @@ const COLUMNS: &[(&str, &str, &str, f64)] = &[
 ];
 
 /// Reads every vmstat in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reader = Reader::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reader = VmstatReader::default();
     lines.iter().for_each(|line| reader.take(*line));
     reader.close();
     reader.outputs
@@ -56,7 +56,7 @@ fn header(text: &str) -> Option<Header> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct VmstatReader {
     outputs: Vec<Output>,
     current: Option<(Header, Output)>,
     report: u32,
@@ -67,8 +67,8 @@ struct Reader {
     cut: bool,
 }
 
-impl Reader {
-    fn take(&mut self, line: Line<'_>) {
+impl VmstatReader {
+    fn take(&mut self, line: TextLine<'_>) {
         if line.text.is_empty() || line.text.trim_start_matches('-').starts_with("procs") || self.is_command(line.text)
         {
             return;
@@ -100,7 +100,7 @@ impl Reader {
         }
     }
 
-    fn row(&mut self, line: Line<'_>, words: &[&str]) {
+    fn row(&mut self, line: TextLine<'_>, words: &[&str]) {
         let Some(((names, zone), output)) = &mut self.current else { return };
         table::extend(output, line.number);
         let columns = names.len();

@@ -4,11 +4,11 @@
 //!
 //! Sources: zpool(8), zfs(8), zpoolprops(7), zfsprops(7) of OpenZFS; zpool(1M) of illumos.
 
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table;
 
 /// Reads every table of properties in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -30,17 +30,16 @@ fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
 }
 
 /// True for a line printed with `-H`.
-fn is_scripted(line: Line<'_>) -> bool {
+fn is_scripted(line: TextLine<'_>) -> bool {
     line.text.matches('\t').count() == 3 && property(&ALL.map(|(_, name)| name), line).is_some()
 }
 
 /// The output that begins on a line, and how many lines were consumed.
-fn properties(lines: &[Line<'_>], at: usize) -> (Option<Output>, usize) {
+fn properties(lines: &[TextLine<'_>], at: usize) -> (Option<Output>, usize) {
     let heading_here = heading(&table::words(lines[at].text));
     let scripted = lines[at..].iter().take_while(|line| heading_here.is_none() && is_scripted(**line)).count();
     // Four columns of other data may end with dashes, too.
-    let is_sourced = |line: &Line<'_>| !line.text.ends_with("\t-");
-    if heading_here.is_none() && !lines[at..at + scripted].iter().any(is_sourced) {
+    if heading_here.is_none() && !lines[at..at + scripted].iter().any(|line| !line.text.ends_with("\t-")) {
         return (None, scripted.max(1));
     }
     let columns = heading_here.unwrap_or_else(|| ALL.map(|(_, name)| name).to_vec());
@@ -67,10 +66,10 @@ fn properties(lines: &[Line<'_>], at: usize) -> (Option<Output>, usize) {
         table::extend(&mut output, line.number);
         used += 1;
     }
-    let known = |property: &str| {
-        output.rows.iter().any(|row| row.labels.iter().any(|(name, value)| name == "property" && value == property))
-    };
-    if ["health", "autoexpand", "failmode", "ashift"].into_iter().any(known) {
+    let mut labels = output.rows.iter().flat_map(|row| &row.labels);
+    if labels.any(|(name, value)| {
+        name == "property" && matches!(value.as_str(), "health" | "autoexpand" | "failmode" | "ashift")
+    }) {
         "zpool get".clone_into(&mut output.tool);
     }
     let any = !output.rows.is_empty() || !output.unread.is_empty();
@@ -78,7 +77,7 @@ fn properties(lines: &[Line<'_>], at: usize) -> (Option<Output>, usize) {
 }
 
 /// One property, or `None` if the words are not such a row.
-fn property(columns: &[&'static str], line: Line<'_>) -> Option<Row> {
+fn property(columns: &[&'static str], line: TextLine<'_>) -> Option<Row> {
     // Tabs or two blanks separate columns, so names and values may contain blanks; a page may have collapsed them.
     let parts = line.text.replace("  ", "\t");
     let parts: Vec<&str> = parts.split('\t').map(str::trim).filter(|part| !part.is_empty()).collect();

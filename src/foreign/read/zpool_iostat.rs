@@ -10,25 +10,25 @@ mod tests;
 mod tree;
 
 use self::tree::places;
-use super::output::{Line, Output, Row};
+use super::output::{Output, Row, TextLine};
 use super::table;
 use crate::foreign::clean::number;
 
 const TOOL: &str = "zpool iostat";
 
 /// Reads every table of `zpool iostat` in the text.
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reader = Reader::default();
+pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
+    let mut reader = ZpoolIostatReader::default();
     lines.iter().for_each(|line| reader.take(*line));
     reader.close();
     reader.outputs
 }
 
 /// Name and kind of a figure.
-type Column = (String, Kind);
+type Column = (String, FigureKind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FigureKind {
     Sized(&'static str),
     Wait,
     Unknown,
@@ -63,29 +63,29 @@ fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
 
 fn column(group: &str, label: &str) -> Column {
     match (group, label) {
-        ("capacity", "alloc" | "used") => ("allocated_bytes".to_owned(), Kind::Sized("B")),
-        ("capacity", "free" | "avail") => ("free_bytes".to_owned(), Kind::Sized("B")),
-        ("operations", "read" | "write") => (format!("{label}_ops_per_s"), Kind::Sized("ops/s")),
-        ("bandwidth", "read" | "write") => (format!("{label}_bytes_per_s"), Kind::Sized("B/s")),
-        (group, "read" | "write") if group.ends_with("_wait") => (format!("{label}_{group}_us"), Kind::Wait),
-        (group, "wait") => (format!("{group}_wait_us"), Kind::Wait),
-        (group, "pend") => (format!("{group}_pending"), Kind::Sized("requests")),
-        (group, "activ") => (format!("{group}_active"), Kind::Sized("requests")),
-        (_, label) => (label.to_owned(), Kind::Unknown),
+        ("capacity", "alloc" | "used") => ("allocated_bytes".to_owned(), FigureKind::Sized("B")),
+        ("capacity", "free" | "avail") => ("free_bytes".to_owned(), FigureKind::Sized("B")),
+        ("operations", "read" | "write") => (format!("{label}_ops_per_s"), FigureKind::Sized("ops/s")),
+        ("bandwidth", "read" | "write") => (format!("{label}_bytes_per_s"), FigureKind::Sized("B/s")),
+        (group, "read" | "write") if group.ends_with("_wait") => (format!("{label}_{group}_us"), FigureKind::Wait),
+        (group, "wait") => (format!("{group}_wait_us"), FigureKind::Wait),
+        (group, "pend") => (format!("{group}_pending"), FigureKind::Sized("requests")),
+        (group, "activ") => (format!("{group}_active"), FigureKind::Sized("requests")),
+        (_, label) => (label.to_owned(), FigureKind::Unknown),
     }
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct ZpoolIostatReader<'a> {
     outputs: Vec<Output>,
-    current: Option<Current<'a>>,
+    current: Option<PoolReport<'a>>,
     called: Option<String>,
     /// Time stamp above a table that has not begun yet.
     time: Option<String>,
     top: Option<Vec<&'a str>>,
 }
 
-struct Current<'a> {
+struct PoolReport<'a> {
     output: Output,
     columns: Vec<Column>,
     called: Option<String>,
@@ -96,18 +96,18 @@ struct Current<'a> {
     /// True if the lines before the first row are missing.
     cut: bool,
     /// Rows since the last separator, placed in the tree together.
-    block: Vec<Read<'a>>,
+    block: Vec<UnplacedRow<'a>>,
 }
 
 /// A row before its place is known.
-struct Read<'a> {
+struct UnplacedRow<'a> {
     name: &'a str,
     indent: usize,
     row: Row,
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, line: Line<'a>) {
+impl<'a> ZpoolIostatReader<'a> {
+    fn take(&mut self, line: TextLine<'a>) {
         let words = table::words(line.text);
         let command = table::command(line.text, TOOL);
         // Some versions also print a rule before the names.
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn inside(&mut self, line: Line<'a>, words: &[&'a str]) {
+    fn inside(&mut self, line: TextLine<'a>, words: &[&'a str]) {
         let time = table::is_time(line.text).then(|| line.text.to_owned());
         let Some(current) = &mut self.current else {
             // The output of a shell line begins at once, or its beginning is missing.
@@ -149,19 +149,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn begin(&mut self, line: Line<'a>, columns: Vec<Column>) {
+    fn begin(&mut self, line: TextLine<'a>, columns: Vec<Column>) {
         if self.current.as_ref().is_none_or(|current| current.columns != columns) {
             let called = self.called.take();
             self.close();
             let output = table::output(TOOL, line.number);
             let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
-            self.current = Some(Current { output, columns, called, report: 1, time, pools, cut: false, block });
+            self.current = Some(PoolReport { output, columns, called, report: 1, time, pools, cut: false, block });
         }
         let Some(current) = &mut self.current else { return };
         current.end_block();
         current.next_report();
         table::extend(&mut current.output, line.number);
-        for (name, _) in current.columns.iter().filter(|(_, kind)| *kind == Kind::Unknown) {
+        for (name, _) in current.columns.iter().filter(|(_, kind)| *kind == FigureKind::Unknown) {
             table::unknown_column(&mut current.output, line, name);
         }
     }
@@ -176,8 +176,9 @@ impl<'a> Reader<'a> {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
-        let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| name == "report" && value == "1");
-        output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
+        for row in output.rows.iter_mut().filter(|row| row.label("report") == Some("1")) {
+            row.since_boot = since_import;
+        }
         if since_import.is_none() {
             let text = "unknown whether the first report is an average since the pool was imported";
             table::note(&mut output, text);
@@ -186,7 +187,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Current<'a> {
+impl<'a> PoolReport<'a> {
     fn next_report(&mut self) {
         if !self.pools.is_empty() {
             self.report += 1;
@@ -196,7 +197,7 @@ impl<'a> Current<'a> {
     }
 
     /// Reads a row; true if the line is one.
-    fn row(&mut self, line: Line<'a>, words: &[&'a str]) -> bool {
+    fn row(&mut self, line: TextLine<'a>, words: &[&'a str]) -> bool {
         // A pool's name may contain blanks.
         let named = words.len().saturating_sub(self.columns.len()).max(1);
         let named = if words[..named].iter().any(|word| is_value(word)) { 1 } else { named };
@@ -221,9 +222,9 @@ impl<'a> Current<'a> {
         }
         for ((name, kind), word) in self.columns.iter().zip(values) {
             let (unit, value) = match *kind {
-                Kind::Sized(unit) => (unit, table::bytes(word)),
-                Kind::Wait => ("us", table::span_us(word)),
-                Kind::Unknown => continue,
+                FigureKind::Sized(unit) => (unit, table::bytes(word)),
+                FigureKind::Wait => ("us", table::span_us(word)),
+                FigureKind::Unknown => continue,
             };
             match value {
                 Some(value) => row.figures.push(table::figure(name, unit, value, word, line.number)),
@@ -234,7 +235,7 @@ impl<'a> Current<'a> {
             }
         }
         row.absent = row.figures.is_empty().then(|| "a dash in each column".to_owned());
-        self.block.push(Read { name, indent: line.indent, row });
+        self.block.push(UnplacedRow { name, indent: line.indent, row });
         true
     }
 

@@ -15,12 +15,12 @@ const TOOL: &str = "published figures";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Devices {
-    device: Vec<Spanned<Device>>,
+    device: Vec<Spanned<PublishedDevice>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Device {
+struct PublishedDevice {
     class: String,
     device: String,
     open_datasync_per_s: Option<Spanned<f64>>,
@@ -47,7 +47,7 @@ pub(super) fn cases(file: &str, text: &str) -> Result<Vec<ImportedCase>> {
     Ok(devices.device.into_iter().map(|device| case(&stored, text, device)).collect())
 }
 
-fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCase {
+fn case(file: &ImportedFile, text: &str, device: Spanned<PublishedDevice>) -> ImportedCase {
     let begins = line_of(text, device.span().start);
     let ends = line_of(text, device.span().end.saturating_sub(1)).max(begins);
     let device = device.into_inner();

@@ -8,7 +8,7 @@ use crate::host::processes::{cpu_times, named};
 use crate::host::time::sleep;
 use crate::host::{Host, linux};
 use crate::parse::meminfo::{self, Meminfo};
-use crate::parse::proc_stat::{self, ProcStat};
+use crate::parse::proc_stat::ProcStat;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -43,10 +43,9 @@ const FAST_CLOCKS: [&str; 7] =
 
 /// Finds everything that will disturb a measurement, worst first. Watches the CPUs for half a second.
 pub fn disturbances(host: &Host) -> Vec<Disturbance> {
-    let cpus = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).ok();
-    let (before, used_before) = (cpus(), cpu_times(host).unwrap_or_default());
+    let (before, used_before) = (super::cpus(host), cpu_times(host).unwrap_or_default());
     sleep(WATCHED);
-    let (after, used_after) = (cpus(), cpu_times(host).unwrap_or_default());
+    let (after, used_after) = (super::cpus(host), cpu_times(host).unwrap_or_default());
     let busiest = busiest(&used_before, &used_after).and_then(|(pid, ns)| Some((named(host, pid)?.comm, ns)));
     let both = before.as_ref().zip(after.as_ref());
     let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
@@ -76,21 +75,21 @@ fn notice(what: &str, detail: String, advice: &str) -> Disturbance {
 }
 
 fn slow_clock(name: &str) -> Option<Disturbance> {
-    let detail = || format!("`{name}`: reading the clock takes a system call, so timing slows down the workload");
     let advice = "boot with clocksource=tsc if the TSC is stable (dmesg shows why the kernel rejected it)";
-    (!FAST_CLOCKS.contains(&name)).then(|| warning("clock source", detail(), advice))
+    let detail = format!("`{name}`: reading the clock takes a system call, so timing slows down the workload");
+    (!FAST_CLOCKS.contains(&name)).then(|| warning("clock source", detail, advice))
 }
 
 fn lazy_governor(names: &str) -> Option<Disturbance> {
-    let detail = || format!("`{names}`: CPUs lower their clock between requests, which increases short latencies");
-    (names != "performance").then(|| warning("CPU governor", detail(), "cpupower frequency-set -g performance"))
+    let detail = format!("`{names}`: CPUs lower their clock between requests, which increases short latencies");
+    (names != "performance").then(|| warning("CPU governor", detail, "cpupower frequency-set -g performance"))
 }
 
 /// Checks frequency boost, by the Intel driver's switch or the general one.
 fn boost(host: &Host) -> Option<Disturbance> {
-    let says = |path: &str, value: &str| host.read_optional(path).is_some_and(|text| text == value);
-    let on = says("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
-        || says("/sys/devices/system/cpu/cpufreq/boost", "1");
+    let switches =
+        [("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"), ("/sys/devices/system/cpu/cpufreq/boost", "1")];
+    let on = switches.iter().any(|(path, on)| host.read_optional(path).as_deref() == Some(*on));
     let detail = "the CPU clock depends on temperature: the same work runs faster on a cool machine".to_owned();
     on.then(|| notice("CPU boost", detail, "interleaved trials average it out; disable it for the most stable results"))
 }
@@ -103,37 +102,41 @@ fn load_of_others(before: &ProcStat, after: &ProcStat, busiest: Option<&(String,
         let share = *ns as f64 / WATCHED.as_nanos() as f64 * 100.0;
         format!(" (busiest: `{name}`, {share:.0} % of one CPU)")
     });
-    let detail = || format!("the CPUs were {:.0} % busy just now, before anything was started{who}", busy * 100.0);
-    (total > 0 && busy >= 0.1).then(|| warning("other load", detail(), "stop other programs; see top"))
+    let detail = format!("the CPUs were {:.0} % busy just now, before anything was started{who}", busy * 100.0);
+    (total > 0 && busy >= 0.1).then(|| warning("other load", detail, "stop other programs; see top"))
 }
 
 /// The process, other than this one, that used the most CPU time, with nanoseconds.
 fn busiest(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Option<(u32, u64)> {
-    let grown = |(pid, ns): (&u32, &u64)| (*pid, ns.saturating_sub(before.get(pid).copied().unwrap_or(0)));
-    let others = after.iter().map(grown).filter(|(pid, ns)| *ns > 0 && *pid != std::process::id());
+    let grown = after.iter().map(|(pid, ns)| (*pid, ns.saturating_sub(before.get(pid).copied().unwrap_or(0))));
+    let others = grown.filter(|(pid, ns)| *ns > 0 && *pid != std::process::id());
     others.max_by_key(|(_, ns)| *ns)
 }
 
 /// Reported from 1 %, just now or since boot.
 fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
-    let share = |steal: u64, total: u64| if total == 0 { 0.0 } else { steal as f64 / total as f64 };
     let (stolen_before, stolen_after) = (before.all.steal?, after.all.steal?);
     let ever = share(stolen_after, after.all.total());
     let now = share(stolen_after.saturating_sub(stolen_before), after.all.total().saturating_sub(before.all.total()));
-    let detail = || {
-        let (now, ever) = (now * 100.0, ever * 100.0);
-        format!("the hypervisor gave {now:.1} % of CPU time to other guests just now, {ever:.1} % since boot")
-    };
+    let detail = format!(
+        "the hypervisor gave {:.1} % of CPU time to other guests just now, {:.1} % since boot",
+        now * 100.0,
+        ever * 100.0
+    );
     let advice = "other guests on the host affect the results; use more blocks for reliable intervals";
-    (now >= 0.01 || ever >= 0.01).then(|| warning("steal time", detail(), advice))
+    (now >= 0.01 || ever >= 0.01).then(|| warning("steal time", detail, advice))
+}
+
+fn share(steal: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { steal as f64 / total as f64 }
 }
 
 /// A quota stops all threads of the group together, typically for tens of milliseconds.
 fn cpu_quota() -> Option<Disturbance> {
     let allowed = linux::allowed_cpus()?;
     let usable = std::thread::available_parallelism().ok()?.get();
-    let detail = || format!("a cgroup limits CPU use to {usable} of {allowed} CPUs and throttles beyond that");
-    (usable < allowed).then(|| warning("CPU quota", detail(), "lift the quota (cpu.max) of the container or slice"))
+    let detail = format!("a cgroup limits CPU use to {usable} of {allowed} CPUs and throttles beyond that");
+    (usable < allowed).then(|| warning("CPU quota", detail, "lift the quota (cpu.max) of the container or slice"))
 }
 
 fn swap_in_use(memory: &Meminfo) -> Option<Disturbance> {
@@ -145,16 +148,16 @@ fn swap_in_use(memory: &Meminfo) -> Option<Disturbance> {
 /// Reported below a quarter of the memory.
 fn little_memory(memory: &Meminfo) -> Option<Disturbance> {
     let (available, total) = (memory.available_bytes?, memory.total_bytes?);
-    let detail = || format!("only {} of {} available: little room for the page cache", Bytes(available), Bytes(total));
-    (available < total / 4).then(|| warning("free memory", detail(), "stop programs that use memory"))
+    let detail = format!("only {} of {} available: little room for the page cache", Bytes(available), Bytes(total));
+    (available < total / 4).then(|| warning("free memory", detail, "stop programs that use memory"))
 }
 
 /// Reported from 1 % of the memory.
 fn much_to_write(memory: &Meminfo) -> Option<Disturbance> {
     let waiting = memory.dirty_bytes?.saturating_add(memory.writeback_bytes?);
     let detail =
-        || format!("{} waiting for writeback: something is writing, and the devices will be busy", Bytes(waiting));
-    (waiting > memory.total_bytes? / 100).then(|| notice("dirty pages", detail(), "wait, or run sync"))
+        format!("{} waiting for writeback: something is writing, and the devices will be busy", Bytes(waiting));
+    (waiting > memory.total_bytes? / 100).then(|| notice("dirty pages", detail, "wait, or run sync"))
 }
 
 /// With `always` the kernel collapses pages in the background; PostgreSQL's manual advises against it.

@@ -43,9 +43,8 @@ pub fn place(host: &Host, run_id: &str) -> Option<PathBuf> {
     let own = host.read_optional("/proc/self/cgroup")?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mounts = mountinfo::parse(&host.read_optional("/proc/self/mountinfo")?).ok()?;
-    let whole = |mount: &&mountinfo::Mount| mount.fstype == "cgroup2" && mount.root == "/";
     let outside = Path::new(own).components().any(|part| part.as_os_str() == "..");
-    let mount = mounts.iter().rfind(whole).filter(|_| !outside)?;
+    let mount = mounts.iter().rfind(|mount| mount.fstype == "cgroup2" && mount.root == "/").filter(|_| !outside)?;
     Some(Path::new(&mount.target).join(own).join(name(run_id)))
 }
 

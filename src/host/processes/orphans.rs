@@ -25,14 +25,13 @@ pub(in crate::host) fn adopt() -> bool {
         return false;
     }
     if !ADOPTS.swap(true, Ordering::SeqCst) {
-        let collect = || {
+        // Without the thread, they are reaped at the end of each trial.
+        drop(threads::begin_apart("orphans", || {
             loop {
                 sleep(COLLECT_EVERY);
                 collect(&Host::this());
             }
-        };
-        // Without the thread, they are reaped at the end of each trial.
-        drop(threads::begin_apart("orphans", collect));
+        }));
     }
     true
 }

@@ -1,7 +1,7 @@
 //! The handshake, from both sides: options until the client has an export or leaves.
 
-use super::{EXPORT_FLAGS, Shared};
-use crate::error::{Context, Error, Result};
+use super::{EXPORT_FLAGS, NbdShared};
+use crate::error::{Context, Result};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -46,13 +46,13 @@ const MOST_ASKED: usize = MOST_NAME + 1024;
 const BLOCKS: [u32; 3] = [1, 4096, super::transmission::MOST_PAYLOAD];
 
 /// The request in the data of INFO and GO.
-struct Asked<'d> {
+struct AskedExport<'d> {
     name: &'d str,
     information: Vec<u16>,
 }
 
 /// Serves options; returns the export for transmission, `None` if the client is done.
-pub(super) fn negotiate(mut stream: &UnixStream, shared: &Shared) -> io::Result<Option<String>> {
+pub(super) fn negotiate(mut stream: &UnixStream, shared: &NbdShared) -> io::Result<Option<String>> {
     let ours = FIXED_NEWSTYLE | NO_ZEROES;
     stream.write_all(&[MAGIC.as_slice(), OPTION_MAGIC, &ours.to_be_bytes()].concat())?;
     let theirs = u32::from_be_bytes(read(stream)?);
@@ -99,7 +99,12 @@ pub(super) fn negotiate(mut stream: &UnixStream, shared: &Shared) -> io::Result<
 }
 
 /// The oldest way to open an export, whose only error is closing the connection.
-fn export_by_name(mut stream: &UnixStream, shared: &Shared, data: &[u8], zeroes: bool) -> io::Result<Option<String>> {
+fn export_by_name(
+    mut stream: &UnixStream,
+    shared: &NbdShared,
+    data: &[u8],
+    zeroes: bool,
+) -> io::Result<Option<String>> {
     let name = std::str::from_utf8(data).unwrap_or_default();
     let Some(size) = shared.export(name).and_then(|export| export.size()) else { return Ok(None) };
     let mut answer = [&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat();
@@ -109,7 +114,7 @@ fn export_by_name(mut stream: &UnixStream, shared: &Shared, data: &[u8], zeroes:
 }
 
 /// Length and name, number of kinds and kinds of information, with nothing left over.
-fn asked(data: &[u8]) -> Option<Asked<'_>> {
+fn asked(data: &[u8]) -> Option<AskedExport<'_>> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
     let (count, rest) = rest.split_first_chunk::<2>()?;
@@ -117,11 +122,11 @@ fn asked(data: &[u8]) -> Option<Asked<'_>> {
         return None;
     }
     let information = rest.chunks_exact(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
-    Some(Asked { name: std::str::from_utf8(name).ok()?, information })
+    Some(AskedExport { name: std::str::from_utf8(name).ok()?, information })
 }
 
 /// Describes an export; returns false if it does not exist.
-fn inform(stream: &UnixStream, option: u32, shared: &Shared, asked: &Asked<'_>) -> io::Result<bool> {
+fn inform(stream: &UnixStream, option: u32, shared: &NbdShared, asked: &AskedExport<'_>) -> io::Result<bool> {
     let Some(size) = shared.export(asked.name).and_then(|export| export.size()) else {
         reply(stream, option, UNKNOWN, b"there is no such export")?;
         return Ok(false);
@@ -152,7 +157,7 @@ fn read<const N: usize>(mut stream: &UnixStream) -> io::Result<[u8; N]> {
 
 /// An export opened by our own client, for the kernel's driver to take over.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedExport {
     pub stream: UnixStream,
     pub size: u64,
     pub flags: u16,
@@ -162,11 +167,11 @@ pub struct Opened {
 ///
 /// # Errors
 /// When nobody listens there, it is not an NBD server, or it has no such export.
-pub fn open(socket: &Path, name: &str) -> Result<Opened> {
+pub fn open(socket: &Path, name: &str) -> Result<OpenedExport> {
     let doing = || format!("open the export {name} at {}", socket.display());
     let stream = UnixStream::connect(socket).or_host(doing)?;
-    let (size, flags) = go(&stream, name).or_host(doing)?.map_err(|why| Error::host(why).while_doing(doing()))?;
-    Ok(Opened { stream, size, flags })
+    let (size, flags) = go(&stream, name).or_host(doing)?.or_host(doing)?;
+    Ok(OpenedExport { stream, size, flags })
 }
 
 /// Size and flags of the export, or why there is none.

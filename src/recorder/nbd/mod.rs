@@ -37,15 +37,15 @@ const EXPORT_FLAGS: u16 = 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6;
 pub struct NbdServer {
     socket: PathBuf,
     listener: UnixListener,
-    shared: Arc<Shared>,
+    shared: Arc<NbdShared>,
     accepting: Option<JoinHandle<()>>,
 }
 
 /// What all connections see.
 #[derive(Debug, Default)]
-struct Shared {
+struct NbdShared {
     exports: Mutex<BTreeMap<String, Export>>,
-    connections: Mutex<Vec<Connection>>,
+    connections: Mutex<Vec<NbdConnection>>,
     closing: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ struct Export {
 }
 
 #[derive(Debug)]
-struct Connection {
+struct NbdConnection {
     stream: UnixStream,
     thread: JoinHandle<()>,
 }
@@ -74,12 +74,12 @@ impl NbdServer {
     pub fn listen(socket: &Path) -> Result<NbdServer> {
         let doing = || format!("listen for NBD clients at {}", socket.display());
         let listener = UnixListener::bind(socket).or_host(doing)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(NbdShared::default());
         let accepting = {
             let (listener, shared) = (listener.try_clone().or_host(doing)?, Arc::clone(&shared));
-            let work = move || accept(&listener, &shared);
             // Connections' threads inherit from this one what is set here.
-            as_io_flusher(|| threads::begin_apart("nbd", work)).map_err(|e| e.while_doing(doing()))?
+            as_io_flusher(|| threads::begin_apart("nbd", move || accept(&listener, &shared)))
+                .map_err(|e| e.while_doing(doing()))?
         };
         Ok(NbdServer { socket: socket.to_owned(), listener, shared, accepting: Some(accepting) })
     }
@@ -122,8 +122,8 @@ impl Drop for NbdServer {
         if let Some(accepting) = self.accepting.take() {
             drop(accepting.join());
         }
-        let connections: Vec<Connection> = locked(&self.shared.connections).drain(..).collect();
-        for Connection { stream, thread } in connections {
+        let connections: Vec<NbdConnection> = locked(&self.shared.connections).drain(..).collect();
+        for NbdConnection { stream, thread } in connections {
             drop(stream.shutdown(Shutdown::Both));
             drop(thread.join());
         }
@@ -137,7 +137,7 @@ impl Export {
     }
 }
 
-impl Shared {
+impl NbdShared {
     fn export(&self, name: &str) -> Option<Export> {
         locked(&self.exports).get(name).cloned()
     }
@@ -148,7 +148,7 @@ impl Shared {
     }
 }
 
-fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
+fn accept(listener: &UnixListener, shared: &Arc<NbdShared>) {
     loop {
         let accepted = listener.accept();
         if shared.closing.load(Ordering::SeqCst) {
@@ -165,7 +165,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 }
 
 /// Serves one connection in a thread of its own.
-fn begin(stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
+fn begin(stream: UnixStream, shared: &Arc<NbdShared>) -> io::Result<()> {
     let mut connections = locked(&shared.connections);
     connections.retain(|connection| !connection.thread.is_finished());
     if connections.len() >= MOST_CONNECTIONS {
@@ -178,12 +178,12 @@ fn begin(stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
         drop(own.shutdown(Shutdown::Both));
     });
     let thread = thread.map_err(io::Error::other)?;
-    connections.push(Connection { stream, thread });
+    connections.push(NbdConnection { stream, thread });
     Ok(())
 }
 
 /// Serves one client to its end.
-fn serve(stream: &UnixStream, shared: &Shared) -> io::Result<()> {
+fn serve(stream: &UnixStream, shared: &NbdShared) -> io::Result<()> {
     match handshake::negotiate(stream, shared)? {
         Some(name) => transmission::transmit(stream, shared, &name),
         None => Ok(()),

@@ -4,7 +4,7 @@
 //! that the client has sent by then is read and has its place of submission: a flush that was sent before a write was
 //! answered does not cover that write.
 
-use super::Shared;
+use super::NbdShared;
 use crate::recorder::disk::{Change, Recorder, Submitted};
 use crate::recorder::entry::Op;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -42,7 +42,7 @@ const FUA: u16 = 1;
 const NO_HOLE: u16 = 2;
 
 /// A request as it was sent.
-struct Request {
+struct NbdRequest {
     flags: u16,
     command: u16,
     cookie: [u8; 8],
@@ -51,22 +51,22 @@ struct Request {
 }
 
 /// What becomes of a request that was read.
-enum Due {
+enum NbdAction {
     Read { recorder: Arc<Recorder>, disk: u16, offset: u64, length: u32 },
     Change { recorder: Arc<Recorder>, change: Change, submitted: Submitted, content: Vec<u8> },
     Refuse(Errno),
 }
 
 /// What was received and not read yet.
-struct Input<'s> {
+struct NbdInput<'s> {
     stream: &'s UnixStream,
     bytes: Vec<u8>,
 }
 
 /// Serves requests until the client goes.
-pub(super) fn transmit(stream: &UnixStream, shared: &Shared, name: &str) -> io::Result<()> {
-    let mut input = Input { stream, bytes: Vec::new() };
-    let mut queue: VecDeque<([u8; 8], Due)> = VecDeque::new();
+pub(super) fn transmit(stream: &UnixStream, shared: &NbdShared, name: &str) -> io::Result<()> {
+    let mut input = NbdInput { stream, bytes: Vec::new() };
+    let mut queue: VecDeque<([u8; 8], NbdAction)> = VecDeque::new();
     let mut open = true;
     while open || !queue.is_empty() {
         if open {
@@ -82,9 +82,9 @@ pub(super) fn transmit(stream: &UnixStream, shared: &Shared, name: &str) -> io::
 
 /// Reads all that was sent; waits for something where nothing is due. `false` when nothing more is to come.
 fn read_ahead(
-    input: &mut Input<'_>,
-    queue: &mut VecDeque<([u8; 8], Due)>,
-    shared: &Shared,
+    input: &mut NbdInput<'_>,
+    queue: &mut VecDeque<([u8; 8], NbdAction)>,
+    shared: &NbdShared,
     name: &str,
 ) -> io::Result<bool> {
     let mut ahead: usize = queue.iter().map(|(_, due)| due.payload()).sum();
@@ -120,9 +120,9 @@ enum Received {
     End,
 }
 
-impl Input<'_> {
+impl NbdInput<'_> {
     /// The head of the request at the front; `None` before it is there, an error where it is none.
-    fn request(&self) -> Option<Result<Request, ()>> {
+    fn request(&self) -> Option<Result<NbdRequest, ()>> {
         let head = self.bytes.first_chunk::<HEAD>()?;
         let number =
             |at: usize, bytes: usize| head[at..at + bytes].iter().fold(0, |n: u64, byte| n << 8 | u64::from(*byte));
@@ -131,7 +131,7 @@ impl Input<'_> {
         }
         let mut cookie = [0; 8];
         cookie.copy_from_slice(&head[8..16]);
-        Some(Ok(Request {
+        Some(Ok(NbdRequest {
             flags: number(4, 2) as u16,
             command: number(6, 2) as u16,
             cookie,
@@ -172,22 +172,22 @@ fn readable(stream: &UnixStream) -> io::Result<bool> {
     Ok(poll(&mut ready, Some(&at_once))? > 0)
 }
 
-impl Due {
+impl NbdAction {
     fn payload(&self) -> usize {
         match self {
-            Due::Change { content, .. } => content.len(),
-            Due::Read { .. } | Due::Refuse(_) => 0,
+            NbdAction::Change { content, .. } => content.len(),
+            NbdAction::Read { .. } | NbdAction::Refuse(_) => 0,
         }
     }
 }
 
 /// Checks a request and submits it.
-fn due(request: &Request, content: Vec<u8>, shared: &Shared, name: &str) -> Due {
-    submitted(request, content, shared, name).unwrap_or_else(Due::Refuse)
+fn due(request: &NbdRequest, content: Vec<u8>, shared: &NbdShared, name: &str) -> NbdAction {
+    submitted(request, content, shared, name).unwrap_or_else(NbdAction::Refuse)
 }
 
-fn submitted(request: &Request, content: Vec<u8>, shared: &Shared, name: &str) -> Result<Due, Errno> {
-    let Request { flags, command, offset, length, .. } = *request;
+fn submitted(request: &NbdRequest, content: Vec<u8>, shared: &NbdShared, name: &str) -> Result<NbdAction, Errno> {
+    let NbdRequest { flags, command, offset, length, .. } = *request;
     let op = match command {
         READ => None,
         WRITE => Some(Op::Write),
@@ -210,21 +210,21 @@ fn submitted(request: &Request, content: Vec<u8>, shared: &Shared, name: &str) -
         // The protocol has a number of its own for what would make the disk grow.
         return Err(if matches!(op, Some(Op::Write | Op::WriteZeroes)) { Errno::NOSPC } else { Errno::INVAL });
     }
-    let Some(op) = op else { return Ok(Due::Read { recorder, disk, offset, length }) };
+    let Some(op) = op else { return Ok(NbdAction::Read { recorder, disk, offset, length }) };
     let fua = flags & FUA != 0 && op != Op::Flush;
     let change = Change { disk, op, offset, length: u64::from(length), fua };
     let submitted = recorder.submit(&change).map_err(|_| Errno::IO)?;
-    Ok(Due::Change { recorder, change, submitted, content })
+    Ok(NbdAction::Change { recorder, change, submitted, content })
 }
 
 /// Carries a request out and replies.
-fn answer(mut stream: &UnixStream, cookie: [u8; 8], due: Due) -> io::Result<()> {
+fn answer(mut stream: &UnixStream, cookie: [u8; 8], due: NbdAction) -> io::Result<()> {
     let outcome = match due {
-        Due::Refuse(error) => Err(error),
-        Due::Change { recorder, change, submitted, content } => {
+        NbdAction::Refuse(error) => Err(error),
+        NbdAction::Change { recorder, change, submitted, content } => {
             recorder.complete(&change, submitted, &content).map(|()| Vec::new()).map_err(|_| Errno::IO)
         }
-        Due::Read { recorder, disk, offset, length } => {
+        NbdAction::Read { recorder, disk, offset, length } => {
             let mut bytes = vec![0; length as usize];
             recorder.read(disk, offset, &mut bytes).map(|()| bytes).map_err(|_| Errno::IO)
         }

@@ -11,7 +11,7 @@ use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
 use crate::run::window;
-use crate::telemetry::Target;
+use crate::telemetry::SampledObjects;
 use crate::units::Micros;
 use crate::workload::{self, Place, Progress, Until};
 use std::path::Path;
@@ -127,8 +127,8 @@ fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Opti
 }
 
 /// The objects that telemetry samples.
-fn target_of(trial: &Trial<'_, '_>) -> Result<Target> {
-    Ok(Target {
+fn target_of(trial: &Trial<'_, '_>) -> Result<SampledObjects> {
+    Ok(SampledObjects {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
         pools: trial.stack()?.pools(),
         server: trial.server.as_ref().map(|server| server.address(server::DATABASE)),

@@ -6,7 +6,7 @@ use crate::stats::simulation::{Noise, numbered_blocks, runs};
 
 /// A run to simulate: each case's rate, and the standard deviation of its trials' logarithms.
 struct Run {
-    rule: Rule,
+    rule: StoppingRule,
     last: u32,
     cases: Vec<(f64, f64)>,
 }
@@ -29,7 +29,7 @@ impl Outcome {
 
 impl Run {
     fn planned(first: u32, last: u32, cases: Vec<(f64, f64)>) -> Run {
-        Run { rule: Rule::Planned { first, last }, last, cases }
+        Run { rule: StoppingRule::Planned { first, last }, last, cases }
     }
 
     /// One case leads equal others by 15 %.
@@ -151,7 +151,7 @@ fn cases_ten_percent_apart_are_hardly_ever_called_the_same() {
 #[test]
 fn adding_blocks_until_significance_errs_in_at_most_five_percent() {
     for cases in [2, 4] {
-        let run = Run { rule: Rule::Anytime, last: 25, cases: vec![(1000.0, 0.03); cases] };
+        let run = Run { rule: StoppingRule::Anytime, last: 25, cases: vec![(1000.0, 0.03); cases] };
         let (found, _) = run.share(800, 11, Outcome::any_difference);
         println!("{cases} cases, up to 25 blocks by e-values: {found:.1} % false");
         assert!(found <= 5.5, "{found} % with {cases} cases");
@@ -178,7 +178,7 @@ fn a_single_look_decides_as_a_fixed_design_does() {
             if matches!(fixed.procedure, Procedure::Holm { .. }) {
                 continue;
             }
-            let looked = Sequence::of(&all, Rule::Planned { first: 5, last: 5 }, &mut criticals).decisions();
+            let looked = Sequence::of(&all, StoppingRule::Planned { first: 5, last: 5 }, &mut criticals).decisions();
             for pair in (0..cases).flat_map(|one| (0..cases).map(move |other| (one, other))) {
                 assert_eq!(fixed.faster(pair.0, pair.1), looked.faster(pair.0, pair.1));
             }
@@ -191,7 +191,7 @@ fn a_single_look_decides_as_a_fixed_design_does() {
 
 #[test]
 fn a_beaten_case_is_dropped_and_keeps_its_decision() {
-    let (rule, mut criticals) = (Rule::Planned { first: 3, last: 8 }, Criticals::seeded(1));
+    let (rule, mut criticals) = (StoppingRule::Planned { first: 3, last: 8 }, Criticals::seeded(1));
     let close = [100.0, 103.0, 99.0, 100.0, 98.0];
     let other = [101.0, 100.0, 102.0, 98.0, 101.0];
     let mut found = Sequence::new(3, rule);

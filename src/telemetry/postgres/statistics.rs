@@ -87,11 +87,12 @@ pub fn statistics_sql(version_num: u32) -> Result<String> {
         let message = format!("server version {version_num} is not supported; statistics need version 12 or later");
         return Err(Error::host(message));
     }
-    let expression = |figure: &Statistic| match figure.since.iter().rev().find(|(since, _)| *since <= version_num) {
-        Some((_, sql)) => format!("({sql})::bigint AS {}", figure.column.name),
-        None => format!("NULL::bigint AS {}", figure.column.name),
-    };
-    let expressions: Vec<String> = STATISTICS.iter().map(expression).collect();
+    let expressions = STATISTICS.iter().map(|figure| {
+        let known = figure.since.iter().rev().find(|(since, _)| *since <= version_num);
+        let sql = known.map_or_else(|| "NULL".to_owned(), |(_, sql)| format!("({sql})"));
+        format!("{sql}::bigint AS {}", figure.column.name)
+    });
+    let expressions: Vec<String> = expressions.collect();
     Ok(format!("SELECT {} FROM {}", expressions.join(", "), tables(version_num).join(", ")))
 }
 

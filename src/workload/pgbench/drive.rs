@@ -11,7 +11,7 @@ use crate::host::command::{Command, last_lines};
 use crate::host::time::{now, sleep, wall_us};
 use crate::host::{Host, files, processes, threads};
 use crate::parse::no_space;
-use crate::parse::pgbench_log::Columns;
+use crate::parse::pgbench_log::LogColumns;
 use crate::units::Micros;
 use crate::workload::{Listener, LoadEvent, Place, Progress, Until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -212,7 +212,7 @@ pub fn measure(
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = Running::start(place, &command, name)?;
     let pid = running.child.id();
-    let columns = Columns { lag: settings.rate.is_some(), retries: false };
+    let columns = LogColumns { lag: settings.rate.is_some(), retries: false };
     let ended = AtomicBool::new(false);
     let status = std::thread::scope(|scope| {
         let read = |thread| {

@@ -1,7 +1,7 @@
 //! Operations with scheduled start times: seconds in which some were due and none completed, and lateness caused by the
 //! driver itself.
 
-use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -47,9 +47,9 @@ impl Due {
         // A skipped one has no due time in the log, but it was due longer ago than the limit. A failed one has none
         // either.
         let waited_us = match transaction.ended {
-            Ended::Done(latency_us) => latency_us,
-            Ended::Skipped => self.limit_us,
-            Ended::Failed(_) => 0,
+            TransactionOutcome::Done(latency_us) => latency_us,
+            TransactionOutcome::Skipped => self.limit_us,
+            TransactionOutcome::Failed(_) => 0,
         };
         let second = |us: u64| usize::try_from(us.saturating_sub(began_us) / SECOND_US).unwrap_or(usize::MAX);
         let (due_us, last) = (at_us.saturating_sub(waited_us), second(at_us));
@@ -62,7 +62,7 @@ impl Due {
             self.ended_us.resize(client + 1, None);
         }
         let before_us = self.ended_us[client].replace(at_us);
-        if let Ended::Done(_) = transaction.ended {
+        if let TransactionOutcome::Done(_) = transaction.ended {
             self.seconds[last].has_done = true;
             // While the client was busy with its previous transaction, this one waited for the server, not for the
             // driver.
@@ -88,7 +88,14 @@ mod tests {
     const LIMIT_US: u64 = 20_000;
 
     fn done(client: u32, at_us: u64, latency_us: u64, lag_us: u64) -> Transaction {
-        Transaction { client, ended: Ended::Done(latency_us), script: 0, at_us, lag_us: Some(lag_us), retries: None }
+        Transaction {
+            client,
+            ended: TransactionOutcome::Done(latency_us),
+            script: 0,
+            at_us,
+            lag_us: Some(lag_us),
+            retries: None,
+        }
     }
 
     fn counted(transactions: &[Transaction]) -> DueTally {
@@ -103,7 +110,7 @@ mod tests {
         assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 2_500_000, 0)]).silent_s, 2);
         // Nothing was due in the seconds between.
         assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 900, 0)]).silent_s, 0);
-        let skipped = Transaction { ended: Ended::Skipped, ..done(0, 2_005_000, 0, 0) };
+        let skipped = Transaction { ended: TransactionOutcome::Skipped, ..done(0, 2_005_000, 0, 0) };
         assert_eq!(counted(&[done(0, 500_000, 900, 0), skipped, done(0, 2_100_000, 900, 0)]).silent_s, 1);
     }
 

@@ -11,7 +11,7 @@ use crate::host::files::{self, File};
 use crate::host::folders;
 use crate::host::time::sleep;
 use crate::host::users::User;
-use crate::parse::pgbench_log::{self, Columns};
+use crate::parse::pgbench_log::{self, LogColumns};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl Pipes {
         &self,
         pid: u32,
         thread: usize,
-        columns: Columns,
+        columns: LogColumns,
         ended: &AtomicBool,
         collector: &Collector,
     ) -> Result<()> {

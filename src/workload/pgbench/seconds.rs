@@ -7,7 +7,7 @@ use super::due::{Due, DueTally};
 use super::idle::{Idle, Marks};
 use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
-use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
 use crate::record::counts::Unsent;
 use crate::record::latency::LatencyInterval;
 use crate::workload::{ClientSecond, LoadEvent, empty_histogram};
@@ -199,8 +199,8 @@ impl State {
             return Ok(());
         }
         let start = |transaction: &Transaction| match transaction.ended {
-            Ended::Done(latency_us) => transaction.at_us.saturating_sub(latency_us),
-            Ended::Skipped | Ended::Failed(_) => transaction.at_us,
+            TransactionOutcome::Done(latency_us) => transaction.at_us.saturating_sub(latency_us),
+            TransactionOutcome::Skipped | TransactionOutcome::Failed(_) => transaction.at_us,
         };
         let Some(began_us) = self.held.iter().map(|(_, transaction)| start(transaction)).min() else { return Ok(()) };
         self.tally.began_us = Some(began_us);
@@ -245,7 +245,7 @@ impl State {
         let bin = &mut self.open[index];
         self.tally.last_us = self.tally.last_us.max(transaction.at_us);
         match transaction.ended {
-            Ended::Done(latency_us) => {
+            TransactionOutcome::Done(latency_us) => {
                 tally.done += 1;
                 tally.latency_us_sum += latency_us;
                 let late = u64::from(self.limit_us.is_some_and(|limit_us| latency_us > limit_us));
@@ -254,11 +254,11 @@ impl State {
                 bin.marks.mark(transaction.at_us.saturating_sub(began_us + counted * SECOND_US));
                 bin.record(script, latency_us)?;
             }
-            Ended::Failed(_) => {
+            TransactionOutcome::Failed(_) => {
                 tally.failed += 1;
                 bin.failed += 1;
             }
-            Ended::Skipped => {
+            TransactionOutcome::Skipped => {
                 tally.skipped += 1;
                 bin.skipped += 1;
             }
@@ -376,7 +376,7 @@ mod tests {
     fn done(at_us: u64, latency_us: u64) -> Transaction {
         Transaction {
             client: 0,
-            ended: Ended::Done(latency_us),
+            ended: TransactionOutcome::Done(latency_us),
             script: 0,
             at_us: START + at_us,
             lag_us: None,
@@ -465,16 +465,16 @@ mod tests {
         let (collector, heard) = collector(1);
         let of = |ended, script| Transaction { ended, script, ..done(1_100_000, 0) };
         let ends = [
-            of(Ended::Failed(FailureKind::Untold), 0),
-            of(Ended::Skipped, 1),
-            of(Ended::Done(7), 1),
-            of(Ended::Done(9_000), 0),
+            of(TransactionOutcome::Failed(FailureKind::Untold), 0),
+            of(TransactionOutcome::Skipped, 1),
+            of(TransactionOutcome::Done(7), 1),
+            of(TransactionOutcome::Done(9_000), 0),
         ];
         collector.take(0, &[done(1, 1)]).unwrap();
         collector.take(0, &ends).unwrap();
         assert!(
             collector
-                .take(0, &[of(Ended::Failed(FailureKind::Untold), 2)])
+                .take(0, &[of(TransactionOutcome::Failed(FailureKind::Untold), 2)])
                 .unwrap_err()
                 .to_string()
                 .contains("no script 2")

@@ -1,7 +1,7 @@
 //! Operations of a fixed rate that fell due while no client was free to send them before the window ended: pgbench
 //! leaves them out of its log and summary, so a server that stalls at the end of a window would look fast.
 
-use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
 use crate::record::counts::Unsent;
 
 /// A load of a fixed rate, and its end.
@@ -48,7 +48,7 @@ pub struct LastOnes(Vec<Vec<Last>>);
 impl LastOnes {
     pub fn take(&mut self, thread: usize, transaction: &Transaction) {
         let (client, ended_us) = (transaction.client, transaction.at_us);
-        let waited_us = if let Ended::Done(latency_us) = transaction.ended { latency_us } else { 0 };
+        let waited_us = if let TransactionOutcome::Done(latency_us) = transaction.ended { latency_us } else { 0 };
         let last = Last { client, due_us: ended_us.saturating_sub(waited_us), ended_us };
         if self.0.len() <= thread {
             self.0.resize(thread + 1, Vec::new());
@@ -89,7 +89,7 @@ mod tests {
     fn unsent(ended: &[(usize, u32, u64, u64)], clients: u64) -> Vec<Unsent> {
         let mut last = LastOnes::default();
         for (thread, client, at_us, latency_us) in ended {
-            let ended = Ended::Done(*latency_us);
+            let ended = TransactionOutcome::Done(*latency_us);
             last.take(
                 *thread,
                 &Transaction { client: *client, ended, script: 0, at_us: *at_us, lag_us: Some(0), retries: None },

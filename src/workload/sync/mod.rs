@@ -9,7 +9,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::probe::{self, Done, Observer, Request, RowChoice, WAL_BLOCK};
+use crate::probe::{self, DoneOperation, Observer, ProbeRequest, RowChoice, WAL_BLOCK};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::{Operation, Writes};
@@ -88,11 +88,11 @@ impl Workload for Sync {
     }
 }
 
-fn request(folder: &Path, options: &Options, span: Micros) -> Request {
+fn request(folder: &Path, options: &Options, span: Micros) -> ProbeRequest {
     let wal_block = options.text("wal_block").and_then(|text| Bytes::parse(text).ok());
     let wal_block = wal_block.and_then(|Bytes(bytes)| u32::try_from(bytes).ok());
     let writers = options.integer("writers").and_then(|writers| u32::try_from(writers).ok());
-    Request {
+    ProbeRequest {
         folder: folder.to_owned(),
         choice: RowChoice::All,
         budget: Duration::from_micros(span.0),
@@ -185,7 +185,7 @@ impl Observer for SecondReporter<'_> {
         (self.listener)(LoadEvent::Began(wall_us));
     }
 
-    fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
+    fn slice(&self, family: Family, done: &[DoneOperation]) -> Result<()> {
         let open = &mut *self.open.borrow_mut();
         for done in done {
             self.pass(open, done.ended_ns)?;
@@ -208,7 +208,7 @@ impl Observer for SecondReporter<'_> {
     }
 }
 
-fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &Listener<'_>) -> Result<Counts> {
+fn probed(host: &Host, request: &ProbeRequest, interrupt: &Interrupt, listener: &Listener<'_>) -> Result<Counts> {
     let seconds = SecondReporter { listener, open: RefCell::new(ClientSecond::empty(1)?) };
     let record = probe::measure(host, request, interrupt, &seconds)?;
     seconds.pass(&mut seconds.open.borrow_mut(), record.elapsed_us * 1000)?;

@@ -1,11 +1,11 @@
 //! Places a row of `zpool iostat -v` in the tree of its pool: by indentation, or, since pages lose it, by names and
 //! capacities.
 
-use super::Read;
+use super::UnplacedRow;
 
 /// Place of a row, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PoolPlace {
     pub(super) pool: String,
     pub(super) section: Option<String>,
     pub(super) vdev: Option<String>,
@@ -14,10 +14,10 @@ pub(super) struct Place {
     pub(super) device: Option<String>,
 }
 
-impl Place {
+impl PoolPlace {
     /// Its labels; `None` if it only names a section.
     pub(super) fn labels(self) -> Option<Vec<(&'static str, String)>> {
-        let Place { pool, section, vdev, group, device } = self;
+        let PoolPlace { pool, section, vdev, group, device } = self;
         let only = section.is_some() && vdev.is_none() && device.is_none();
         let pool = Some(pool).filter(|pool| !pool.is_empty());
         let all =
@@ -28,28 +28,27 @@ impl Place {
 
 /// Places of rows, given as indentation and name, if the indentation is as these tools print it: two columns per level,
 /// and deeper after each group. `None` if it was lost.
-pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
+pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<PoolPlace>> {
     const STEP: usize = 2;
     let base = rows.first().filter(|(_, name)| !is_group(name) && !is_section(name))?.0;
-    let mut at = Place::default();
+    let mut at = PoolPlace::default();
     let mut above: Vec<(usize, &str)> = Vec::new();
     let mut groups: Vec<&str> = Vec::new();
-    let mut found: Vec<Place> = Vec::new();
+    let mut found: Vec<PoolPlace> = Vec::new();
     for (index, &(indent, name)) in rows.iter().enumerate() {
         let is_followed = rows.get(index + 1).is_some_and(|(next, _)| *next > indent);
         let is_last = index + 1 == rows.len();
-        let owned = || Some(name.to_owned());
         if indent == base && !is_group(name) {
-            (above, at) = (vec![(base, name)], Place { pool: at.pool, ..Place::default() });
+            (above, at) = (vec![(base, name)], PoolPlace { pool: at.pool, ..PoolPlace::default() });
             match is_section(name) {
-                true => at.section = owned(),
+                true => at.section = Some(name.to_owned()),
                 false => (at.pool, groups) = (name.to_owned(), Vec::new()),
             }
             found.push(at.clone());
             continue;
         }
         if indent == base && is_passing(name) && is_last {
-            found.push(Place { pool: at.pool.clone(), vdev: owned(), ..Place::default() });
+            found.push(PoolPlace { pool: at.pool.clone(), vdev: Some(name.to_owned()), ..PoolPlace::default() });
             continue;
         }
         above.retain(|(column, _)| *column < indent);
@@ -57,7 +56,7 @@ pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
         if !is_child || (is_group(name) && !is_followed && !is_last) {
             return None;
         }
-        at = Place { pool: at.pool, section: at.section, ..Place::default() };
+        at = PoolPlace { pool: at.pool, section: at.section, ..PoolPlace::default() };
         let inside = above.iter().skip(1).map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>();
         let mut inside = inside.into_iter().chain(is_group(name).then(|| name.to_owned()));
         at.vdev = inside.next();
@@ -100,29 +99,27 @@ fn is_passing(name: &str) -> bool {
 /// Places of rows without indentation, and what is uncertain about them. The first row is a pool; the others are its
 /// devices if `-v` was given, if some are groups or have no capacity, or if they add up to it. Group membership is
 /// known only for devices without a capacity of their own.
-pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>, Option<&'static str>) {
-    let has_capacity = |read: &Read<'_>| read.row.figures.iter().any(|figure| figure.name == "allocated_bytes");
-    let is_inner = |read: &Read<'_>| is_section(read.name) || is_group(read.name) || !has_capacity(read);
-    let is_verbose = verbose.unwrap_or_else(|| block.len() < 2 || block[1..].iter().any(is_inner));
+pub(super) fn guessed(block: &[UnplacedRow<'_>], verbose: Option<bool>) -> (Vec<PoolPlace>, Option<&'static str>) {
+    let is_verbose = verbose.unwrap_or_else(|| block.len() < 2 || block[1..].iter().any(UnplacedRow::is_inner));
     let by_sum = verbose.is_none() && !is_verbose && adds_up(block);
-    let mut at = Place::default();
+    let mut at = PoolPlace::default();
     let mut places = Vec::new();
     for read in block {
         let owned = || Some(read.name.to_owned());
-        if at.pool.is_empty() && !is_inner(read) || !(is_verbose || by_sum) {
-            at = Place { pool: read.name.to_owned(), ..Place::default() };
+        if at.pool.is_empty() && !read.is_inner() || !(is_verbose || by_sum) {
+            at = PoolPlace { pool: read.name.to_owned(), ..PoolPlace::default() };
         } else if is_section(read.name) {
-            at = Place { pool: at.pool, section: owned(), ..Place::default() };
-        } else if is_passing(read.name) && at.vdev.is_some() && !has_capacity(read) {
+            at = PoolPlace { pool: at.pool, section: owned(), ..PoolPlace::default() };
+        } else if is_passing(read.name) && at.vdev.is_some() && !read.has_capacity() {
             // It exists while a device is being replaced; names do not show how many of the following devices are in
             // it.
-            places.push(Place { group: owned(), ..at.clone() });
+            places.push(PoolPlace { group: owned(), ..at.clone() });
             continue;
         } else if is_group(read.name) {
-            at = Place { pool: at.pool, section: at.section, vdev: owned(), ..Place::default() };
+            at = PoolPlace { pool: at.pool, section: at.section, vdev: owned(), ..PoolPlace::default() };
         } else {
-            at.vdev = at.vdev.filter(|_| !has_capacity(read));
-            places.push(Place { device: owned(), ..at.clone() });
+            at.vdev = at.vdev.filter(|_| !read.has_capacity());
+            places.push(PoolPlace { device: owned(), ..at.clone() });
             continue;
         }
         places.push(at.clone());
@@ -139,21 +136,33 @@ pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>,
 }
 
 /// True if the other rows add up to the first, within rounding to three digits.
-fn adds_up(block: &[Read<'_>]) -> bool {
+fn adds_up(block: &[UnplacedRow<'_>]) -> bool {
     let Some((first, rest)) = block.split_first() else { return false };
     if rest.iter().any(|read| read.name == first.name) {
         return false;
     }
     let mut checked = 0;
     for name in ["allocated_bytes", "free_bytes"] {
-        let of =
-            |read: &Read<'_>| read.row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-        let Some(whole) = of(first).filter(|whole| *whole > 0.0) else { continue };
-        let sum: f64 = rest.iter().filter_map(of).sum();
+        let whole = first.row.figure(name).map_or(0.0, |whole| whole.value);
+        if whole <= 0.0 {
+            continue;
+        }
+        let sum: f64 = rest.iter().filter_map(|read| read.row.figure(name)).map(|figure| figure.value).sum();
         if (sum - whole).abs() > whole * 0.02 {
             return false;
         }
         checked += 1;
     }
     checked > 0
+}
+
+impl UnplacedRow<'_> {
+    fn has_capacity(&self) -> bool {
+        self.row.figure("allocated_bytes").is_some()
+    }
+
+    /// True for a row that is no pool.
+    fn is_inner(&self) -> bool {
+        is_section(self.name) || is_group(self.name) || !self.has_capacity()
+    }
 }
