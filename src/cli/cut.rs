@@ -4,7 +4,7 @@ use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::case::{Cuts, cut};
-use crate::cut::cutting::Pass;
+use crate::cut::cutting::CheckedStates;
 use crate::cut::{Attachment, CaseResult, CutEvent, Cutting, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
@@ -321,7 +321,7 @@ fn reasons(result: &CaseResult) -> String {
     let classes = result.classes.iter().filter(|class| class.of > 0);
     let classes: Vec<String> = classes.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
     let is_tried = result.classes.iter().any(|class| class.tried > 0);
-    let pass = |pass: Pass, what: &str| {
+    let pass = |pass: CheckedStates, what: &str| {
         let (states, seconds) = (pass.states, pass.us as f64 / 1e6);
         (states > 0).then(|| format!("{states} states {what} in {seconds:.0} s ({:.1}/s)", states as f64 / seconds))
     };

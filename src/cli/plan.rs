@@ -11,12 +11,12 @@ use crate::cli::{on, prepared};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::plan::forecast::{CaseUnmet, Forecast};
-use crate::plan::pointed::{self, Refusal, Spot};
+use crate::plan::pointed::{self, MachineRefusal, Spot};
 use crate::plan::{self, Paint, Plan, drawing, shipped};
 use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
 use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
-use crate::run::check::{self, Checked, ServerLine, check};
+use crate::run::check::{self, PlanCheck, ServerLine, check};
 use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
 use crate::run::verdicts;
 use crate::units::{Micros, count};
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<u8> {
 /// A plan as found on this machine.
 pub struct Read {
     pub plan: Plan,
-    pub checked: Checked,
+    pub checked: PlanCheck,
     /// Builds of the plan, and those that exist.
     pub builds: Vec<BuildLine>,
 }
@@ -160,7 +160,7 @@ fn paint() -> Paint {
 ///
 /// # Errors
 /// Values that they refuse.
-pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
+pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<PlanCheck> {
     let checked = check(&Host::this(), plan, guest)?;
     let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);
     let of_server = |spot: &Spot| matches!(spot, Spot::Setting(_) | Spot::SettingValue(..));
@@ -173,7 +173,7 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked
 }
 
 /// Settings that the server refuses, for each case that needs them.
-fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
+fn refused(plan: &Plan, checked: &PlanCheck) -> Vec<CaseUnmet> {
     let wants = |case: &CaseSpec, spot: &Spot| {
         let settings = case.postgres.as_ref().map(|postgres| &postgres.settings);
         settings.is_some_and(|settings| match spot {
@@ -182,7 +182,7 @@ fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
             Spot::Initdb(_) | Spot::Mount { .. } | Spot::Age { .. } | Spot::Workload { .. } => false,
         })
     };
-    let unmet = |refusal: &Refusal| {
+    let unmet = |refusal: &MachineRefusal| {
         let cases = plan.cases.iter().filter(|case| wants(case, &refusal.spot));
         let hint = refusal.help.clone().unwrap_or_default();
         cases
@@ -239,7 +239,7 @@ impl<'a> PlanDocument<'a> {
     }
 }
 
-fn shown(plan: &Plan, checked: &Checked, builds: &[BuildLine], forecast: &Forecast) -> String {
+fn shown(plan: &Plan, checked: &PlanCheck, builds: &[BuildLine], forecast: &Forecast) -> String {
     let mut text = format!(
         "Plan {}: {} x {} = {}, seed {}\n",
         plan.name,
@@ -289,7 +289,7 @@ const INSIDE_A_CLASS: &str = "cases are compared only within their durability cl
                               alone in its class gets no further trials after the first look";
 
 /// Servers to be used, and what could not be checked.
-fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
+fn checked_shown(checked: &PlanCheck, builds: &[BuildLine]) -> String {
     let mut text = String::new();
     for ServerLine { asked, version, bin } in &checked.servers {
         let built = builds.iter().find(|build| build.bin.as_ref() == Some(bin));
@@ -310,7 +310,7 @@ fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
 }
 
 /// Reports which server a run uses, if the plan left it open.
-pub fn remark_servers(checked: &Checked) {
+pub fn remark_servers(checked: &PlanCheck) {
     for server in checked.servers.iter().filter(|server| server.asked == "auto") {
         out::remark(&format!("PostgreSQL {} in {}", check::short(&server.version), server.bin.display()));
     }
@@ -466,10 +466,14 @@ mod tests {
         }
     }
 
-    fn checked() -> Checked {
+    fn checked() -> PlanCheck {
         let bin = PathBuf::from("/opt/18/bin");
         let server = ServerLine { asked: "auto".into(), version: "18.6 (Debian)".into(), bin };
-        Checked { servers: vec![server], unchecked: vec!["settings of extensions: a.b".into()], ..Checked::default() }
+        PlanCheck {
+            servers: vec![server],
+            unchecked: vec!["settings of extensions: a.b".into()],
+            ..PlanCheck::default()
+        }
     }
 
     fn forecast() -> Forecast {

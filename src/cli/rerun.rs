@@ -11,11 +11,11 @@ use crate::cli::{blocks, guest_run, out};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::Plan;
-use crate::plan::joined::{self, Half, Matched};
+use crate::plan::joined::{self, JoinedHalf, Matched};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
 use crate::run::opening::{self, Continuing};
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use crate::store::folder::RunFolder;
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub(super) fn check(
     run: &Read,
     baseline: &Read,
     limits: &[Limit],
-    places: &Places,
+    places: &RunPlaces,
     yes: bool,
 ) -> Result<Result<LimitFindings, u8>> {
     let (pairs, cases, left_out) = paired(run, baseline);
@@ -90,8 +90,8 @@ pub(super) fn check(
     Ok(Ok(found))
 }
 
-fn half(read: &Read) -> Half<'_> {
-    Half { label: &read.label, record: &read.source.run, plan: &read.plan }
+fn half(read: &Read) -> JoinedHalf<'_> {
+    JoinedHalf { label: &read.label, record: &read.source.run, plan: &read.plan }
 }
 
 fn cases<'r>(read: &'r Read, ids: &[String]) -> Vec<&'r CaseSpec> {
@@ -150,7 +150,7 @@ fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32,
 }
 
 /// Runs the plan, or the rest of an earlier call; returns the run folder, or the exit code of a run that stopped.
-fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
+fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match blocks::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
         Some(folder) => Task::Resume(Box::new(opening::stored(folder.path(), None)?)),

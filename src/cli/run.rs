@@ -26,7 +26,7 @@ use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::events::Watcher;
 use crate::run::opening::{self, Continuing};
-use crate::run::session::{self, Ending, Places};
+use crate::run::session::{self, Ending, RunPlaces};
 use crate::run::verdicts::Judge;
 use crate::run::{check, clean, drives};
 use crate::store::folder::RunFolder;
@@ -143,7 +143,7 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     let guest = args.inside.as_ref().map(|suite| suite.name().to_owned());
-    let places = Places { guest, ..args.places.places()? };
+    let places = RunPlaces { guest, ..args.places.places()? };
     let task = Task::of(args, &places)?;
     let ending =
         measured(host, task, continuing(args)?, &places, Watched { json: args.json, yes: args.yes, follower })?;
@@ -163,7 +163,7 @@ pub(super) fn measured(
     host: &Host,
     task: Task,
     more: Continuing,
-    places: &Places,
+    places: &RunPlaces,
     watched: Watched<'_>,
 ) -> Result<Ending> {
     check::places(host, task.cases(), &places.state)?;
@@ -307,7 +307,7 @@ fn print_result(folder: &Path, json: bool, counts: impl FnOnce() -> Result<Strin
 fn start(
     host: &Host,
     plan: &Plan,
-    places: &Places,
+    places: &RunPlaces,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
     judge: Judge<'_>,
@@ -333,7 +333,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    fn of(args: &Args, places: &Places) -> Result<Task> {
+    fn of(args: &Args, places: &RunPlaces) -> Result<Task> {
         match (&args.plan, &args.resume) {
             (plan, Some(folder)) => {
                 let stored = opening::stored(folder, plan.as_deref())?;

@@ -133,6 +133,11 @@ impl CatalogueEntry {
             needs_server: false,
         }
     }
+
+    /// The spec of one of its options.
+    fn option(&self, key: &str) -> Option<&'static OptionSpec> {
+        self.options.iter().find(|spec| spec.key == key)
+    }
 }
 
 /// Names that a plan can use; the caller fills it from the lists of layers and workloads.
@@ -184,16 +189,16 @@ pub struct Plan {
 /// # Errors
 /// Of kind `User`: if the file cannot be read, or the plan has mistakes; the message shows each at its line.
 pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
-    let what = || format!("read the plan {}", clean(&path.display().to_string()));
-    let bytes = files::read_given(path, MAX_FILE + 1, what)?;
+    let reading = format!("read the plan {}", clean(&path.display().to_string()));
+    let bytes = files::read_given(path, MAX_FILE + 1, || reading.clone())?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(Error::user(format!("the file is larger than the limit of {MAX_FILE} bytes")).while_doing(what()));
+        return Err(Error::user(format!("the file is larger than the limit of {MAX_FILE} bytes")).while_doing(reading));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        Error::user(format!("line {} is not UTF-8", line + 1)).while_doing(what())
+        Error::user(format!("line {} is not UTF-8", line + 1)).while_doing(reading.clone())
     })?;
-    let absolute = std::path::absolute(path).or_user(what)?;
+    let absolute = std::path::absolute(path).or_user(|| reading)?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     check(&text, folder, catalogue).map_err(|problems| problems.into_error(&text, &path.display().to_string(), paint))
 }
@@ -229,7 +234,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let machine = machine::read_machine(&root, catalogue, problems);
     let mut stacks = stacks::read_stacks(&root, catalogue, problems);
     stacks::give_queue(&mut stacks, &machine.queue, problems);
-    let draft = matrix::Draft {
+    let draft = matrix::MatrixDraft {
         guest: guest::read_guest(&root, problems),
         machine,
         stacks,

@@ -14,8 +14,9 @@ pub(super) const PATTERN: &str = "^[a-z0-9][a-z0-9_-]{0,39}$";
 
 /// True if `text` is a valid name.
 pub(super) fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.len() <= MAX_LENGTH && text.starts_with(plain) && text.chars().all(|c| plain(c) || c == '-' || c == '_')
+    (1..=MAX_LENGTH).contains(&text.len())
+        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-' || c == b'_')
+        && !text.starts_with(['-', '_'])
 }
 
 /// Adds a problem if `key` is not a valid name for a `what`.

@@ -21,7 +21,7 @@ pub(super) fn read(root: &[Pair], problems: &mut Problems) -> Option<DurabilityC
     let found = DurabilityCheck::ALL.into_iter().find(|check| check.word() == text);
     if found.is_none() {
         let problem = Problem::at(&node.span, format!("`{KEY}` must be one of {}", words().join(", ")));
-        problems.add(did_you_mean(text, words()).into_iter().fold(problem, Problem::help));
+        problems.add(problem.help_if(did_you_mean(text, words())));
     }
     found
 }

@@ -65,12 +65,12 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
 }
 
 /// One line of an exclude: an axis and values, any of which matches.
-pub(super) struct Condition {
+pub(super) struct AxisCondition {
     axis: String,
     identities: BTreeSet<String>,
 }
 
-impl Condition {
+impl AxisCondition {
     pub fn matches(&self, candidate: &CaseCandidate) -> bool {
         candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
     }
@@ -87,7 +87,7 @@ pub(super) fn read_conditions(
     known: &KnownValues<'_>,
     place: &str,
     problems: &mut Problems,
-) -> Option<Vec<Condition>> {
+) -> Option<Vec<AxisCondition>> {
     let Value::Table(pairs) = &table.value else {
         let message = format!("{place} must be a table of axes, found {}", table.noun());
         problems.add(Problem::at(&table.span, message).help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
@@ -107,7 +107,7 @@ pub(super) fn read_conditions(
         }
         let found = node.items().iter().filter_map(|item| find_value(key, item, values, problems));
         let identities = found.map(|(identity, _)| identity).collect();
-        conditions.push(Condition { axis: key.text.clone(), identities });
+        conditions.push(AxisCondition { axis: key.text.clone(), identities });
     }
     (problems.len() == before).then_some(conditions)
 }
@@ -200,14 +200,13 @@ fn refuse_guest_among_others(node: &Node, wanted: &Baseline, problems: &mut Prob
 
 /// If the baseline's stack varied in several options, the baseline would be ambiguous.
 fn refuse_two_baselines(node: &Node, left: &[CaseCandidate], wanted: &Baseline, problems: &mut Problems) {
-    let is_baseline = |candidate: &&CaseCandidate| is_of(wanted, candidate);
-    let open: BTreeSet<&String> = left
-        .iter()
-        .filter(is_baseline)
-        .flat_map(|c| c.case.axes.keys().filter(|axis| c.case.is_of_stack(axis) && !wanted.contains_key(*axis)))
+    let matching = left.iter().filter(|candidate| is_of(wanted, candidate)).map(|candidate| &candidate.case);
+    let open: BTreeSet<&String> = matching
+        .clone()
+        .flat_map(|case| case.axes.keys().filter(|axis| case.is_of_stack(axis) && !wanted.contains_key(*axis)))
         .collect();
     let Some(axis) = open.first().filter(|_| wanted.contains_key("stack")) else { return };
-    let values: BTreeSet<&String> = left.iter().filter(is_baseline).filter_map(|c| c.case.axes.get(*axis)).collect();
+    let values: BTreeSet<&String> = matching.filter_map(|case| case.axes.get(*axis)).collect();
     let [value, _, ..] = values.iter().copied().collect::<Vec<_>>()[..] else { return };
     let message = format!("the baseline matches several cases, which differ in `{axis}`");
     let named = wanted.iter().map(|(axis, value)| format!("\"{axis}\" = \"{value}\""));

@@ -65,6 +65,12 @@ impl Node {
         }
     }
 
+    /// The values of an axis: the items of a list. Where a value may be a list itself, only those of a list of lists.
+    pub fn axis_items(&self, is_scalar: bool) -> &[Node] {
+        let is_nested = self.items().iter().any(|item| matches!(item.value, Value::List(_)));
+        if is_scalar || is_nested { self.items() } else { std::slice::from_ref(self) }
+    }
+
     /// The text, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.value {

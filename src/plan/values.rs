@@ -4,7 +4,7 @@
 //! (`1GiB` and `1024MiB`). Absent on purpose: the options that exist.
 
 use super::limits::Span;
-use super::problem::suggestion;
+use super::problem::{Problem, suggestion};
 use super::tree::{Node, Value};
 use crate::record::options::{LEAVE, OptionKind, OptionValue};
 use crate::units::{Bytes, Micros};
@@ -20,6 +20,12 @@ pub(super) struct Choice {
     pub span: Span,
 }
 
+impl Choice {
+    pub fn text(node: &Node, text: String) -> Choice {
+        Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() }
+    }
+}
+
 /// Reason for rejecting one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueRefusal {
@@ -31,13 +37,18 @@ pub(super) struct ValueRefusal {
 }
 
 impl ValueRefusal {
-    fn new(span: &Span, message: impl Into<String>) -> ValueRefusal {
+    pub fn new(span: &Span, message: impl Into<String>) -> ValueRefusal {
         ValueRefusal { span: span.clone(), message: message.into(), help: None }
     }
 
-    fn help(mut self, help: impl Into<String>) -> ValueRefusal {
+    pub fn help(mut self, help: impl Into<String>) -> ValueRefusal {
         self.help = Some(help.into());
         self
+    }
+
+    /// The problem of an option with this name.
+    pub fn problem(self, name: &str) -> Problem {
+        Problem::at(&self.span, format!("{name} {}", self.message)).help_if(self.help)
     }
 }
 
@@ -142,12 +153,9 @@ fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal>
     } else {
         Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
     };
-    let wants = |message| ValueRefusal::new(&node.span, format!("must be {}: {message}", describe(kind)));
-    Ok(Choice {
-        value: OptionValue::Text(text.trim().to_owned()),
-        identity: identity.map_err(wants)?,
-        span: node.span.clone(),
-    })
+    let identity =
+        identity.map_err(|message| ValueRefusal::new(&node.span, format!("must be {}: {message}", describe(kind))))?;
+    Ok(Choice { value: OptionValue::Text(text.trim().to_owned()), identity, span: node.span.clone() })
 }
 
 fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, ValueRefusal> {
@@ -173,6 +181,14 @@ pub(super) fn identities(node: &Node) -> Option<Vec<String>> {
         Value::Boolean(flag) => vec![flag.to_string(), on_off(*flag).to_owned()],
         Value::Moment | Value::List(_) | Value::Table(_) => return None,
     })
+}
+
+/// The items of a list, or the one value.
+pub(super) fn texts(value: &OptionValue) -> Vec<String> {
+    match value {
+        OptionValue::List(items) => items.iter().map(OptionValue::plain).collect(),
+        one => vec![one.plain()],
+    }
 }
 
 /// A flag in PostgreSQL's spelling.

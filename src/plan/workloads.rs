@@ -73,17 +73,18 @@ fn read_workload<'c>(
 }
 
 fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems: &mut Problems) -> Option<&'t Pair> {
-    let is_kind = |key: &Key| catalogue.workloads.iter().any(|entry| entry.name == key.text);
-    let known: Vec<String> = catalogue.workloads.iter().map(|entry| format!("`{}`", entry.name)).collect();
     match pairs {
         [only] => Some(only),
         [] => {
+            let kinds: Vec<String> = catalogue.workloads.iter().map(|entry| format!("`{}`", entry.name)).collect();
             let problem = Problem::at(&name.span, format!("workload `{}` has no kind", name.text));
-            problems.add(problem.help(format!("add KIND = {{ ... }}; known: {}", known.join(", "))));
+            problems.add(problem.help(format!("add KIND = {{ ... }}; known: {}", kinds.join(", "))));
             None
         }
         [(first, _), (second, _), ..] => {
-            let kinds: Vec<&Key> = pairs.iter().map(|(key, _)| key).filter(|key| is_kind(key)).collect();
+            let kinds = pairs.iter().map(|(key, _)| key);
+            let kinds: Vec<&Key> =
+                kinds.filter(|key| catalogue.workloads.iter().any(|entry| entry.name == key.text)).collect();
             match kinds.as_slice() {
                 [] => unknown_kind(first, catalogue, problems),
                 [kind] => {
@@ -104,13 +105,13 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
 }
 
 fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
-    let known = || catalogue.workloads.iter().map(|entry| entry.name);
-    let owner = catalogue.workloads.iter().find(|entry| entry.options.iter().any(|spec| spec.key == kind.text));
+    let kinds = catalogue.workloads.iter().map(|entry| entry.name);
+    let owner = catalogue.workloads.iter().find(|entry| entry.option(&kind.text).is_some());
     let help = match owner {
-        Some(owner) if nearest(&kind.text, known()).is_empty() => {
+        Some(owner) if nearest(&kind.text, kinds.clone()).is_empty() => {
             format!("it is an option of `{0}`; write {0} = {{ {1} = ... }}", owner.name, kind.text)
         }
-        _ => suggestion(&kind.text, known()),
+        _ => suggestion(&kind.text, kinds),
     };
     problems.add(Problem::at(&kind.span, format!("`{}` is not a workload kind", kind.text)).help(help));
 }

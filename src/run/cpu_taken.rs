@@ -6,31 +6,30 @@ use crate::record::seconds::{Row, Value};
 use crate::record::trial::CpuTaken;
 use crate::stats::disturbance::Taken;
 
-pub struct Counter {
+pub struct CpuCounter {
     /// Positions in a telemetry row: CPU states, then stolen time and other programs.
     states: Vec<usize>,
     stolen: Option<usize>,
     others: Option<usize>,
-    first: Option<Reading>,
-    last: Option<Reading>,
+    first: Option<CpuReading>,
+    last: Option<CpuReading>,
 }
 
 #[derive(Clone)]
-struct Reading {
+struct CpuReading {
     wall_us: u64,
     states_ns: Vec<u64>,
     stolen_ns: u64,
     others_ns: u64,
 }
 
-impl Counter {
+impl CpuCounter {
     /// A counter for rows with these columns.
-    pub fn of(columns: &[Column]) -> Counter {
-        let place = |name: &str| columns.iter().position(|column| column.name == name);
-        Counter {
-            states: CPU_TIMES.iter().filter_map(|state| place(state.name)).collect(),
-            stolen: place(CPU_STEAL_NS.name),
-            others: place(OTHERS_CPU_NS.name),
+    pub fn of(columns: &[Column]) -> CpuCounter {
+        CpuCounter {
+            states: CPU_TIMES.iter().filter_map(|state| place_of(state.name, columns)).collect(),
+            stolen: place_of(CPU_STEAL_NS.name, columns),
+            others: place_of(OTHERS_CPU_NS.name, columns),
             first: None,
             last: None,
         }
@@ -38,22 +37,16 @@ impl Counter {
 
     /// Takes one row of telemetry; skips rows that lack a reading.
     pub fn add(&mut self, wall_us: u64, row: &Row) {
-        let count = |place: usize| match row.get(place) {
-            Some(Some(Value::Count(value))) => Some(*value),
-            _ => None,
-        };
-        let reading = || {
-            Some(Reading {
-                wall_us,
-                states_ns: self.states.iter().map(|place| count(*place)).collect::<Option<_>>()?,
-                stolen_ns: count(self.stolen?)?,
-                others_ns: count(self.others?)?,
-            })
-        };
-        if let Some(reading) = reading() {
+        if let Some(reading) = self.reading(wall_us, row) {
             self.first.get_or_insert_with(|| reading.clone());
             self.last = Some(reading);
         }
+    }
+
+    fn reading(&self, wall_us: u64, row: &Row) -> Option<CpuReading> {
+        let states_ns = self.states.iter().map(|place| count_at(*place, row)).collect::<Option<_>>()?;
+        let (stolen_ns, others_ns) = (count_at(self.stolen?, row)?, count_at(self.others?, row)?);
+        Some(CpuReading { wall_us, states_ns, stolen_ns, others_ns })
     }
 
     /// CPU time taken between the first row and the last.
@@ -71,6 +64,18 @@ impl Counter {
     }
 }
 
+/// Position of a column in each row of telemetry.
+pub fn place_of(name: &str, columns: &[Column]) -> Option<usize> {
+    columns.iter().position(|column| column.name == name)
+}
+
+pub fn count_at(place: usize, row: &Row) -> Option<u64> {
+    match row.get(place)? {
+        Some(Value::Count(count)) => Some(*count),
+        _ => None,
+    }
+}
+
 /// True if a measurement was disturbed; `false` if its CPU time was not counted.
 pub fn is_disturbed(taken: Option<CpuTaken>) -> bool {
     taken.is_some_and(|t| Taken::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())
@@ -83,7 +88,7 @@ mod tests {
     fn counted(rows: &[(u64, [Option<u64>; 4])]) -> Option<CpuTaken> {
         let [user, _, _, idle, .., stolen] = CPU_TIMES;
         let columns = [OTHERS_CPU_NS, idle, stolen, user].map(|column| column.column());
-        let mut counter = Counter::of(&columns);
+        let mut counter = CpuCounter::of(&columns);
         for (wall_us, row) in rows {
             counter.add(*wall_us, &row.map(|value| value.map(Value::Count)).to_vec());
         }

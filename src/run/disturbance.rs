@@ -1,5 +1,6 @@
 //! Warns while a trial is being measured that a program outside the run uses CPU time, once per trial.
 
+use super::cpu_taken::{count_at, place_of};
 use crate::record::column::Column;
 use crate::record::columns;
 use crate::record::seconds::{Row, Value};
@@ -20,20 +21,20 @@ pub(super) struct Others {
 
 impl Others {
     pub fn among(telemetry: &[Column]) -> Others {
-        let find = |name: &str| telemetry.iter().position(|column| column.name == name);
-        let (name, cpu_ns) = (find(columns::OTHERS_NAME.name), find(columns::OTHERS_CPU_NS.name));
+        let [name, cpu_ns] =
+            [columns::OTHERS_NAME, columns::OTHERS_CPU_NS].map(|column| place_of(column.name, telemetry));
         Others { name, cpu_ns, since: None, warned: false }
     }
 
     /// The warning that this row triggers.
     pub fn warning(&mut self, wall_us: u64, row: &Row) -> Option<String> {
-        let Some(Value::Count(cpu_ns)) = row.get(self.cpu_ns?)? else { return None };
-        let (since_us, before_ns) = *self.since.get_or_insert((wall_us, *cpu_ns));
+        let cpu_ns = count_at(self.cpu_ns?, row)?;
+        let (since_us, before_ns) = *self.since.get_or_insert((wall_us, cpu_ns));
         let passed_us = wall_us.saturating_sub(since_us);
         if self.warned || passed_us < OVER_US {
             return None;
         }
-        self.since = Some((wall_us, *cpu_ns));
+        self.since = Some((wall_us, cpu_ns));
         let share = cpu_ns.saturating_sub(before_ns) as f64 / (passed_us as f64 * 1e3);
         self.warned = share >= SHARE;
         let name = match row.get(self.name?)? {

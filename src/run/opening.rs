@@ -3,10 +3,10 @@
 use super::crashed::Crashed;
 use super::died::Died;
 use super::events::Watcher;
-use super::session::{Ending, Places, Session};
-use super::trial_loop::{case_of, count};
+use super::session::{Ending, RunPlaces, Session};
+use super::trial_loop::count;
 use super::verdicts::Judge;
-use super::{drives, forecast, guests, looks, repeats, share, undo};
+use super::{case, drives, forecast, guests, looks, repeats, share, undo};
 use crate::cluster::install;
 use crate::error::{Error, Result};
 use crate::host::signals::Interrupt;
@@ -31,7 +31,7 @@ use std::path::Path;
 pub fn start(
     host: &Host,
     plan: &Plan,
-    places: &Places,
+    places: &RunPlaces,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
     judge: Judge<'_>,
@@ -63,10 +63,7 @@ pub fn start(
         .map_err(|e| e.hint("choose another folder for ledgers and templates with --state DIR"))?;
     let writer = match Writer::create(&places.results, record, &plan.text) {
         Ok(writer) => writer,
-        Err(e) => {
-            ledger.close()?;
-            return Err(e);
-        }
+        Err(e) => return ledger.close().and(Err(e)),
     };
     let machine = machine::facts(host);
     let mut cases = BTreeMap::new();
@@ -93,9 +90,12 @@ fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     let here = cases.iter_mut().filter(|case| case.guest.as_deref() == guest);
     for postgres in here.filter_map(|case| case.postgres.as_mut()) {
-        let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
+        let bin = found.entry(postgres.bin.clone()).or_insert_with_key(|bin| {
+            let install = install::find(host, bin).ok()?;
+            Some(install.bin.display().to_string())
+        });
         // If none is found, each of its trials reports that.
-        if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
+        if let Some(bin) = bin {
             postgres.bin.clone_from(bin);
         }
     }
@@ -109,19 +109,20 @@ fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec
 /// When `folder` is not a run folder, or its copy of the plan or `given` is not the plan that the run began with.
 pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     let stored = RunFolder::open(folder)?;
-    let same = |what: &str, bytes: &[u8]| {
-        if plan::sha256(bytes) == stored.record().plan_sha256 {
-            return Ok(());
-        }
-        Err(Error::user(format!("{what} is not the one that {} began with", folder.display()))
-            .hint("a run keeps its plan to its end; start a new run for the changed plan"))
-    };
-    same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
+    must_be_its_plan(&stored, "the plan in the run folder", stored.plan_text()?.as_bytes())?;
     if let Some(path) = given {
         let what = format!("the plan {}", path.display());
-        same(&what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
+        must_be_its_plan(&stored, &what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
     }
     Ok(stored)
+}
+
+fn must_be_its_plan(stored: &RunFolder, what: &str, bytes: &[u8]) -> Result<()> {
+    if plan::sha256(bytes) == stored.record().plan_sha256 {
+        return Ok(());
+    }
+    Err(Error::user(format!("{what} is not the one that {} began with", stored.path().display()))
+        .hint("a run keeps its plan to its end; start a new run for the changed plan"))
 }
 
 /// How a run continues.
@@ -163,7 +164,7 @@ pub fn resume(
     host: &Host,
     stored: &RunFolder,
     more: Continuing,
-    places: &Places,
+    places: &RunPlaces,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
     judge: Judge<'_>,
@@ -185,12 +186,13 @@ pub fn resume(
     let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
     for key in &due {
         let stored = writer.folder().stored(key)?;
-        if let StoredTrial::Damaged(why) = &stored {
-            let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
-            damaged.push(Event::Warning { message });
-        }
-        if matches!(stored, StoredTrial::Whole(_)) {
-            whole.push(key);
+        match &stored {
+            StoredTrial::Whole(_) => whole.push(key),
+            StoredTrial::Damaged(why) => {
+                let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
+                damaged.push(Event::Warning { message });
+            }
+            StoredTrial::Missing => {}
         }
         match &stored {
             StoredTrial::Whole(trial) if trial.is_result() && !again.contains(key) => {
@@ -203,7 +205,7 @@ pub fn resume(
             _ if tried.contains(key) => {}
             _ => {
                 left += 1;
-                let case = case_of(record, key)?;
+                let case = case::of_trial(record, key)?;
                 let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
                 expected_us += trial_us;
                 let of_case = CaseLeft { trials: 0, expected_us: trial_us };

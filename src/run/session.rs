@@ -21,13 +21,13 @@ use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
 use crate::store::folder::Writer;
 use crate::units::Bytes;
-use crate::workload::{Memory, Place};
+use crate::workload::{MemorySizes, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct RunPlaces {
     /// Parent of the run folders.
     pub results: PathBuf,
     /// Holds ledgers and templates.
@@ -36,7 +36,7 @@ pub struct Places {
     pub guest: Option<String>,
 }
 
-impl Places {
+impl RunPlaces {
     pub fn ledgers(&self) -> PathBuf {
         ledgers(&self.state)
     }
@@ -48,7 +48,7 @@ pub fn ledgers(state: &Path) -> PathBuf {
 }
 
 /// How a session ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ending {
     pub folder: PathBuf,
     /// Trials measured, including earlier sessions.
@@ -96,8 +96,6 @@ pub struct Session<'a> {
     pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why undoing failed: nothing more is built after that.
     pub undo_failure: Option<Error>,
-    /// True if an interrupt came during a trial.
-    pub cut_short: bool,
     /// Suite of the guest that this program runs in.
     pub(super) guest: Option<String>,
     /// Trials during which a guest died: not run.
@@ -139,7 +137,7 @@ impl<'a> Session<'a> {
         machine: HostFacts,
         ledger: Ledger,
         writer: Writer,
-        places: &Places,
+        places: &RunPlaces,
         interrupt: &Interrupt,
         watcher: Watcher<'a>,
     ) -> Result<Session<'a>> {
@@ -151,10 +149,7 @@ impl<'a> Session<'a> {
         });
         let (user, folder) = match prepared {
             Ok(prepared) => prepared,
-            Err(e) => {
-                undo::undo(&ledger, 0, host).and_then(|()| ledger.close())?;
-                return Err(e);
-            }
+            Err(e) => return undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).and(Err(e)),
         };
         Ok(Session {
             host: host.for_run(&record.id).keeping_together(group.as_deref()).heeding(interrupt),
@@ -166,7 +161,6 @@ impl<'a> Session<'a> {
             earlier_drives: Vec::new(),
             kept: Vec::new(),
             undo_failure: None,
-            cut_short: false,
             guest: places.guest.clone(),
             died: Vec::new(),
             tried: BTreeSet::new(),
@@ -185,7 +179,7 @@ impl<'a> Session<'a> {
     }
 
     /// Memory sizes that a case's data sizes refer to.
-    pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
+    pub(crate) fn memory_of(&self, case: &CaseSpec) -> MemorySizes {
         case::memory_of(case, self.memory())
     }
 

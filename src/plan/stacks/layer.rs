@@ -54,7 +54,7 @@ impl Slot {
 }
 
 /// A layer as written in the plan.
-pub(super) struct Written<'t, 'c> {
+pub(super) struct WrittenLayer<'t, 'c> {
     pub slot: Slot,
     pub entry: &'c CatalogueEntry,
     /// The layer's name.
@@ -66,20 +66,21 @@ pub(super) struct Written<'t, 'c> {
     pub wiring: Vec<&'t Pair>,
 }
 
-impl<'t, 'c> Written<'t, 'c> {
+impl<'t, 'c> WrittenLayer<'t, 'c> {
     fn new(
         slot: Slot,
         entry: &'c CatalogueEntry,
         key: &Key,
         main: Option<&'t Node>,
         pairs: Vec<&'t Pair>,
-    ) -> Option<Written<'t, 'c>> {
-        let wires = |key: &str| entry.takes.iter().any(|take| take.key == key) || slot.own_keys().contains(&key);
-        let (wiring, options) = pairs.into_iter().partition(|(key, _)| wires(&key.text));
-        Some(Written { slot, entry, key: key.clone(), main, options, wiring })
+    ) -> Option<WrittenLayer<'t, 'c>> {
+        let (wiring, options) = pairs.into_iter().partition(|(key, _)| {
+            entry.takes.iter().any(|take| take.key == key.text) || slot.own_keys().contains(&key.text.as_str())
+        });
+        Some(WrittenLayer { slot, entry, key: key.clone(), main, options, wiring })
     }
 
-    /// One of [`Written::wiring`].
+    /// One of [`WrittenLayer::wiring`].
     pub fn wire(&self, key: &str) -> Option<&'t Pair> {
         self.wiring.iter().copied().find(|(known, _)| known.text == key)
     }
@@ -91,9 +92,9 @@ pub(super) fn by_key<'t, 'c>(
     value: &'t Node,
     catalogue: &'c Catalogue,
     problems: &mut Problems,
-) -> Option<Written<'t, 'c>> {
+) -> Option<WrittenLayer<'t, 'c>> {
     let entry = find(Slot::Filesystem, key, catalogue, problems)?;
-    Written::new(Slot::Filesystem, entry, key, Some(value), Vec::new())
+    WrittenLayer::new(Slot::Filesystem, entry, key, Some(value), Vec::new())
 }
 
 /// Reads one layer in any of its three spellings.
@@ -102,12 +103,12 @@ pub(super) fn read<'t, 'c>(
     node: &'t Node,
     catalogue: &'c Catalogue,
     problems: &mut Problems,
-) -> Option<Written<'t, 'c>> {
+) -> Option<WrittenLayer<'t, 'c>> {
     match &node.value {
         Value::Text(name) => {
             let key = Key { text: name.clone(), span: node.span.clone() };
             let entry = find(slot, &key, catalogue, problems)?;
-            Written::new(slot, entry, &key, None, Vec::new())
+            WrittenLayer::new(slot, entry, &key, None, Vec::new())
         }
         Value::Table(pairs) => {
             let (key, value) = layer_key(slot, node, pairs, catalogue, problems)?;
@@ -116,7 +117,7 @@ pub(super) fn read<'t, 'c>(
             let only_own = siblings.iter().all(|(key, _)| slot.own_keys().contains(&key.text.as_str()));
             match &value.value {
                 Value::Table(inner) if only_own => {
-                    Written::new(slot, entry, key, None, inner.iter().chain(siblings).collect())
+                    WrittenLayer::new(slot, entry, key, None, inner.iter().chain(siblings).collect())
                 }
                 Value::Table(_) => {
                     let message = format!("options of `{}` are given both inside its table and next to it", key.text);
@@ -124,7 +125,7 @@ pub(super) fn read<'t, 'c>(
                     problems.add(problem.also(&value.span, "its table").help("move all of them inside"));
                     None
                 }
-                _ => Written::new(slot, entry, key, Some(value), siblings),
+                _ => WrittenLayer::new(slot, entry, key, Some(value), siblings),
             }
         }
         _ => {
@@ -146,11 +147,10 @@ fn layer_key<'a>(
     let found = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue));
     if let Some((first, _)) = found {
         let entry = slot.entries(catalogue).find(|entry| entry.name == first.text)?;
-        let knows = |key: &str| {
-            entry.options.iter().any(|spec| spec.key == key) || entry.takes.iter().any(|take| take.key == key)
-        };
-        let stranger = |key: &Key| key.text != first.text && !knows(&key.text);
-        if let Some((second, _)) = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue) && stranger(key)) {
+        let mut others = pairs.iter().filter(|(key, _)| key.text != first.text && slot.has(&key.text, catalogue));
+        let second = others
+            .find(|(key, _)| entry.option(&key.text).is_none() && entry.takes.iter().all(|take| take.key != key.text));
+        if let Some((second, _)) = second {
             let message = format!("`{}` and `{}`: two layers where only one is allowed", first.text, second.text);
             let problem = Problem::at(&second.span, message).also(&first.span, "the other one");
             problems.add(problem.help("to compare them, write a stack for each"));
@@ -168,15 +168,15 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
         return Some(entry);
     }
     let problem = Problem::at(&name.span, format!("unknown {} `{}`", slot.key(), name.text));
-    let known = || slot.entries(catalogue).map(|entry| entry.name);
+    let names: Vec<&str> = slot.entries(catalogue).map(|entry| entry.name).collect();
     let mut everywhere = Slot::ALL.into_iter().filter(|other| *other != slot);
     problems.add(match everywhere.clone().find(|other| other.has(&name.text, catalogue)) {
         Some(other) => problem.help(format!("`{}` belongs under `{}`", name.text, other.key())),
         None if not_yet(&name.text).is_some() => problem.help(not_yet(&name.text).unwrap_or_default()),
-        None if !nearest(&name.text, known()).is_empty() => problem.help(suggestion(&name.text, known())),
+        None if !nearest(&name.text, names.iter().copied()).is_empty() => problem.help(suggestion(&name.text, names)),
         None => match everywhere.find_map(|other| hint_elsewhere(other, name, catalogue)) {
             Some(hint) => problem.help(hint),
-            None => problem.help(suggestion(&name.text, known())),
+            None => problem.help(suggestion(&name.text, names)),
         },
     });
     None

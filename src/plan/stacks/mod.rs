@@ -19,9 +19,9 @@ use super::tree::{Node, Pair, Value, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{BaseKind, BaseName, Input, NodeSpec, StackSpec};
+use crate::record::stack::{BaseKind, BaseName, NodeSpec, StackSpec};
 use age::AgeDraft;
-use layer::Written;
+use layer::WrittenLayer;
 use std::collections::BTreeMap;
 use std::path::Path;
 use wire::Wiring;
@@ -126,7 +126,7 @@ struct Parts<'t, 'c> {
     /// Names of all stacks.
     all: &'t [&'t str],
     catalogue: &'c Catalogue,
-    layers: Vec<Written<'t, 'c>>,
+    layers: Vec<WrittenLayer<'t, 'c>>,
     parts: Vec<(Part, Key)>,
     /// Common name of the devices made by one `count`, by index of the layer.
     alike: BTreeMap<usize, String>,
@@ -169,12 +169,12 @@ impl<'t, 'c> Parts<'t, 'c> {
         (problems.len() == before).then_some(draft?)
     }
 
-    fn layer(&self, slot: Slot, node: &'t Node, problems: &mut Problems) -> Option<Written<'t, 'c>> {
+    fn layer(&self, slot: Slot, node: &'t Node, problems: &mut Problems) -> Option<WrittenLayer<'t, 'c>> {
         layer::read(slot, node, self.catalogue, problems)
     }
 
     /// Adds a layer, named `given`, or by its own `name`, or by the layer.
-    fn push(&mut self, part: Part, given: Option<&Key>, layer: Option<Written<'t, 'c>>, problems: &mut Problems) {
+    fn push(&mut self, part: Part, given: Option<&Key>, layer: Option<WrittenLayer<'t, 'c>>, problems: &mut Problems) {
         let Some(layer) = layer else { return };
         let mut name = given.unwrap_or(&layer.key).clone();
         if let Some((_, node)) = layer.wire("name") {
@@ -321,8 +321,7 @@ impl<'t, 'c> Parts<'t, 'c> {
     /// Passes the parameters of a kernel module to the first layer that has them as an option.
     fn read_module(&mut self, problems: &mut Problems) {
         let Some(pair) = self.pairs.iter().find(|(key, _)| key.text == MODULE) else { return };
-        let has = |layer: &&mut Written<'_, '_>| layer.entry.options.iter().any(|spec| spec.key == MODULE);
-        let Some(layer) = self.layers.iter_mut().find(has) else {
+        let Some(layer) = self.layers.iter_mut().find(|layer| layer.entry.option(MODULE).is_some()) else {
             let message = format!("no layer of stack `{}` has parameters of a kernel module", self.stack.text);
             return problems.add(Problem::at(&pair.0.span, message).help("`zpool` has: those of ZFS"));
         };
@@ -337,22 +336,20 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn name_nodes(&self, problems: &mut Problems) -> Vec<String> {
         let mut taken: Vec<(String, Span)> = Vec::new();
         for (part, key) in &self.parts {
-            let is_taken = |name: &str| taken.iter().find(|(known, _)| known == name);
-            let kind = |number: usize| format!("{}{number}", key.text);
-            let mut name = key.text.clone();
-            if let Some((_, first)) = is_taken(&name) {
-                name = match part {
-                    Part::Device => {
-                        let message = format!("two devices are named `{}`", key.text);
-                        problems.add(Problem::at(&key.span, message).also(first, "first here"));
-                        name
-                    }
-                    Part::Data if is_taken(&format!("{name}-data")).is_none() => format!("{name}-data"),
-                    Part::Wal if is_taken("wal-files").is_none() => "wal-files".to_owned(),
-                    _ => (2..).map(kind).find(|name| is_taken(name).is_none()).unwrap_or(name),
-                };
+            let clash = taken.iter().find(|(name, _)| *name == key.text);
+            if let (Part::Device, Some((_, first))) = (part, clash) {
+                let message = format!("two devices are named `{}`", key.text);
+                problems.add(Problem::at(&key.span, message).also(first, "first here"));
             }
-            taken.push((name, key.span.clone()));
+            let second = match part {
+                Part::Data => Some(format!("{}-data", key.text)),
+                Part::Wal => Some("wal-files".to_owned()),
+                Part::Device | Part::Volume | Part::Tablespace(_) => None,
+            };
+            let numbered = (2..).map(|number| format!("{}{number}", key.text));
+            let mut names = std::iter::once(key.text.clone()).chain(second).chain(numbered);
+            let free = names.find(|name| *part == Part::Device || taken.iter().all(|(other, _)| other != name));
+            taken.push((free.unwrap_or_default(), key.span.clone()));
         }
         taken.into_iter().map(|(name, _)| name).collect()
     }
@@ -410,7 +407,7 @@ impl<'t, 'c> Parts<'t, 'c> {
 
 impl NodeDraft<'_> {
     fn has_queue(&self) -> bool {
-        self.entry.options.iter().any(|spec| spec.key == QUEUE)
+        self.entry.option(QUEUE).is_some()
     }
 
     /// True for a device that takes a knob of `[machine]` and does not set it itself.
@@ -438,27 +435,32 @@ impl<'c> StackDraft<'c> {
             let problem = Problem::at(&key.span, message).also(&other.name.span, "the other one");
             return problems.add(problem.help("set both to the same value: they age together or not at all"));
         }
-        let own = |name: &str| format!("{}-{name}", other.name.text);
         let theirs = other.part(StackSpec::data_alone);
-        for (node, NodeSpec { name, inputs, .. }) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
-            let moved = |input: Input| {
-                let from = BaseName::of(&own(input.from.node()), input.from.base());
-                Input { from, ..input }
-            };
-            let inputs = inputs.into_iter().map(moved).collect();
-            let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
-            let axes = node.axes.into_iter().map(renamed).collect();
-            if let Some(at) = self.spec.nodes.iter().position(|known| known.name == own(&name)) {
-                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", own(&name), key.text);
+        for (mut node, mut spec) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
+            spec.name = other.elsewhere(&spec.name);
+            for input in &mut spec.inputs {
+                input.from = other.base_elsewhere(&input.from);
+            }
+            node.axes.iter_mut().for_each(|axis| axis.name = other.elsewhere(&axis.name));
+            node.alike = node.alike.map(|alike| other.elsewhere(&alike));
+            if let Some(at) = self.spec.nodes.iter().position(|own| own.name == spec.name) {
+                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", spec.name, key.text);
                 let problem = Problem::at(&self.nodes[at].place, message).also(&key.span, "the WAL's stack");
                 return problems.add(problem.help("rename the device or volume"));
             }
-            let (layer, options) = (node.entry.name.to_owned(), Options::default());
-            self.spec.nodes.push(NodeSpec { name: own(&name), layer, options, inputs });
-            let alike = node.alike.as_deref().map(own);
-            self.nodes.push(NodeDraft { axes, alike, ..node });
+            self.spec.nodes.push(spec);
+            self.nodes.push(node);
         }
-        self.spec.wal = Some(BaseName::of(&own(other.spec.data.node()), other.spec.data.base()));
+        self.spec.wal = Some(other.base_elsewhere(&other.spec.data));
+    }
+
+    /// The name of a node or axis in another stack, whose WAL this one holds.
+    fn elsewhere(&self, name: &str) -> String {
+        format!("{}-{name}", self.name.text)
+    }
+
+    fn base_elsewhere(&self, base: &BaseName) -> BaseName {
+        BaseName::of(&self.elsewhere(base.node()), base.base())
     }
 
     /// The same with only the base that holds `pg_wal`, for a workload without a server.
@@ -476,8 +478,10 @@ impl<'c> StackDraft<'c> {
 
     /// Nodes that have a choice of their own; of equal devices, only the first.
     fn choosers(&self) -> impl Iterator<Item = &NodeDraft<'c>> {
-        let first = |at: usize| self.nodes[..at].iter().all(|earlier| earlier.alike != self.nodes[at].alike);
-        self.nodes.iter().enumerate().filter(move |(at, node)| node.alike.is_none() || first(*at)).map(|(_, node)| node)
+        let choosers = self.nodes.iter().enumerate().filter(move |(at, node)| {
+            node.alike.is_none() || self.nodes[..*at].iter().all(|earlier| earlier.alike != node.alike)
+        });
+        choosers.map(|(_, node)| node)
     }
 
     /// The options of all nodes, the knobs for every device, the options of `age`.
