@@ -22,12 +22,9 @@ use crate::record::drive::DriveRecord;
 use crate::record::event::Stamped;
 use crate::record::guest_disk::GuestDisk;
 use crate::record::run::Share;
-use crate::run::crashed::Crashed;
-use crate::run::died::Died;
-use crate::run::events::Watcher;
+use crate::run::died::{Crashed, Died};
 use crate::run::opening::{self, Continuing};
-use crate::run::session::{self, Ending, RunPlaces};
-use crate::run::verdicts::Judge;
+use crate::run::session::{self, Ending, RunContext, RunPlaces};
 use crate::run::{check, clean, drives};
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, count};
@@ -176,9 +173,10 @@ pub(super) fn measured(
         watched.follower.note(folder, event);
     };
     let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
+    let context = &RunContext { host, places, interrupt: &interrupt, watcher: &watcher, judge: &judge };
     let ending = match &task {
-        Task::Resume(stored) => opening::resume(host, stored, more, places, &interrupt, &watcher, &judge),
-        Task::Start(plan, _) | Task::Joined(plan) => start(host, plan, places, &interrupt, &watcher, &judge),
+        Task::Resume(stored) => opening::resume(context, stored, more),
+        Task::Start(plan, _) | Task::Joined(plan) => start(context, plan),
     };
     progress.finish();
     ending
@@ -304,22 +302,15 @@ fn print_result(folder: &Path, json: bool, counts: impl FnOnce() -> Result<Strin
 }
 
 /// Starts a run, and reports remains of earlier ones.
-fn start(
-    host: &Host,
-    plan: &Plan,
-    places: &RunPlaces,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
-    let left = clean::clean(host, &places.state, true)?;
+fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
+    let left = clean::clean(context.host, &context.places.state, true)?;
     for run in left.iter().filter(|run| !run.live && !run.things.is_empty()) {
         out::remark(&format!("run {} was killed and left things behind: `pgstrata clean` removes them", run.run));
     }
     for run in left.iter().filter(|run| run.live) {
         out::remark(&format!("run {} is active at the same time: each run disturbs the other's figures", run.run));
     }
-    opening::start(host, plan, places, interrupt, watcher, judge)
+    opening::start(context, plan)
 }
 
 /// Work to do.

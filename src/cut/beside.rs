@@ -19,15 +19,15 @@ pub const KIND: &str = "pgbench";
 
 /// Why a case was not recorded.
 #[derive(Debug)]
-pub enum RecordFailure {
+pub enum Unrecorded {
     /// Its workload failed, which says nothing about the stack: the plan must be changed.
     Workload(Error),
     Other(Error),
 }
 
-impl From<Error> for RecordFailure {
-    fn from(e: Error) -> RecordFailure {
-        RecordFailure::Other(e)
+impl From<Error> for Unrecorded {
+    fn from(e: Error) -> Unrecorded {
+        Unrecorded::Other(e)
     }
 }
 
@@ -63,7 +63,7 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     /// With the tool's own message; interrupted.
-    pub fn prepare(&self, server: &Server) -> Result<(), RecordFailure> {
+    pub fn prepare(&self, server: &Server) -> Result<(), Unrecorded> {
         let prepared = pgbench::beside::prepare(&self.place(server), &self.case.workload.options, self.memory);
         self.judged(prepared)
     }
@@ -72,7 +72,7 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     /// With the tool's own message; interrupted.
-    pub fn run(&self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<(), RecordFailure> {
+    pub fn run(&self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<(), Unrecorded> {
         let options = &self.case.workload.options;
         self.judged(pgbench::beside::run(&self.place(server), options, self.memory, is_over))
     }
@@ -84,16 +84,16 @@ impl<'a> Beside<'a> {
     }
 
     /// A stack without space is one of several in a plan; any other failure is the plan's.
-    fn judged(&self, done: Result<Option<String>>) -> Result<(), RecordFailure> {
+    fn judged(&self, done: Result<Option<String>>) -> Result<(), Unrecorded> {
         match done {
             Ok(None) => Ok(()),
             Ok(Some(why)) => {
-                Err(RecordFailure::Other(Error::host(format!("the stack is too small for the workload: {why}"))))
+                Err(Unrecorded::Other(Error::host(format!("the stack is too small for the workload: {why}"))))
             }
-            Err(e) if e.kind() == Kind::Interrupted => Err(RecordFailure::Other(e)),
+            Err(e) if e.kind() == Kind::Interrupted => Err(Unrecorded::Other(e)),
             Err(e) => {
                 let CaseSpec { id, workload, .. } = self.case;
-                Err(RecordFailure::Workload(
+                Err(Unrecorded::Workload(
                     e.while_doing(format!("run the workload `{}` of the case {id}", workload.name)),
                 ))
             }

@@ -1,7 +1,7 @@
 //! A case's own pgbench beside the clients, on real stacks.
 
 use super::Verdict;
-use super::beside::{self, RecordFailure};
+use super::beside::{self, Unrecorded};
 use super::case::cut_case;
 use super::cutting::{CaseResult, Cutting};
 use super::record::record;
@@ -111,7 +111,7 @@ fn what_was_found_before_a_script_failed_stands() {
 
 /// Records a case with its workload while `meanwhile` watches the file of pgbench's output. Returns the result, and
 /// pgbench's output and error output.
-fn recording(interrupt: &Interrupt, meanwhile: impl FnOnce(&Path) + Send) -> (Result<(), RecordFailure>, [String; 2]) {
+fn recording(interrupt: &Interrupt, meanwhile: impl FnOnce(&Path) + Send) -> (Result<(), Unrecorded>, [String; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     let cutting = Cutting { time: Duration::from_secs(1), workload: true, ..Cutting::default() };
@@ -148,7 +148,7 @@ fn pgbench_ends_before_its_server_does() {
         std::thread::sleep(Duration::from_millis(300));
         interrupt.raise();
     });
-    assert!(matches!(&ended, Err(RecordFailure::Other(e)) if e.kind() == Kind::Interrupted), "{ended:?}");
+    assert!(matches!(&ended, Err(Unrecorded::Other(e)) if e.kind() == Kind::Interrupted), "{ended:?}");
     assert!(!printed.contains("number of transactions"), "it was to run for longer: {printed}");
     for words in ["terminating connection", "server closed the connection"] {
         assert!(!complained.contains(words), "the server went before it: {complained}");

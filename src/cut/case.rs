@@ -1,6 +1,6 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
-use super::beside::{self, RecordFailure};
+use super::beside::{self, Unrecorded};
 use super::cutting::{Attachment, CaseResult, CutEvent, Cutting};
 use super::judged::Judged;
 use super::session::CutSession;
@@ -84,12 +84,12 @@ pub(crate) fn cut_case(
     let exports = disks::serve(session)?;
     let recorded = match record::record(session, case, exports.as_ref(), &work) {
         Ok(recorded) => recorded,
-        Err(RecordFailure::Workload(e)) => return Err(e),
-        Err(RecordFailure::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
-        Err(RecordFailure::Other(e)) if e.kind() == Kind::Bug => {
+        Err(Unrecorded::Workload(e)) => return Err(e),
+        Err(Unrecorded::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
+        Err(Unrecorded::Other(e)) if e.kind() == Kind::Bug => {
             return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() }));
         }
-        Err(RecordFailure::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
+        Err(Unrecorded::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
     };
     let mut result =
         Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(report)?;

@@ -5,7 +5,7 @@
 //! transactions, an unlogged table. Another moves WAL: checkpoints and segment switches. A third polls how far WAL is
 //! flushed.
 
-use super::beside::RecordFailure;
+use super::beside::Unrecorded;
 use super::history::{Acknowledgement, Flushed, History, PREPARED, Prepared, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
 use crate::cluster::client::Client;
@@ -53,7 +53,7 @@ pub struct ClientLoad<'a> {
 }
 
 /// A function that runs beside the clients.
-pub type Beside<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), RecordFailure> + Sync + 'a;
+pub type Beside<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), Unrecorded> + Sync + 'a;
 
 pub struct Committed {
     pub history: History,
@@ -132,7 +132,7 @@ pub(super) fn connect(server: &Server) -> Result<Client> {
 /// # Errors
 /// The first client's: the server's own message, or a recording that failed. If no client failed, that of the workload
 /// beside them; interrupted.
-pub fn run(load: &ClientLoad<'_>) -> Result<Committed, RecordFailure> {
+pub fn run(load: &ClientLoad<'_>) -> Result<Committed, Unrecorded> {
     let progress = &LoadProgress::default();
     let shape = shape_of(load.server)?;
     let mut followed = FollowedWal::begin(load.server, shape)?;
@@ -160,7 +160,7 @@ pub fn run(load: &ClientLoad<'_>) -> Result<Committed, RecordFailure> {
         }
         let outcomes = begun.into_iter().map(|one| one.and_then(|one| one.join().map_err(|_| died())?)).collect();
         let workload =
-            workload.map(|one| one.map_err(RecordFailure::from).and_then(|one| one.join().map_err(|_| died())?));
+            workload.map(|one| one.map_err(Unrecorded::from).and_then(|one| one.join().map_err(|_| died())?));
         (outcomes, workload.unwrap_or(Ok(())))
     });
     if let Some(failure) = load.recorder.failure() {

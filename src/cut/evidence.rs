@@ -3,10 +3,10 @@
 use super::cutting::{Cutting, Finding};
 use super::disks;
 use super::history::History;
-use super::ladder::{CheckContext, Checker, ServerEnd};
+use super::ladder::{CheckContext, Checker, EndedBy};
 use super::record::{RECORDED_LOG, Recorded};
 use super::session::CutSession;
-use super::trying::{FailingState, SecondCut, SecondFailure};
+use super::trying::{SecondCut, SecondFailure, Suspect};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, paths};
@@ -52,13 +52,7 @@ struct StoredEvidence {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(
-    to: &Path,
-    case: &CaseSpec,
-    verdict: &Verdict,
-    kept: Option<FailingState>,
-    recorded: &Recorded,
-) -> Result<()> {
+pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Suspect>, recorded: &Recorded) -> Result<()> {
     folders::make_all(to, 0o755)?;
     let mut disks = Vec::new();
     for (node, origin) in recorded.nodes.iter().zip(&recorded.origins) {
@@ -144,11 +138,7 @@ fn check(
     };
     let checker = Checker::attach(of, images.clone())?;
     let finding = match evidence.recovery_failed {
-        false => checker.whole(
-            images,
-            state.at,
-            if evidence.second.is_some() { ServerEnd::SecondCut } else { ServerEnd::Cut },
-        ),
+        false => checker.whole(images, state.at, evidence.second.as_ref().map_or(EndedBy::Cut, |_| EndedBy::SecondCut)),
         true => {
             checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| done.err().unwrap_or(Finding::Whole))
         }

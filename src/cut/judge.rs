@@ -5,7 +5,7 @@ use super::history::Loss;
 use super::judged::{Contents, Judged, ModelledDevice};
 use super::pages::{Content, content_of};
 use super::seams::DiskBlocks;
-use super::trying::FailingState;
+use super::trying::Suspect;
 use super::{arithmetic, tried};
 use crate::error::{Context, Result};
 use crate::record::verdict::{DeviceVerdict, Verdict};
@@ -16,7 +16,7 @@ const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on 
 
 impl Judged<'_> {
     /// The verdict, with the state it rests on if it convicts.
-    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(CaseResult, Option<FailingState>)> {
+    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(CaseResult, Option<Suspect>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);

@@ -38,7 +38,7 @@ const HIDING: [&str; 4] =
 
 /// How the server that wrote a state ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerEnd {
+pub enum EndedBy {
     Stop,
     Cut,
     /// Cut again during recovery from the first cut.
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// As for [`Checker::tail`].
-    pub fn whole(&self, images: Vec<Image>, at: Seq, end: ServerEnd) -> Result<Finding> {
+    pub fn whole(&self, images: Vec<Image>, at: Seq, end: EndedBy) -> Result<Finding> {
         self.on(images, || {
             // A conviction by the WAL tail is not the last word: the recovered tables show what is lost.
             let Some(mounted) = self.mounted(|folders| Ok(self.tail_of(folders, at)))? else { return Ok(None) };
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         Ok(Some(spec))
     }
 
-    fn recovered(&self, folders: &Folders, at: Seq, end: ServerEnd) -> Result<Finding> {
+    fn recovered(&self, folders: &Folders, at: Seq, end: EndedBy) -> Result<Finding> {
         let CutSession { host, interrupt, .. } = self.of.session;
         let postgres = postgres_of(self.of.case)?;
         // Nothing here needs to survive a power cut, and no setting of the plan may hide damage.
@@ -247,10 +247,10 @@ impl<'a> Checker<'a> {
             // ("removing future two-phase state file", looked for under the epoch FFFFFFFF, and then its WAL record is
             // skipped).
             let prepared = match end {
-                ServerEnd::SecondCut => Finding::Whole,
-                ServerEnd::Stop | ServerEnd::Cut => invariants::prepared(server, self.of.history, at)?,
+                EndedBy::SecondCut => Finding::Whole,
+                EndedBy::Stop | EndedBy::Cut => invariants::prepared(server, self.of.history, at)?,
             };
-            let crashed = end != ServerEnd::Stop;
+            let crashed = end != EndedBy::Stop;
             server_check::beside_amcheck(server, || match invariants::look(server, self.of.history, at, crashed)? {
                 Finding::Whole => Ok(prepared),
                 found => Ok(found),

@@ -1,6 +1,6 @@
 //! One recording: a case's stack on recorded disks, a server on it, and the clients' commits.
 
-use super::beside::{Beside, RecordFailure};
+use super::beside::{Beside, Unrecorded};
 use super::commits::{self, Asynchronous, ClientLoad, Committed};
 use super::cutting::RanBeside;
 use super::disks::Disks;
@@ -86,7 +86,7 @@ pub fn record(
     case: &CaseSpec,
     exports: &dyn Disks,
     work: &Path,
-) -> Result<Recorded, RecordFailure> {
+) -> Result<Recorded, Unrecorded> {
     let disks = disks_of(&case.stack);
     let origins: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("origin-{node}.img"))).collect();
     let files = origins.iter().zip(&disks).map(|(path, (_, size))| Ok((create_origin(path, *size)?, *size)));
@@ -98,7 +98,7 @@ pub fn record(
         .zip(0..)
         .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
     let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
-    let done = images.map_err(RecordFailure::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
+    let done = images.map_err(Unrecorded::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
     // A failing recorder makes everything above it fail: its reason is the one that counts.
     let undone = undo::undo(&session.ledger, mark, &session.host);
     for (node, _) in &disks {
@@ -130,7 +130,7 @@ fn on_disks(
     images: &BTreeMap<String, PathBuf>,
     recorder: &Arc<Recorder>,
     log: &Path,
-) -> Result<ClientsWork, RecordFailure> {
+) -> Result<ClientsWork, Unrecorded> {
     let name = format!("pgstrata-{}.{}", session.id, case.stack.name);
     let site = site(session, name, images);
     let stack = stack::build_stack(&site, &case.stack)?;

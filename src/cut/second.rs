@@ -5,8 +5,8 @@
 //! with the settings of its case, including fsync, and the recording ends when it accepts clients.
 
 use super::cutting::{CaseResult, Finding, Tried};
-use super::ladder::ServerEnd;
-use super::trying::{FailingState, SecondCut, SecondFailure, Trying, Weighed};
+use super::ladder::EndedBy;
+use super::trying::{SecondCut, SecondFailure, Suspect, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
 use crate::record::verdict::Verdict;
@@ -36,7 +36,7 @@ impl SecondCut {
 pub struct SecondCuts {
     pub states: usize,
     /// Failures with their verdicts: states of second cuts, and first ones whose recovery failed without one.
-    pub found: Vec<(FailingState, Verdict)>,
+    pub found: Vec<(Suspect, Verdict)>,
 }
 
 impl Trying<'_> {
@@ -63,7 +63,7 @@ impl Trying<'_> {
                     let (states, there) = chosen(&recording, ready, Pick { seed: cutting.seed, states: each });
                     let durable = SecondCut::durable(&recording);
                     let weighed = self.wholes_by(WORD, &states, result, |second| {
-                        self.checker.whole(recording.images(&durable, second), state.at, ServerEnd::SecondCut)
+                        self.checker.whole(recording.images(&durable, second), state.at, EndedBy::SecondCut)
                     })?;
                     (of, cuts.states) = (of + there, cuts.states + states.len());
                     if !weighed.iter().any(|(_, verdict)| verdict.convicts()) {
@@ -71,7 +71,7 @@ impl Trying<'_> {
                     }
                     cuts.found.extend(weighed.into_iter().map(|(second, verdict)| {
                         let second = Some(SecondFailure::Cut(SecondCut { log: log.clone(), state: second }));
-                        (FailingState { state: state.clone(), second }, verdict)
+                        (Suspect { state: state.clone(), second }, verdict)
                     }));
                     continue;
                 }
@@ -80,7 +80,7 @@ impl Trying<'_> {
             };
             files::remove(&log)?;
             let verdict = self.verdict(&state, failed)?;
-            cuts.found.push((FailingState { state, second: Some(SecondFailure::Recovery) }, verdict));
+            cuts.found.push((Suspect { state, second: Some(SecondFailure::Recovery) }, verdict));
         }
         result.classes.push(Tried { class: WORD.to_owned(), tried: cuts.states, of, may_fail: false });
         Ok(cuts)
@@ -99,22 +99,22 @@ impl Trying<'_> {
             SecondFailure::Cut(SecondCut { log, state: second }) => {
                 let recording = Recording::open_over(log, images)?;
                 let left = recording.images(&SecondCut::durable(&recording), second);
-                self.checker.whole(left, state.at, ServerEnd::SecondCut)
+                self.checker.whole(left, state.at, EndedBy::SecondCut)
             }
         }
     }
 
     /// Reduces a second cut to as few in-flight requests as possible.
-    pub fn smallest_second(&self, durable: &Durable, kept: FailingState) -> Result<FailingState> {
-        let FailingState { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) } = kept else {
+    pub fn smallest_second(&self, durable: &Durable, kept: Suspect) -> Result<Suspect> {
+        let Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) } = kept else {
             return Ok(kept);
         };
         let recording = Recording::open_over(&log, self.judged.recorded.recording.images(durable, &state))?;
         let durable = SecondCut::durable(&recording);
-        let second = self.smallest_by(second, |fewer| {
-            self.checker.whole(recording.images(&durable, fewer), state.at, ServerEnd::SecondCut)
+        let second = self.smallest(second, |fewer| {
+            self.checker.whole(recording.images(&durable, fewer), state.at, EndedBy::SecondCut)
         })?;
-        Ok(FailingState { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) })
+        Ok(Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) })
     }
 }
 

@@ -4,12 +4,12 @@ use super::case::cut_case;
 use super::cutting::{CutEvent, Cutting, Finding};
 use super::evidence::{self, verdict_of};
 use super::judged::Judged;
-use super::ladder::{CheckContext, Checker, ServerEnd};
+use super::ladder::{CheckContext, Checker, EndedBy};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
 use super::session::CutSession;
 use super::tests::{SMALL, SmallStack, can_record, case, judge, judge_for, places};
-use super::trying::{FailingState, SecondCut, SecondFailure};
+use super::trying::{SecondCut, SecondFailure, Suspect};
 use super::{Verdict, replay, tried};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -148,7 +148,7 @@ fn unmountable_disks_are_reported_and_do_not_affect_later_states() {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
         let images = || recorded.recording.images(&durable, &state);
-        let whole = |images| checker.whole(images, state.at, ServerEnd::Cut).unwrap();
+        let whole = |images| checker.whole(images, state.at, EndedBy::Cut).unwrap();
         let size = images()[0].size();
         let disk = |name: &str| {
             let path = session.work.join(name);
@@ -177,7 +177,7 @@ fn a_check_with_a_killed_server_proves_nothing() {
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
-        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, ServerEnd::Cut);
+        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, EndedBy::Cut);
         let cluster = session.folder.join(format!("pgstrata-{}.ext4.ext4/pgstrata-data/cluster", session.id));
         let (done, killed) = (AtomicBool::new(false), Cell::new(false));
         let finding = std::thread::scope(|scope| {
@@ -229,7 +229,7 @@ fn a_second_cut_detects_a_recovery_whose_disk_drops_pages() {
         let Ok((recovery, ready)) = recovered else { panic!("the floor recovers") };
         let entries = recovery.log().entries();
         let found = |durable: &Durable, second: &State| {
-            checker.whole(recovery.images(durable, second), state.at, ServerEnd::SecondCut).unwrap()
+            checker.whole(recovery.images(durable, second), state.at, EndedBy::SecondCut).unwrap()
         };
         let honest = SecondCut::durable(&recovery);
         let second = State { at: ready, ..state.clone() };
@@ -242,7 +242,7 @@ fn a_second_cut_detects_a_recovery_whose_disk_drops_pages() {
         assert!(without.extra.len() < all, "recovery wrote pages of data");
         assert!(verdict_of(&found(&lying, &without)).convicts());
         checker.detach().unwrap();
-        let kept = FailingState { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) };
+        let kept = Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) };
         evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
     });
     let replayed = || replay(&Host::this(), &to, &places, &Interrupt::never()).unwrap().finding.unwrap();
@@ -318,7 +318,7 @@ fn evidence_of_a_stack_with_separate_wal_can_be_rebuilt() {
     }
     let (places, case, to) = (places(folder.path()), on_two_disks(), folder.path().join("evidence"));
     with_recording(&places, &case, |_, _, recorded| {
-        let kept = FailingState { state: floor(recorded).1, second: None };
+        let kept = Suspect { state: floor(recorded).1, second: None };
         evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
     });
     // Mounted under a name other than the one in the links of the data folder.

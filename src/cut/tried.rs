@@ -4,11 +4,11 @@ use super::arithmetic;
 use super::cutting::{CaseResult, CheckedStates, CutEvent, Finding, Tried};
 use super::evidence::{self, verdict_of};
 use super::judged::{Judged, ModelledDevice};
-use super::ladder::{CheckContext, Checker, ServerEnd};
+use super::ladder::{CheckContext, Checker, EndedBy};
 use super::pages::Content;
 use super::record::RECORDED;
 use super::second::SecondCuts;
-use super::trying::{FailingState, Trying, Weighed};
+use super::trying::{Suspect, Trying, Weighed};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};
@@ -49,7 +49,7 @@ pub fn try_states(
     devices: &[ModelledDevice],
     result: &mut CaseResult,
     report: &dyn Fn(CutEvent<'_>),
-) -> Result<Option<FailingState>> {
+) -> Result<Option<Suspect>> {
     let Judged { session, case, exports, recorded, work } = *judged;
     let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
     let recording = &recorded.recording;
@@ -66,7 +66,7 @@ pub fn try_states(
 }
 
 impl Trying<'_> {
-    fn all(&self, devices: &[ModelledDevice], end: &State, result: &mut CaseResult) -> Result<Option<FailingState>> {
+    fn all(&self, devices: &[ModelledDevice], end: &State, result: &mut CaseResult) -> Result<Option<Suspect>> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
@@ -81,7 +81,8 @@ impl Trying<'_> {
         });
         result.classes = classes.collect();
         (self.report)(CutEvent::Checking { case: &self.judged.case.id, states: states.len() });
-        if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
+        let was_idle = coverage.with_play == 0 && !result.verdict.convicts();
+        if let Some(why) = self.harness_fault(&honest.durable, end, was_idle)? {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok(None);
         }
@@ -99,8 +100,8 @@ impl Trying<'_> {
         self.count_torn(&found, result);
         found.retain(counts);
         found.extend(self.on_others(honest, others, result)?);
-        let alone = found.into_iter().map(|(state, verdict)| (FailingState { state, second: None }, verdict));
-        let mut suspects: Vec<(FailingState, Verdict)> = alone
+        let alone = found.into_iter().map(|(state, verdict)| (Suspect { state, second: None }, verdict));
+        let mut suspects: Vec<(Suspect, Verdict)> = alone
             .chain(seconds.found)
             .filter(|(_, verdict)| verdict.weight() > result.verdict.weight() || verdict.convicts())
             .collect();
@@ -119,10 +120,13 @@ impl Trying<'_> {
 
     /// A conviction with fewer in-flight requests if that fails too, else unchanged, with the verdict of a second
     /// check; `None` if the state held then. Keeps the server's log of the second check.
-    fn confirmed(&self, durable: &Durable, kept: FailingState) -> Result<Option<(FailingState, Verdict)>> {
+    fn confirmed(&self, durable: &Durable, kept: Suspect) -> Result<Option<(Suspect, Verdict)>> {
         let fewer = match kept.second {
             Some(_) => self.smallest_second(durable, kept.clone())?,
-            None => FailingState { state: self.smallest(durable, kept.state.clone())?, second: None },
+            None => {
+                let state = self.smallest(kept.state.clone(), |fewer| self.whole(durable, fewer))?;
+                Suspect { state, second: None }
+            }
         };
         let tries = if fewer == kept { vec![kept] } else { vec![fewer, kept] };
         let log = self.judged.work.join(evidence::SERVER_LOG);
@@ -223,7 +227,7 @@ impl Trying<'_> {
     }
 
     fn whole(&self, durable: &Durable, state: &State) -> Result<Finding> {
-        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, ServerEnd::Cut)
+        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, EndedBy::Cut)
     }
 
     fn each(&self, step: &str, states: &[State], check: impl Fn(&State) -> Result<Finding>) -> Result<Vec<Weighed>> {
@@ -385,12 +389,7 @@ impl Trying<'_> {
     }
 
     /// Reduces a state to as few in-flight requests as possible.
-    fn smallest(&self, durable: &Durable, state: State) -> Result<State> {
-        self.smallest_by(state, |fewer| self.whole(durable, fewer))
-    }
-
-    /// Same, with the caller's check.
-    pub fn smallest_by(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
+    pub fn smallest(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
         for one in state.extra.clone().into_iter().take(MOST_LEFT_OUT) {
             self.judged.session.interrupt.check()?;
             let extra = state.extra.iter().copied().filter(|other| *other != one).collect();
@@ -403,20 +402,13 @@ impl Trying<'_> {
     }
 
     /// Signs that the harness is at fault: the disks after the clean stop fail, or nothing was ever in flight.
-    fn harness_fault(
-        &self,
-        durable: &Durable,
-        end: &State,
-        moments_in_play: usize,
-        verdict: &Verdict,
-    ) -> Result<Option<String>> {
+    fn harness_fault(&self, durable: &Durable, end: &State, was_idle: bool) -> Result<Option<String>> {
         let recorded = self.judged.recorded;
-        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, ServerEnd::Stop)?;
+        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, EndedBy::Stop)?;
         if !found.is_whole() {
             return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
         }
-        let nothing = moments_in_play == 0 && !verdict.convicts();
-        Ok(nothing.then(|| "no write was ever in flight: no state differs from what was acknowledged".to_owned()))
+        Ok(was_idle.then(|| "no write was ever in flight: no state differs from what was acknowledged".to_owned()))
     }
 }
 
@@ -436,9 +428,9 @@ impl CheckedStates {
 /// Failures of a server for lack of the machine's resources are not blamed on the disk.
 fn worst_confirmed(
     by_arithmetic: Verdict,
-    mut suspects: Vec<(FailingState, Verdict)>,
-    mut confirmed: impl FnMut(FailingState) -> Result<Option<(FailingState, Verdict)>>,
-) -> Result<(Verdict, Option<FailingState>)> {
+    mut suspects: Vec<(Suspect, Verdict)>,
+    mut confirmed: impl FnMut(Suspect) -> Result<Option<(Suspect, Verdict)>>,
+) -> Result<(Verdict, Option<Suspect>)> {
     let mut flukes = 0;
     while let Some((kept, verdict)) = suspects.pop().filter(|_| flukes < MOST_FLUKES) {
         if !verdict.convicts() {
@@ -484,12 +476,9 @@ fn spread(states: &[&State], count: usize) -> Vec<State> {
 mod tests {
     use super::*;
 
-    fn suspect(at: Seq, verdict: Verdict) -> (FailingState, Verdict) {
+    fn suspect(at: Seq, verdict: Verdict) -> (Suspect, Verdict) {
         (
-            FailingState {
-                state: State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() },
-                second: None,
-            },
+            Suspect { state: State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() }, second: None },
             verdict,
         )
     }
@@ -501,7 +490,7 @@ mod tests {
     /// The verdict, and the position of the state it rests on, if the states at these positions fail again in this way.
     fn worst(by_arithmetic: Verdict, suspects: &[(Seq, Verdict)], again: &[(Seq, Verdict)]) -> (Verdict, Option<Seq>) {
         let suspects = suspects.iter().map(|(at, verdict)| suspect(*at, verdict.clone())).collect();
-        let confirmed = |kept: FailingState| {
+        let confirmed = |kept: Suspect| {
             let found = again.iter().find(|(at, _)| *at == kept.state.at);
             Ok(found.map(|(_, verdict)| (kept.clone(), verdict.clone())))
         };

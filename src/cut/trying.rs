@@ -20,7 +20,7 @@ pub type Weighed = (State, Verdict);
 
 /// The state that a conviction rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailingState {
+pub struct Suspect {
     pub state: State,
     /// The failure during recovery of that state, if the state itself holds.
     pub second: Option<SecondFailure>,

@@ -354,22 +354,18 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {
-    match get(root, "name").map(|(_, node)| node) {
+    let problem = match get(root, "name").map(|(_, node)| node) {
         Some(Node { value: Value::Text(name), span }) => {
             let key = Key { text: name.clone(), span: span.clone() };
             names::check(&key, "plan", problems);
-            name.clone()
+            return key.text;
         }
-        Some(node) => {
-            problems.add(Problem::at(&node.span, format!("`name` must be text, found {}", node.noun())));
-            String::new()
-        }
-        None => {
-            let problem = Problem::at(&(0..0), "the plan has no name");
-            problems.add(problem.help("add name = \"which-filesystem\"; the run folder is named after it"));
-            String::new()
-        }
-    }
+        Some(node) => node.must_be("`name`", "text"),
+        None => Problem::at(&(0..0), "the plan has no name")
+            .help("add name = \"which-filesystem\"; the run folder is named after it"),
+    };
+    problems.add(problem);
+    String::new()
 }
 
 fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Problems) -> Option<i64> {

@@ -119,8 +119,8 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
         }
     };
     let Value::Table(pairs) = &node.value else {
-        let message = format!("{name} must be {}, found {}", describe(spec.kind), node.noun());
-        problems.add(Problem::at(&node.span, message).help(format!("write {} = {{ ... }}", spec.key)));
+        let problem = node.must_be(name, &describe(spec.kind));
+        problems.add(problem.help(format!("write {} = {{ ... }}", spec.key)));
         return Vec::new();
     };
     if matches!(spec.kind, OptionKind::Table(_)) {

@@ -14,8 +14,7 @@ pub(super) fn words() -> Vec<&'static str> {
 pub(super) fn read(root: &[Pair], problems: &mut Problems) -> Option<DurabilityCheck> {
     let (_, node) = get(root, KEY)?;
     let Value::Text(text) = &node.value else {
-        let message = format!("`{KEY}` must be text, found {}", node.noun());
-        problems.add(Problem::at(&node.span, message).help(format!("write {KEY} = \"quick\"")));
+        problems.add(node.must_be(format!("`{KEY}`"), "text").help(format!("write {KEY} = \"quick\"")));
         return None;
     };
     let found = DurabilityCheck::ALL.into_iter().find(|check| check.word() == text);

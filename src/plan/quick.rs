@@ -77,8 +77,7 @@ type Set = (BTreeMap<String, OptionValue>, BTreeMap<String, BTreeSet<String>>);
 fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problems: &mut Problems) -> Set {
     let (mut set, mut added) = Set::default();
     let Value::Table(pairs) = &table.value else {
-        let message = format!("`set` must be a table of options, found {}", table.noun());
-        problems.add(Problem::at(&table.span, message).help("write set = { loop = \"2GiB\" }"));
+        problems.add(table.must_be("`set`", "a table of options").help("write set = { loop = \"2GiB\" }"));
         return (set, added);
     };
     for (key, node) in pairs {

@@ -89,8 +89,7 @@ pub(super) fn read_conditions(
     problems: &mut Problems,
 ) -> Option<Vec<AxisCondition>> {
     let Value::Table(pairs) = &table.value else {
-        let message = format!("{place} must be a table of axes, found {}", table.noun());
-        problems.add(Problem::at(&table.span, message).help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
+        problems.add(table.must_be(place, "a table of axes").help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
         return None;
     };
     if pairs.is_empty() {
@@ -132,7 +131,7 @@ fn values_of<'k>(
 
 fn find_value(key: &Key, node: &Node, values: &Values<'_>, problems: &mut Problems) -> Option<(String, String)> {
     let Some(wanted) = identities(node) else {
-        problems.add(Problem::at(&node.span, format!("`{}` must be a value, found {}", key.text, node.noun())));
+        problems.add(node.must_be(format!("`{}`", key.text), "a value"));
         return None;
     };
     if let Some((identity, text)) = wanted.iter().find_map(|identity| values.get_key_value(identity.as_str())) {
@@ -166,9 +165,8 @@ pub(super) fn baseline(
             }
         }
         _ => {
-            let message = format!("`baseline` must be the name of a stack or a table of axes, found {}", node.noun());
-            let help = "write baseline = \"STACK\" or baseline = { AXIS = VALUE }";
-            problems.add(Problem::at(&node.span, message).help(help));
+            let problem = node.must_be("`baseline`", "the name of a stack or a table of axes");
+            problems.add(problem.help("write baseline = \"STACK\" or baseline = { AXIS = VALUE }"));
         }
     }
     if problems.len() == before && !left.iter().any(|candidate| is_of(&wanted, candidate)) {

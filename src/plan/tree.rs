@@ -48,10 +48,15 @@ impl Node {
         }
     }
 
+    /// The problem of a value of the wrong kind.
+    pub fn must_be(&self, what: impl Display, wanted: &str) -> Problem {
+        Problem::at(&self.span, format!("{what} must be {wanted}, found {}", self.noun()))
+    }
+
     /// The pairs of a table; for anything else, adds a problem that says what to write.
     pub fn table(&self, what: impl Display, help: &str, problems: &mut Problems) -> Option<&[Pair]> {
         let Value::Table(pairs) = &self.value else {
-            problems.add(Problem::at(&self.span, format!("{what} must be a table, found {}", self.noun())).help(help));
+            problems.add(self.must_be(what, "a table").help(help));
             return None;
         };
         Some(pairs)

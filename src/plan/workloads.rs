@@ -47,8 +47,7 @@ fn read_workload<'c>(
             (kind.clone(), Some(written))
         }
         _ => {
-            let message = format!("workload `{}` must be a table, found {}", name.text, node.noun());
-            problems.add(Problem::at(&node.span, message));
+            problems.add(node.must_be(format!("workload `{}`", name.text), "a table"));
             return None;
         }
     };
@@ -60,8 +59,8 @@ fn read_workload<'c>(
         None => &[],
         Some((_, Value::Table(inner))) => inner,
         Some((node, _)) => {
-            let message = format!("`{}` must be a table of options, found {}", kind.text, node.noun());
-            problems.add(Problem::at(&node.span, message).help(format!("write {} = {{}} for no options", kind.text)));
+            let problem = node.must_be(format!("`{}`", kind.text), "a table of options");
+            problems.add(problem.help(format!("write {} = {{}} for no options", kind.text)));
             return None;
         }
     };

@@ -47,7 +47,8 @@ impl FailFast {
             return None;
         }
         let first = self.first.get_or_insert_with(|| failure.clone());
-        if !before_measuring(failure.step) || first.step != failure.step || gist(first) != gist(&failure) {
+        let is_late = matches!(failure.step, Step::Age | Step::Measure | Step::ReadBack | Step::TearDown | Step::Store);
+        if is_late || first.step != failure.step || gist(first) != gist(&failure) {
             self.over = true;
             return None;
         }
@@ -60,10 +61,6 @@ impl FailFast {
         let kind = if first.kind == Kind::Host { Kind::Host } else { Kind::Tool };
         Some(first.hint.iter().fold(Error::new(kind, message), |error, hint| error.hint(hint.clone())))
     }
-}
-
-fn before_measuring(step: Step) -> bool {
-    !matches!(step, Step::Age | Step::Measure | Step::ReadBack | Step::TearDown | Step::Store)
 }
 
 /// The first line without parts that vary between trials: process ids, times, numbered devices, file names.

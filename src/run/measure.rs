@@ -44,6 +44,7 @@ pub struct Measurement<'a> {
     pub expected: Micros,
     pub target: &'a Target,
     pub events: &'a Events<'a>,
+    pub staging: &'a Staging,
 }
 
 /// When the measurement began, once known, and whether it is over.
@@ -65,13 +66,8 @@ impl Measurement<'_> {
     ///
     /// # Errors
     /// Of the workload or the store.
-    pub fn run(
-        &self,
-        place: &Place<'_>,
-        until: Until<'_>,
-        staging: &Staging,
-        record: &mut TrialRecord,
-    ) -> Result<Option<u64>> {
+    pub fn run(&self, place: &Place<'_>, until: Until<'_>, record: &mut TrialRecord) -> Result<Option<u64>> {
+        let staging = self.staging;
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry = recorder.columns().to_vec();
         let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
@@ -212,17 +208,10 @@ impl Measurement<'_> {
     }
 
     fn keyed(&self, row: Joined) -> Row {
-        let mut values = vec![
-            Some(Value::Text(self.run.to_owned())),
-            Some(Value::Text(self.key.case.clone())),
-            Some(Value::Count(u64::from(self.key.trial))),
-            Some(Value::Count(row.second)),
-            row.wall_us.map(Value::Count),
-        ];
-        values.extend(columns::axes(self.axes).into_iter().map(|(_, value)| Some(Value::Text(value.to_owned()))));
-        values.extend(row.client);
-        values.extend(row.telemetry);
-        values
+        let mut key: Row = self.key_of_waits().into_iter().map(|(_, value)| Some(value)).collect();
+        // Behind the trial.
+        key.splice(3..3, [Some(Value::Count(row.second)), row.wall_us.map(Value::Count)]);
+        [key, row.client, row.telemetry].concat()
     }
 }
 

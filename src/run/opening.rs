@@ -1,15 +1,11 @@
 //! Starts a run, and each further session of it.
 
-use super::crashed::Crashed;
-use super::died::Died;
-use super::events::Watcher;
-use super::session::{Ending, RunPlaces, Session};
+use super::died::{Crashed, Died};
+use super::session::{Ending, RunContext, Session};
 use super::trial_loop::count;
-use super::verdicts::Judge;
 use super::{case, drives, forecast, guests, looks, repeats, share, undo};
 use crate::cluster::install;
 use crate::error::{Error, Result};
-use crate::host::signals::Interrupt;
 use crate::host::{Host, files, machine, time};
 use crate::plan::{self, Plan};
 use crate::provision::ledger::Ledger;
@@ -28,14 +24,8 @@ use std::path::Path;
 /// # Errors
 /// Before anything is built: if sizes don't fit, or a folder cannot be written. Later: if the run folder cannot be
 /// written, or something built cannot be undone. A failed trial is not an error of the run.
-pub fn start(
-    host: &Host,
-    plan: &Plan,
-    places: &RunPlaces,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
+pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
+    let RunContext { host, places, .. } = *context;
     let guest = places.guest.as_deref();
     let forecast = forecast::forecast(host, plan, guest, &places.state)?;
     forecast::must_fit(&forecast)?;
@@ -80,7 +70,7 @@ pub fn start(
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
-    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening, judge)
+    Session::open(context, machine, ledger, writer)?.run(opening, context.judge)
 }
 
 /// Resolves `auto` to the PostgreSQL found now: an installation added later does not affect this run. For other guests
@@ -160,15 +150,8 @@ impl Continuing {
 ///
 /// # Errors
 /// As [`start`].
-pub fn resume(
-    host: &Host,
-    stored: &RunFolder,
-    more: Continuing,
-    places: &RunPlaces,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
+pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) -> Result<Ending> {
+    let RunContext { host, places, .. } = *context;
     forecast::recheck(&stored.record().cases)?;
     let mut writer = more.writer(stored.path())?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
@@ -226,10 +209,10 @@ pub fn resume(
     damaged.extend(share::warning(&again));
     let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
-    let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
+    let mut session = Session::open(context, machine, ledger, writer)?;
     (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
     (session.again, session.earlier_drives) = (again, drives::earlier(&events));
-    session.run(opening, judge)
+    session.run(opening, context.judge)
 }
 
 /// Trials of earlier sessions that ran on another machine.

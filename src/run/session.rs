@@ -1,7 +1,6 @@
 //! A run from its first trial to its last, in one session or several.
 
-use super::crashed::Crashed;
-use super::died::Died;
+use super::died::{Crashed, Died};
 use super::events::{Events, Watcher};
 use super::{case, undo};
 use crate::cluster::server::Server;
@@ -19,6 +18,7 @@ use crate::record::drive::DriveRecord;
 use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
+use crate::record::verdict::VerdictRecord;
 use crate::store::folder::Writer;
 use crate::units::Bytes;
 use crate::workload::{MemorySizes, Place};
@@ -40,6 +40,19 @@ impl RunPlaces {
     pub fn ledgers(&self) -> PathBuf {
         ledgers(&self.state)
     }
+}
+
+/// Determines what a power cut costs a case; the result does not name other cases that share it.
+pub type Judge<'a> = &'a dyn Fn(&CaseSpec) -> Result<VerdictRecord>;
+
+/// What every session of a run is given.
+#[derive(Clone, Copy)]
+pub struct RunContext<'a> {
+    pub host: &'a Host,
+    pub places: &'a RunPlaces,
+    pub interrupt: &'a Interrupt,
+    pub watcher: Watcher<'a>,
+    pub judge: Judge<'a>,
 }
 
 /// Folder of the ledgers within a state folder.
@@ -133,14 +146,12 @@ pub fn both(done: Result<()>, undone: Result<()>) -> Result<()> {
 
 impl<'a> Session<'a> {
     pub(super) fn open(
-        host: &Host,
+        given: &RunContext<'a>,
         machine: HostFacts,
         ledger: Ledger,
         writer: Writer,
-        places: &RunPlaces,
-        interrupt: &Interrupt,
-        watcher: Watcher<'a>,
     ) -> Result<Session<'a>> {
+        let RunContext { host, places, interrupt, watcher, .. } = *given;
         let record = writer.folder().record().clone();
         let group = cgroup::place(host, &record.id);
         let prepared = users::server_user(host).and_then(|user| {

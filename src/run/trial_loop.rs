@@ -4,9 +4,8 @@
 use super::fail_fast::FailFast;
 use super::guests::Guests;
 use super::looks::Looks;
-use super::session::{Ending, Session, both, give_to_person};
+use super::session::{Ending, Judge, Session, both, give_to_person};
 use super::share::{self, has_result};
-use super::verdicts::Judge;
 use super::{case, repeats, trial};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};

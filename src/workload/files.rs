@@ -8,7 +8,7 @@ use super::wal_segments::{NewSegments, unavailable};
 use super::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::host::time::{micros, now, wall_us};
+use crate::host::time::{micros, wall_us};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -77,7 +77,7 @@ impl Workload for Files {
         let mut block = random_block();
         let (mut writes, mut reads) = (TimedWork::new("write"), TimedWork::new("read"));
         let mut seconds = PieceSeconds::new(listener);
-        let begun = now();
+        let begun = seconds.begun;
         listener(LoadEvent::Began(wall_us()));
         for number in 0.. {
             let enough = number >= LEAST_FILES;
@@ -87,10 +87,10 @@ impl Workload for Files {
             place.interrupt.check()?;
             let path = place.folder.join(format!("{number}.dd"));
             let bytes = blocks * BLOCK as u64;
-            seconds.time(begun, bytes, &mut writes, || write(&path, blocks, &mut block))?;
+            seconds.time(bytes, &mut writes, || write(&path, blocks, &mut block))?;
             let file = files::open(&path)?;
             files::drop_cache(&file).or_host(|| format!("drop the cached pages of {}", path.display()))?;
-            seconds.time(begun, bytes, &mut reads, || read(&path, file, &mut block))?;
+            seconds.time(bytes, &mut reads, || read(&path, file, &mut block))?;
             files::remove(&path)?;
         }
         let elapsed_us = micros(begun.elapsed());

@@ -113,8 +113,10 @@ pub struct Until<'a> {
     /// Upper limit; whole seconds.
     pub longest: Micros,
     /// Called many times a second.
-    pub progress: &'a mut dyn FnMut() -> Result<WindowProgress>,
+    pub progress: &'a mut AskProgress<'a>,
 }
+
+pub type AskProgress<'a> = dyn FnMut() -> Result<WindowProgress> + 'a;
 
 /// How the machine below a server crashes.
 pub enum Crash<'a> {
@@ -327,8 +329,8 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own message; interrupted.
-    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: MemorySizes, _until: Until<'_>) -> Result<()> {
-        Ok(())
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
+        self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.warm_up(place, &plain, memory, until))
     }
     /// Decides options that the plan leaves open and that must be the same for all cases with this workload. Called
     /// after the warm-up of the first of them, whose output is in `place.raw`.

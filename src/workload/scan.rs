@@ -102,7 +102,7 @@ impl Workload for Scan {
         scan(&mut client)?;
         client.query("checkpoint")?;
         let (mut scans, mut seconds) = (TimedWork::new("scan"), PieceSeconds::new(listener));
-        let begun = now();
+        let begun = seconds.begun;
         let mut elapsed_us = 0;
         listener(LoadEvent::Began(wall_us()));
         while scans.slices.len() < LEAST_SCANS
@@ -110,7 +110,7 @@ impl Workload for Scan {
         {
             place.interrupt.check()?;
             table.forget()?;
-            seconds.time(begun, table.bytes, &mut scans, || scan(&mut client))?;
+            seconds.time(table.bytes, &mut scans, || scan(&mut client))?;
             elapsed_us = micros(begun.elapsed());
         }
         let mut index = TimedWork::new("create index");

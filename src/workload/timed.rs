@@ -2,7 +2,7 @@
 
 use super::{ClientSecond, Listener, LoadEvent};
 use crate::error::Result;
-use crate::host::time::{Instant, micros};
+use crate::host::time::{Instant, micros, now};
 use crate::record::counts::{Measure, MeasureSlice};
 
 const MIB: u64 = 1 << 20;
@@ -38,6 +38,8 @@ impl TimedWork {
 /// Reports pieces longer than a second as seconds: the work of a piece is spread evenly over its time.
 pub(super) struct PieceSeconds<'a> {
     listener: &'a Listener<'a>,
+    /// When the first operation began.
+    pub begun: Instant,
     /// MiB by second.
     seconds: Vec<f64>,
     reported: usize,
@@ -45,20 +47,14 @@ pub(super) struct PieceSeconds<'a> {
 
 impl<'a> PieceSeconds<'a> {
     pub fn new(listener: &'a Listener<'a>) -> PieceSeconds<'a> {
-        PieceSeconds { listener, seconds: Vec::new(), reported: 0 }
+        PieceSeconds { listener, begun: now(), seconds: Vec::new(), reported: 0 }
     }
 
-    /// Does a piece of work, and adds it here and to all of its kind; `begun` is when the first operation began.
-    pub fn time(
-        &mut self,
-        begun: Instant,
-        bytes: u64,
-        all: &mut TimedWork,
-        work: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let began_us = micros(begun.elapsed());
+    /// Does a piece of work, and adds it here and to all of its kind.
+    pub fn time(&mut self, bytes: u64, all: &mut TimedWork, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let began_us = micros(self.begun.elapsed());
         work()?;
-        let ended_us = micros(begun.elapsed());
+        let ended_us = micros(self.begun.elapsed());
         all.add(bytes, ended_us - began_us);
         self.add(bytes, began_us, ended_us)
     }

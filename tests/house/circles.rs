@@ -42,6 +42,30 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "run",
+        &[
+            &[
+                "case",
+                "cpu_taken",
+                "died",
+                "drives",
+                "events",
+                "fail_fast",
+                "guests",
+                "io_uring",
+                "looks",
+                "share",
+                "undo",
+            ],
+            &["age_cost", "check", "disturbance", "doctor", "repeats", "session", "warnings", "window"],
+            &["clean", "measure", "template", "verdicts"],
+            &["forecast"],
+            &["trial"],
+            &["trial_loop"],
+            &["opening"],
+        ],
+    ),
+    (
         "provision",
         &[
             &["ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],

@@ -300,24 +300,24 @@ impl Pulls {
 }
 
 /// Lets one client commit, and tell the witness of each commit before it sends the next.
-fn commit_to(mut witness: Voice, server: &Server, round: u32, client: u16, going_on: &dyn Fn() -> bool) -> Result<()> {
+fn commit_to(mut voice: Voice, server: &Server, round: u32, client: u16, goes_on: &dyn Fn() -> bool) -> Result<()> {
     let (mut connection, mut chain) = (commits::connect(server)?, String::new());
     for number in 1.. {
-        if !going_on() {
+        if !goes_on() {
             break;
         }
         chain = link(&chain, client, number);
         connection.query(&commits::transaction(client, number, &chain))?;
         connection.query("COMMIT")?;
-        witness.report(round, client, number)?;
+        voice.report(round, client, number)?;
     }
     Ok(())
 }
 
-fn make_checkpoints(server: &Server, going_on: &dyn Fn() -> bool) -> Result<()> {
+fn make_checkpoints(server: &Server, goes_on: &dyn Fn() -> bool) -> Result<()> {
     let (mut connection, mut last) = (commits::connect(server)?, now());
     for row in 0_u64.. {
-        if !going_on() {
+        if !goes_on() {
             break;
         }
         connection.query(&format!("INSERT INTO pgstrata_unlogged VALUES ({row})"))?;

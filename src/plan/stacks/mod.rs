@@ -21,7 +21,7 @@ use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{BaseKind, BaseName, NodeSpec, StackSpec};
 use age::AgeDraft;
-use layer::WrittenLayer;
+use layer::{LayerReader, WrittenLayer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use wire::Wiring;
@@ -76,10 +76,7 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
                 let written = Parts { stack: key, pairs, all: &all, catalogue, layers, parts, alike, wal_stack: None };
                 stacks.extend(written.read(problems));
             }
-            _ => {
-                let message = format!("stack `{}` must be a table, found {}", key.text, node.noun());
-                problems.add(Problem::at(&node.span, message));
-            }
+            _ => problems.add(node.must_be(format!("stack `{}`", key.text), "a table")),
         }
     }
     let whole = stacks.clone();
@@ -156,8 +153,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             None => false,
             Some((Value::Boolean(reuse), _)) => *reuse,
             Some((_, node)) => {
-                let message = format!("`reuse` of stack `{name}` must be true or false, found {}", node.noun());
-                problems.add(Problem::at(&node.span, message));
+                problems.add(node.must_be(format!("`reuse` of stack `{name}`"), "true or false"));
                 false
             }
         };
@@ -170,7 +166,7 @@ impl<'t, 'c> Parts<'t, 'c> {
     }
 
     fn layer(&self, slot: Slot, node: &'t Node, problems: &mut Problems) -> Option<WrittenLayer<'t, 'c>> {
-        layer::read(slot, node, self.catalogue, problems)
+        LayerReader { slot, catalogue: self.catalogue, problems }.read(node)
     }
 
     /// Adds a layer, named `given`, or by its own `name`, or by the layer.
@@ -180,10 +176,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         if let Some((_, node)) = layer.wire("name") {
             match node.text() {
                 Some(text) => name = Key { text: text.to_owned(), span: node.span.clone() },
-                None => {
-                    let message = format!("`name` of `{}` must be text, found {}", layer.key.text, node.noun());
-                    problems.add(Problem::at(&node.span, message));
-                }
+                None => problems.add(node.must_be(format!("`name` of `{}`", layer.key.text), "text")),
             }
             names::check(&name, "node", problems);
         }
@@ -240,7 +233,10 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn read_filesystem(&mut self, problems: &mut Problems) {
         let layer = match (get(self.pairs, "filesystem"), get(self.pairs, "directory")) {
             (Some((_, node)), None) => self.layer(Slot::Filesystem, node, problems),
-            (None, Some((key, node))) => layer::by_key(key, node, self.catalogue, problems),
+            (None, Some((key, node))) => {
+                let mut reader = LayerReader { slot: Slot::Filesystem, catalogue: self.catalogue, problems };
+                reader.named(key, Some(node), Vec::new())
+            }
             (Some((key, _)), Some((directory, _))) => {
                 let message = format!("stack `{}` has both `filesystem` and `directory`", self.stack.text);
                 let problem = Problem::at(&directory.span, message).also(&key.span, "and this");
@@ -275,12 +271,8 @@ impl<'t, 'c> Parts<'t, 'c> {
                 let layer = self.layer(Slot::Filesystem, node, problems);
                 return self.push(Part::Wal, Some(key), layer, problems);
             }
-            let message = format!(
-                "`wal` of stack `{}` must be the name of a stack or a layer, found {}",
-                self.stack.text,
-                node.noun()
-            );
-            return problems.add(Problem::at(&node.span, message));
+            let what = format!("`wal` of stack `{}`", self.stack.text);
+            return problems.add(node.must_be(what, "the name of a stack or a layer"));
         };
         if other == self.stack.text {
             let message = format!("`wal` of stack `{}` names the stack itself", self.stack.text);

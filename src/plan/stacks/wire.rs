@@ -219,8 +219,7 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
             _ => {
                 let wants =
                     if take.groups.is_empty() { "a name or a list of names" } else { "names, or groups of names" };
-                let message = format!("`{}` must be {wants}, found {}", take.key, item.noun());
-                problems.add(Problem::at(&item.span, message));
+                problems.add(item.must_be(format!("`{}`", take.key), wants));
             }
         }
     }

@@ -20,8 +20,7 @@ use crate::record::recovery::BeforeCrash;
 use crate::record::stack::End;
 use crate::record::trial::{Gap, StepTime, TrialRecord};
 use crate::run::case;
-use crate::run::crashed::Crashed;
-use crate::run::died::Died;
+use crate::run::died::{Crashed, Died};
 use crate::run::measure::second_event;
 use crate::run::session::{Session, Templates};
 use crate::units::Micros;
@@ -146,7 +145,7 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<RanTria
     (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
     let done = trial.attempt(|trial| {
         trial.session.interrupt.check()?;
-        measure_on(trial, &hand_over, crashed, away_us, begun)?;
+        measure_on(trial, &hand_over, crashed, away_us)?;
         trial.enter(Step::ReadBack)?;
         cluster::read_back(trial)
     });
@@ -155,13 +154,8 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<RanTria
 }
 
 /// Opens the stack, lets the workload watch the server start, and measures what follows.
-fn measure_on(
-    trial: &mut Trial<'_, '_>,
-    hand_over: &HandOver,
-    crashed: &Crashed,
-    away_us: u64,
-    begun: Instant,
-) -> Result<()> {
+fn measure_on(trial: &mut Trial<'_, '_>, hand_over: &HandOver, crashed: &Crashed, away_us: u64) -> Result<()> {
+    let begun = trial.step_began;
     let (opened, mounts_us) = open(trial, hand_over)?;
     trial.folder = Some(hand_over.folder.clone());
     let bin = trial.case.postgres.as_ref().map(|postgres| &postgres.bin);

@@ -313,7 +313,7 @@ fn make_template(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(postgres) = &trial.case.postgres else { return Ok(()) };
     let install = install::find(&trial.session.host, &postgres.bin)?;
     let raw = trial.staging.raw();
-    let made = template::template(trial.session, trial.case, postgres, &install, trial.workload, &raw)?;
+    let made = template::template(trial.session, trial.case, &install, &raw)?;
     (trial.template, trial.install) = (Some(made), Some(install));
     Ok(())
 }

@@ -84,6 +84,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         expected: Micros(expected_us),
         target: &target,
         events: &trial.session.events,
+        staging: &trial.staging,
     }
     .run(
         &Place { crash: Some(crash), snapshots: actions, ..trial.place(&raw)? },
@@ -91,7 +92,6 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
             longest,
             progress: &mut || watch.as_mut().map_or_else(|| Ok(WindowProgress::default()), WindowWatch::progress),
         },
-        &trial.staging,
         &mut record,
     )?;
     let ended_us = wall_us();

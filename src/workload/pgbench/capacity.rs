@@ -5,7 +5,7 @@
 
 use super::options::{self, Settings};
 use super::seconds::{LoadTally, TRANSACTIONS};
-use super::shifted::Shifted;
+use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, settings};
 use crate::error::{Error, Result};
 use crate::host::files;
@@ -18,8 +18,6 @@ use crate::record::window::Extent;
 use crate::stats::search::{self, Try};
 use crate::units::Micros;
 use crate::workload::{Measuring, MemorySizes, Place, Until, Window, WindowProgress, Workload, WorkloadInfo};
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
 
 const DEFAULT_STEPS: u64 = 14;
 /// Enough that the clients are not the bottleneck: due transactions wait for a free client.
@@ -150,13 +148,13 @@ impl Workload for CapacitySearch {
         let longest = Micros((until.longest.0 / steps / SECOND_US).max(1) * SECOND_US);
         let in_cycles = matches!(settings.window.extent, Extent::Cycles { .. });
         let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
-        let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
+        let axis = TimeAxis::default();
         for number in 1..=steps {
             let tried = search.steps.iter().map(|step| Try { rung: step.rung, passed: step.failed_by().is_none() });
             let rung = search::next(&tried.collect::<Vec<_>>());
             let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
             let step = StepCounts { rung, rate, tag: format!("step-{number:02}"), ..StepCounts::default() };
-            let shifted = Shifted::new(listener, &origin, &step.tag, &last);
+            let shifted = Shifted::new(listener, &axis, &step.tag);
             let before = (until.progress)()?.cycles;
             let until = Until {
                 longest: if in_cycles { longest } else { lengthened(longest, rate) },

@@ -13,7 +13,7 @@ use crate::host::{Host, files, processes, threads};
 use crate::parse::no_space;
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
-use crate::workload::{Listener, LoadEvent, Place, Until, WindowProgress};
+use crate::workload::{AskProgress, Listener, LoadEvent, Place, Until, WindowProgress};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
@@ -69,7 +69,7 @@ impl RunningPgbench {
         Ok(status)
     }
 
-    fn wait(&mut self, place: &Place<'_>, progress: &mut dyn FnMut() -> Result<WindowProgress>) -> Result<ExitStatus> {
+    fn wait(&mut self, place: &Place<'_>, progress: &mut AskProgress<'_>) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.has_ended()? {
                 return Ok(status);
@@ -128,14 +128,14 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
     args.extend(server.client_args()?);
     args.push(DATABASE.to_owned());
-    run_to_end(place, server, &args, "pgbench-init", &mut || Ok(WindowProgress::default()))
+    run_to_end(place, &args, "pgbench-init", &mut || Ok(WindowProgress::default()))
 }
 
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
     let Until { longest, progress } = until;
     let server = server_of(place)?;
     let args = run_args(place, server, settings, units, longest)?;
-    run_to_end(place, server, &args, WARM_UP, progress)
+    run_to_end(place, &args, WARM_UP, progress)
 }
 
 /// Runs a background pgbench unmeasured until `is_over`.
@@ -165,13 +165,8 @@ pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn 
 }
 
 /// Runs a pgbench whose transactions are not counted.
-fn run_to_end(
-    place: &Place<'_>,
-    server: &Server,
-    args: &[String],
-    name: &str,
-    progress: &mut dyn FnMut() -> Result<WindowProgress>,
-) -> Result<()> {
+fn run_to_end(place: &Place<'_>, args: &[String], name: &str, progress: &mut AskProgress<'_>) -> Result<()> {
+    let server = server_of(place)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), args);
     let status = RunningPgbench::start(place, &command, name)?.wait(place, progress)?;

@@ -17,9 +17,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::{
-    LoadEvent, Measuring, MemorySizes, Place, SnapshotActions, Until, Window, Workload, WorkloadInfo, stage,
-};
+use crate::workload::{LoadEvent, Measuring, Place, SnapshotActions, Window, Workload, WorkloadInfo, stage};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,10 +92,6 @@ impl Workload for SnapshotLoad {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.settings.extend(options.given(&["every", "keep"]));
         Ok(operation)
-    }
-
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
-        Pgbench.warm_up(place, &as_pgbench(options), memory, until)
     }
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
@@ -250,13 +244,11 @@ impl Schedule<'_> {
         let begun = now();
         for number in 1.. {
             let due = begun + every * u32::try_from(number).unwrap_or(u32::MAX);
-            let delete = number > self.keep;
-            if !wait_until(due, stop) || !self.act(DeedKind::Make, number, began_us) {
-                return;
-            }
-            if delete
-                && (!wait_until(due + every / 2, stop) || !self.act(DeedKind::Delete, number - self.keep, began_us))
-            {
+            let goes_on = wait_until(due, stop)
+                && self.act(DeedKind::Make, number, began_us)
+                && (number <= self.keep
+                    || (wait_until(due + every / 2, stop) && self.act(DeedKind::Delete, number - self.keep, began_us)));
+            if !goes_on {
                 return;
             }
         }

@@ -8,7 +8,7 @@ mod witness;
 
 use super::capacity::of_pgbench;
 use super::seconds::{LoadTally, TRANSACTIONS};
-use super::shifted::Shifted;
+use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
 use crate::cluster::server;
@@ -25,7 +25,7 @@ use crate::workload::{
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const DEFAULT_CLIENTS: i64 = 8;
@@ -138,10 +138,6 @@ impl Workload for Recovery {
         Window { warm_up, extent: Extent::Span { span_us: writing_us.max(1_000_000) + after(options).0 } }
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
-        Pgbench.warm_up(place, &as_pgbench(options), memory, until)
-    }
-
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, memory, listener, .. } = run;
         let crash = crash(options);
@@ -180,7 +176,7 @@ impl CrashLoad<'_> {
             longest: limit(self.options),
             progress: &mut || Ok(WindowProgress { cycles: 0, is_over: distance.look()? >= wal_asked }),
         };
-        let (tally, seconds) = self.drive("pgbench-before", &(OnceLock::new(), AtomicU64::new(0)), until)?;
+        let (tally, seconds) = self.drive("pgbench-before", &TimeAxis::default(), until)?;
         let (wal_bytes, total) = (distance.now()?, tally.total());
         Ok(BeforeCrash {
             wal_asked,
@@ -198,10 +194,9 @@ impl CrashLoad<'_> {
     /// Runs the load after the crash, and returns the counts of everything.
     fn after(&self, crash: CrashKind, before: &BeforeCrash, outage: outage::Outage) -> Result<Counts> {
         // Its seconds follow those before the crash, and none is reported twice.
-        let origin = OnceLock::from(before.began_us);
-        let last = AtomicU64::new(before.seconds.len() as u64);
+        let axis = TimeAxis { origin: before.began_us.into(), last: AtomicU64::new(before.seconds.len() as u64) };
         let until = Until { longest: after(self.options), progress: &mut || Ok(WindowProgress::default()) };
-        let (tally, seconds) = self.drive("pgbench-after", &(origin, last), until)?;
+        let (tally, seconds) = self.drive("pgbench-after", &axis, until)?;
         let recovery = RecoveryCounts {
             crash,
             wal_asked: before.wal_asked,
@@ -216,10 +211,10 @@ impl CrashLoad<'_> {
 
     /// Runs one pgbench, with its events shifted onto this time axis. Returns its tally and the counts of its whole
     /// seconds.
-    fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(LoadTally, Vec<u64>)> {
+    fn drive(&self, name: &str, axis: &TimeAxis, until: Until<'_>) -> Result<(LoadTally, Vec<u64>)> {
         let settings = settings(&as_pgbench(self.options))?;
         let units = settings.units(self.memory);
-        let shifted = Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1);
+        let shifted = Shifted::new(self.listener, axis, TRANSACTIONS);
         let seconds = Mutex::new(Vec::new());
         let (tally, failed) = drive::measure(self.place, &settings, name, units, until, &|event| {
             if let LoadEvent::Second(second) = &event {

@@ -60,8 +60,7 @@ pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
     let block_bytes = server.connect(DATABASE)?.number(BLOCK_SIZE)?;
-    let (moments, answers_apart_us) =
-        watched(server, clock, |heard| crash_and_start(place, server, crash, clock, heard))?;
+    let (moments, answers_apart_us) = watched(server, clock, |heard| crash_and_start(place, crash, clock, heard))?;
     let log = recovery_log::parse(&server.log_text())?;
     let stages = stages(&log, moments, block_bytes);
     Ok(Outage { stages, first_answer_us: moments.first_answer_us, answers_apart_us })
@@ -124,13 +123,8 @@ fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
 }
 
 /// The crash and the start, with the longest time between two answers to the client before the crash.
-fn crash_and_start(
-    place: &Place<'_>,
-    server: &Server,
-    crash: CrashKind,
-    clock: Clock,
-    heard: &Receiver<u64>,
-) -> Result<(Moments, u64)> {
+fn crash_and_start(place: &Place<'_>, crash: CrashKind, clock: Clock, heard: &Receiver<u64>) -> Result<(Moments, u64)> {
+    let server = drive::server_of(place)?;
     let machine = match crash {
         CrashKind::Process => None,
         CrashKind::Machine | CrashKind::Guest => Some(filesystems(place)?),
