@@ -3,7 +3,7 @@
 use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Node, Value, get};
+use super::tree::{Node, Toml, get};
 use super::values::{Choice, ValueRefusal, proper_text, read, texts};
 use crate::record::build::BuildSpec;
 use crate::record::options::{OptionKind, OptionValue};
@@ -87,10 +87,10 @@ pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec
 fn read_one(key: &str, kind: KeyKind, node: &Node) -> Result<Choice, ValueRefusal> {
     let wrong = match kind {
         KeyKind::Version => match &node.value {
-            Value::Integer(major) if *major > 0 => return Ok(Choice::text(node, major.to_string())),
-            Value::Text(version) if is_version(version) => return Ok(Choice::text(node, version.clone())),
+            Toml::Integer(major) if *major > 0 => return Ok(Choice::text(node, major.to_string())),
+            Toml::Text(version) if is_version(version) => return Ok(Choice::text(node, version.clone())),
             // TOML reads 15.10 as 15.1.
-            Value::Number(_) => {
+            Toml::Number(_) => {
                 let refusal = ValueRefusal::new(&node.span, "must be text: a number loses its last 0");
                 return Err(refusal.help("put quotes around it"));
             }
@@ -107,7 +107,7 @@ fn read_one(key: &str, kind: KeyKind, node: &Node) -> Result<Choice, ValueRefusa
             None => format!("must be the path of a tarball or git checkout, found {}", node.noun()),
         },
         KeyKind::OneOf(sizes) => match node.value {
-            Value::Integer(n) if sizes.iter().any(|size| i64::from(*size) == n) => {
+            Toml::Integer(n) if sizes.iter().any(|size| i64::from(*size) == n) => {
                 return read(OptionKind::Scalar, node);
             }
             _ => {

@@ -55,7 +55,7 @@ use problem::{Problem, clean, refuse_unknown};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tree::{Node, Pair, Value, get};
+use tree::{Node, Pair, Toml, get};
 
 /// Keys of a plan.
 const KEYS: [&str; 12] = [
@@ -355,7 +355,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {
     let problem = match get(root, "name").map(|(_, node)| node) {
-        Some(Node { value: Value::Text(name), span }) => {
+        Some(Node { value: Toml::Text(name), span }) => {
             let key = Key { text: name.clone(), span: span.clone() };
             names::check(&key, "plan", problems);
             return key.text;
@@ -371,9 +371,9 @@ fn read_name(root: &[Pair], problems: &mut Problems) -> String {
 fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Problems) -> Option<i64> {
     let (_, node) = get(root, name)?;
     let refused = match node.value {
-        Value::Integer(n) if (min..=max).contains(&n) => return Some(n),
-        Value::Integer(n) if n < min => format!("`{name}` must be at least {min}, found {n}"),
-        Value::Integer(n) => format!("`{name}` must be at most {max}, found {n}"),
+        Toml::Integer(n) if (min..=max).contains(&n) => return Some(n),
+        Toml::Integer(n) if n < min => format!("`{name}` must be at least {min}, found {n}"),
+        Toml::Integer(n) => format!("`{name}` must be at most {max}, found {n}"),
         _ => format!("`{name}` must be a whole number, found {}", node.noun()),
     };
     problems.add(Problem::at(&node.span, refused));

@@ -4,7 +4,7 @@
 
 use super::limits::Key;
 use super::problem::{Problem, Problems};
-use super::tree::{Pair, Value, get};
+use super::tree::{Pair, Toml, get};
 
 /// Longest name of a stack or workload, characters.
 pub(super) const MAX_LENGTH: usize = 40;
@@ -42,8 +42,8 @@ pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
 pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, problems: &mut Problems) -> Vec<&'t Pair> {
     let found = get(root, kind);
     let (message, verb) = match found.map(|(_, node)| (&node.value, node)) {
-        Some((Value::Table(pairs), _)) if !pairs.is_empty() => return pairs.iter().collect(),
-        None | Some((Value::Table(_), _)) => (format!("the plan has no {kind}"), "add"),
+        Some((Toml::Table(pairs), _)) if !pairs.is_empty() => return pairs.iter().collect(),
+        None | Some((Toml::Table(_), _)) => (format!("the plan has no {kind}"), "add"),
         Some((_, node)) => (format!("`{kind}` must be named tables, found {}", node.noun()), "write"),
     };
     let span = found.map_or(0..0, |(key, _)| key.span.clone());

@@ -6,7 +6,7 @@
 use super::CatalogueEntry;
 use super::limits::{Key, Span};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Node, Pair, Value};
+use super::tree::{Node, Pair, Toml};
 use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
             return read_axis((spec.key, None), spec.kind, key, node, (entered, &name), problems).into_iter().collect();
         }
     };
-    let Value::Table(pairs) = &node.value else {
+    let Toml::Table(pairs) = &node.value else {
         let problem = node.must_be(name, &describe(spec.kind));
         problems.add(problem.help(format!("write {} = {{ ... }}", spec.key)));
         return Vec::new();

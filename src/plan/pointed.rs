@@ -5,7 +5,7 @@ use super::limits::Span;
 use super::postgres::{INITDB, flatten};
 use super::problem::{Paint, Problem, Problems};
 use super::stacks::AGE;
-use super::tree::{self, Node, Pair, Value, get};
+use super::tree::{self, Node, Pair, Toml, get};
 use super::values::on_off;
 use crate::error::Error;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
         Spot::Workload { name, key } => {
             let kind = table(root, "workload").and_then(|workloads| table(workloads, name)?.first());
             let key = kind.map(|kind| match &kind.1.value {
-                Value::Table(options) => get(options, key).unwrap_or(kind),
+                Toml::Table(options) => get(options, key).unwrap_or(kind),
                 _ => kind,
             });
             key.map(place).into_iter().collect()
@@ -98,7 +98,7 @@ fn place((key, _): &Pair) -> Span {
 fn places(node: &Node, key: Option<Span>, is_it: impl Fn(&Node) -> bool) -> Vec<Span> {
     fn leaves(node: &Node) -> Vec<&Node> {
         match &node.value {
-            Value::List(items) => items.iter().flat_map(leaves).collect(),
+            Toml::List(items) => items.iter().flat_map(leaves).collect(),
             _ => vec![node],
         }
     }
@@ -109,21 +109,21 @@ fn places(node: &Node, key: Option<Span>, is_it: impl Fn(&Node) -> bool) -> Vec<
 /// The values of every key of this name at or below the node.
 fn values_of<'n>(name: &str, node: &'n Node) -> Vec<&'n Node> {
     match &node.value {
-        Value::Table(pairs) => {
+        Toml::Table(pairs) => {
             let found = pairs.iter().flat_map(|(key, node)| {
                 let own = (key.text == name).then_some(node);
                 own.into_iter().chain(values_of(name, node))
             });
             found.collect()
         }
-        Value::List(items) => items.iter().flat_map(|item| values_of(name, item)).collect(),
+        Toml::List(items) => items.iter().flat_map(|item| values_of(name, item)).collect(),
         _ => Vec::new(),
     }
 }
 
 fn table<'t>(root: &'t [Pair], name: &str) -> Option<&'t [Pair]> {
     match &get(root, name)?.1.value {
-        Value::Table(pairs) => Some(pairs),
+        Toml::Table(pairs) => Some(pairs),
         _ => None,
     }
 }
@@ -137,11 +137,11 @@ fn setting<'t>(root: &'t [Pair], name: &str) -> Option<(Span, &'t Node)> {
 /// A value as passed to the server.
 fn written(node: &Node) -> Option<String> {
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
-        Value::Integer(n) => Some(n.to_string()),
-        Value::Number(n) => Some(n.to_string()),
-        Value::Boolean(flag) => Some(on_off(*flag).to_owned()),
-        Value::Moment | Value::List(_) | Value::Table(_) => None,
+        Toml::Text(text) => Some(text.clone()),
+        Toml::Integer(n) => Some(n.to_string()),
+        Toml::Number(n) => Some(n.to_string()),
+        Toml::Boolean(flag) => Some(on_off(*flag).to_owned()),
+        Toml::Moment | Toml::List(_) | Toml::Table(_) => None,
     }
 }
 

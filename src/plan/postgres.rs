@@ -7,7 +7,7 @@ use super::build::{BUILD, read_build};
 use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text, read, texts};
 use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
@@ -83,7 +83,7 @@ fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
             refusal.help("or write \"auto\" for the newest installed version, \"17\" for the newest 17")
         })?,
         None => match node.value {
-            Value::Integer(major) if is_major(&major.to_string()) => major.to_string(),
+            Toml::Integer(major) if is_major(&major.to_string()) => major.to_string(),
             _ => {
                 let wanted = "must be \"auto\", a major version or the folder of the programs";
                 return Err(ValueRefusal::new(&node.span, format!("{wanted}, found {}", node.noun())));
@@ -125,7 +125,7 @@ pub(super) fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
     let mut flat = Vec::new();
     for (key, node) in pairs {
         match &node.value {
-            Value::Table(inner) if !inner.is_empty() => {
+            Toml::Table(inner) if !inner.is_empty() => {
                 for (rest, node) in flatten(inner) {
                     flat.push((Key { text: format!("{}.{}", key.text, rest.text), span: rest.span }, node));
                 }
@@ -148,13 +148,13 @@ fn is_setting_name(name: &str) -> bool {
 
 fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
     let text = match &node.value {
-        Value::Integer(n) => n.to_string(),
-        Value::Number(n) => n.to_string(),
-        Value::Boolean(flag) => on_off(*flag).to_owned(),
+        Toml::Integer(n) => n.to_string(),
+        Toml::Number(n) => n.to_string(),
+        Toml::Boolean(flag) => on_off(*flag).to_owned(),
         // An empty text is valid in PostgreSQL: `synchronous_standby_names = ""`.
-        Value::Text(text) if text.is_empty() => String::new(),
-        Value::Text(_) => proper_text(node)?,
-        Value::Moment | Value::List(_) | Value::Table(_) => {
+        Toml::Text(text) if text.is_empty() => String::new(),
+        Toml::Text(_) => proper_text(node)?,
+        Toml::Moment | Toml::List(_) | Toml::Table(_) => {
             let message = format!("must be a number, text, true or false, found {}", node.noun());
             return Err(ValueRefusal::new(&node.span, message));
         }
@@ -165,7 +165,7 @@ fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
 /// Reads `["--wal-segsize=64"]`, a list of such lists (an axis), or `{ wal-segsize = [16, 64] }`.
 fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
     match &node.value {
-        Value::Table(pairs) => {
+        Toml::Table(pairs) => {
             let mut axes = Vec::new();
             for (key, node) in pairs {
                 let name = format!("`{}` of initdb", key.text);

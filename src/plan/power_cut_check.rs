@@ -1,7 +1,7 @@
 //! `durability = "quick"`: the run also determines what a power cut would cost.
 
 use super::problem::{Problem, Problems, did_you_mean};
-use super::tree::{Pair, Value, get};
+use super::tree::{Pair, Toml, get};
 use crate::record::verdict::DurabilityCheck;
 
 pub(super) const KEY: &str = "durability";
@@ -13,7 +13,7 @@ pub(super) fn words() -> Vec<&'static str> {
 
 pub(super) fn read(root: &[Pair], problems: &mut Problems) -> Option<DurabilityCheck> {
     let (_, node) = get(root, KEY)?;
-    let Value::Text(text) = &node.value else {
+    let Toml::Text(text) = &node.value else {
         problems.add(node.must_be(format!("`{KEY}`"), "text").help(format!("write {KEY} = \"quick\"")));
         return None;
     };

@@ -4,7 +4,7 @@ use super::blocks::narrow;
 use super::matrix::CaseCandidate;
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::select::{AxisCondition, is_of, known_values, read_conditions};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::read;
 use super::{Catalogue, MAX_BLOCKS, read_whole};
 use crate::record::case::CaseSpec;
@@ -76,7 +76,7 @@ type Set = (BTreeMap<String, OptionValue>, BTreeMap<String, BTreeSet<String>>);
 /// The options to set: on the layers to which the plan gives them; if on none, on all workloads that have them.
 fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problems: &mut Problems) -> Set {
     let (mut set, mut added) = Set::default();
-    let Value::Table(pairs) = &table.value else {
+    let Toml::Table(pairs) = &table.value else {
         problems.add(table.must_be("`set`", "a table of options").help("write set = { loop = \"2GiB\" }"));
         return (set, added);
     };

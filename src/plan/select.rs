@@ -5,7 +5,7 @@ use super::limits::Key;
 use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::identities;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub(super) fn known_values(candidates: &[CaseCandidate]) -> KnownValues<'_> {
 /// do not matter.
 pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
     let Some((key, node)) = get(root, "exclude") else { return candidates };
-    let Value::List(tables) = &node.value else {
+    let Toml::List(tables) = &node.value else {
         let message = format!("`exclude` must be tables, found {}", node.noun());
         problems.add(Problem::at(&key.span, message).help("write [[exclude]], in double brackets"));
         return candidates;
@@ -88,7 +88,7 @@ pub(super) fn read_conditions(
     place: &str,
     problems: &mut Problems,
 ) -> Option<Vec<AxisCondition>> {
-    let Value::Table(pairs) = &table.value else {
+    let Toml::Table(pairs) = &table.value else {
         problems.add(table.must_be(place, "a table of axes").help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
         return None;
     };
@@ -155,11 +155,11 @@ pub(super) fn baseline(
     let Some((key, node)) = get(root, "baseline") else { return wanted };
     let before = problems.len();
     match &node.value {
-        Value::Text(_) => {
+        Toml::Text(_) => {
             let stack = Key { text: "stack".to_owned(), span: key.span.clone() };
             add_axis(&stack, node, all, &mut wanted, problems);
         }
-        Value::Table(pairs) if !pairs.is_empty() => {
+        Toml::Table(pairs) if !pairs.is_empty() => {
             for (axis, value) in &flatten(pairs) {
                 add_axis(axis, value, all, &mut wanted, problems);
             }

@@ -4,7 +4,7 @@ use super::limits::Key;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, read_options};
 use super::problem::{Problem, Problems, nearest, suggestion};
-use super::tree::{Node, Pair, Value};
+use super::tree::{Node, Pair, Toml};
 use super::{Catalogue, CatalogueEntry};
 use std::path::Path;
 
@@ -41,8 +41,8 @@ fn read_workload<'c>(
     problems: &mut Problems,
 ) -> Option<WorkloadDraft<'c>> {
     let (kind, written) = match &node.value {
-        Value::Text(kind) => (Key { text: kind.clone(), span: node.span.clone() }, None),
-        Value::Table(pairs) => {
+        Toml::Text(kind) => (Key { text: kind.clone(), span: node.span.clone() }, None),
+        Toml::Table(pairs) => {
             let (kind, written) = only_kind(name, pairs, catalogue, problems)?;
             (kind.clone(), Some(written))
         }
@@ -57,7 +57,7 @@ fn read_workload<'c>(
     };
     let pairs: &[Pair] = match written.map(|node| (node, &node.value)) {
         None => &[],
-        Some((_, Value::Table(inner))) => inner,
+        Some((_, Toml::Table(inner))) => inner,
         Some((node, _)) => {
             let problem = node.must_be(format!("`{}`", kind.text), "a table of options");
             problems.add(problem.help(format!("write {} = {{}} for no options", kind.text)));

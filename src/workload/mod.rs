@@ -116,6 +116,7 @@ pub struct Until<'a> {
     pub progress: &'a mut AskProgress<'a>,
 }
 
+/// Asks how far a window is.
 pub type AskProgress<'a> = dyn FnMut() -> Result<WindowProgress> + 'a;
 
 /// How the machine below a server crashes.

@@ -3,7 +3,7 @@
 
 use crate::plan::limits::Key;
 use crate::plan::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
-use crate::plan::tree::{Node, Pair, Value};
+use crate::plan::tree::{Node, Pair, Toml};
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::record::stack::BaseKind;
 
@@ -98,14 +98,14 @@ impl<'c> LayerReader<'_, 'c> {
     /// Reads one layer in any of its three spellings.
     pub fn read<'t>(&mut self, node: &'t Node) -> Option<WrittenLayer<'t, 'c>> {
         match &node.value {
-            Value::Text(name) => self.named(&Key { text: name.clone(), span: node.span.clone() }, None, Vec::new()),
-            Value::Table(pairs) => {
+            Toml::Text(name) => self.named(&Key { text: name.clone(), span: node.span.clone() }, None, Vec::new()),
+            Toml::Table(pairs) => {
                 let (key, value) = self.layer_key(node, pairs)?;
                 let siblings: Vec<&Pair> = pairs.iter().filter(|(other, _)| other.text != key.text).collect();
                 let only_own = siblings.iter().all(|(key, _)| self.slot.own_keys().contains(&key.text.as_str()));
                 match &value.value {
-                    Value::Table(inner) if only_own => self.named(key, None, inner.iter().chain(siblings).collect()),
-                    Value::Table(_) => {
+                    Toml::Table(inner) if only_own => self.named(key, None, inner.iter().chain(siblings).collect()),
+                    Toml::Table(_) => {
                         self.find(key)?;
                         let message =
                             format!("options of `{}` are given both inside its table and next to it", key.text);

@@ -15,7 +15,7 @@ use super::machine::QUEUE;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, options, read_options};
 use super::problem::{Problem, Problems, refuse_unknown, suggestion};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionValue, Options};
@@ -71,7 +71,7 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
     for (key, node) in &tables {
         names::check(key, "stack", problems);
         match &node.value {
-            Value::Table(pairs) => {
+            Toml::Table(pairs) => {
                 let (layers, parts, alike) = (Vec::new(), Vec::new(), BTreeMap::new());
                 let written = Parts { stack: key, pairs, all: &all, catalogue, layers, parts, alike, wal_stack: None };
                 stacks.extend(written.read(problems));
@@ -151,7 +151,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         self.read_module(problems);
         let reuse = match get(pairs, "reuse").map(|(_, node)| (&node.value, node)) {
             None => false,
-            Some((Value::Boolean(reuse), _)) => *reuse,
+            Some((Toml::Boolean(reuse), _)) => *reuse,
             Some((_, node)) => {
                 problems.add(node.must_be(format!("`reuse` of stack `{name}`"), "true or false"));
                 false
@@ -193,7 +193,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             }
             (Some((_, node)), None) => self.read_device(None, node, problems),
             (None, Some((_, node))) => match &node.value {
-                Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, self.catalogue)) => {
+                Toml::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, self.catalogue)) => {
                     if named.is_empty() {
                         problems.add(Problem::at(&node.span, "`devices` is empty").help("remove it"));
                     }
@@ -214,9 +214,9 @@ impl<'t, 'c> Parts<'t, 'c> {
         let count = first.wire("count").map(|(_, node)| (&node.value, node));
         let count = match count {
             None => return self.push(Part::Device, name, Some(first), problems),
-            Some((Value::Integer(count @ 1..=MAX_COUNT), _)) => *count,
+            Some((Toml::Integer(count @ 1..=MAX_COUNT), _)) => *count,
             Some((value, node)) => {
-                let found = if let Value::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
+                let found = if let Toml::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
                 let message = format!("`count` must be a whole number from 1 to {MAX_COUNT}, found {found}");
                 return problems.add(Problem::at(&node.span, message));
             }
@@ -267,7 +267,7 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn read_wal(&mut self, problems: &mut Problems) {
         let Some((key, node)) = get(self.pairs, "wal") else { return };
         let Some(other) = node.text() else {
-            if matches!(node.value, Value::Table(_)) {
+            if matches!(node.value, Toml::Table(_)) {
                 let layer = self.layer(Slot::Filesystem, node, problems);
                 return self.push(Part::Wal, Some(key), layer, problems);
             }

@@ -4,7 +4,7 @@ use super::NodeDraft;
 use super::layer::{Slot, WrittenLayer};
 use crate::plan::limits::Span;
 use crate::plan::problem::{Problem, Problems, suggestion};
-use crate::plan::tree::{Node, Pair, Value};
+use crate::plan::tree::{Node, Pair, Toml};
 use crate::record::stack::{BaseKind, BaseName, Input, Role, Take};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -186,9 +186,9 @@ impl<'a> Wiring<'a> {
 /// All texts in a value, at any depth.
 fn texts(node: &Node) -> Vec<&str> {
     match &node.value {
-        Value::Text(text) => vec![text],
-        Value::List(items) => items.iter().flat_map(texts).collect(),
-        Value::Table(pairs) => pairs.iter().flat_map(|(_, node)| texts(node)).collect(),
+        Toml::Text(text) => vec![text],
+        Toml::List(items) => items.iter().flat_map(texts).collect(),
+        Toml::Table(pairs) => pairs.iter().flat_map(|(_, node)| texts(node)).collect(),
         _ => Vec::new(),
     }
 }
@@ -199,8 +199,8 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
     let mut all = Vec::new();
     for item in node.items() {
         match &item.value {
-            Value::Text(text) => all.push(Reference { text: text.clone(), place: item.span.clone(), group: None }),
-            Value::Table(pairs) if !take.groups.is_empty() => {
+            Toml::Text(text) => all.push(Reference { text: text.clone(), place: item.span.clone(), group: None }),
+            Toml::Table(pairs) if !take.groups.is_empty() => {
                 for (key, members) in pairs {
                     if !take.groups.contains(&key.text.as_str()) {
                         let message = format!("`{}` has no group `{}`", take.key, key.text);
