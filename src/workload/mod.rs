@@ -4,10 +4,11 @@
 //!
 //! # Add a workload
 //!
-//! Add its file and its `mod` and `ALL` lines here; no other source file changes. `measure` keeps raw output, reports
-//! seconds and latencies while it runs and returns counts (`record::counts`). `Until::progress` returns the checkpoint
-//! cycles so far. `operation` describes one operation: noun, unit, whether it writes, clients. `analyse` computes rates
-//! and percentiles from these and never looks at a workload's options
+//! Add its file and its `mod` and `ALL` lines here; no other source file changes. `check` and `window` have no default:
+//! one that uses pgbench's tables asks pgbench for the rest of its check. `measure` keeps raw output, reports seconds
+//! and latencies while it runs and returns counts (`record::counts`). `Until::progress` returns the checkpoint cycles
+//! so far. `operation` describes one operation: noun, unit, whether it writes, clients. `analyse` computes rates and
+//! percentiles from these and never looks at a workload's options
 //! (`docs/adr/0014-counts-are-stored-figures-are-computed.md`). `decide` returns options that the first warm-up fixes
 //! for all cases. One-time work returns `StageCounts`: a part of a ranked stage has the kind `part`, and the remainder
 //! is a part with a name.
