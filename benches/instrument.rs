@@ -15,7 +15,7 @@ use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
 use pgstrata::units::{Bytes, Micros};
 use pgstrata::workload::pgbench::Pgbench;
-use pgstrata::workload::{Measuring, Memory, Place, Progress, Until, Workload};
+use pgstrata::workload::{Measuring, MemorySizes, Place, Until, WindowProgress, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -74,8 +74,8 @@ impl Shop {
         shop
     }
 
-    fn memory(&self) -> Memory {
-        Memory { total: Bytes(machine::facts(&self.host).memory_bytes), shared_buffers: Bytes(128 << 20) }
+    fn memory(&self) -> MemorySizes {
+        MemorySizes { total: Bytes(machine::facts(&self.host).memory_bytes), shared_buffers: Bytes(128 << 20) }
     }
 
     fn options(&self) -> Options {
@@ -174,7 +174,8 @@ fn run_logged(shop: &Shop, log_sample: f64) -> f64 {
     let interrupt = Interrupt::never();
     let mut options = shop.options();
     options.set("log_sample", OptionValue::Number(log_sample));
-    let until = Until { longest: Micros(u64::from(SECONDS) * 1_000_000), progress: &mut || Ok(Progress::default()) };
+    let until =
+        Until { longest: Micros(u64::from(SECONDS) * 1_000_000), progress: &mut || Ok(WindowProgress::default()) };
     Pgbench
         .measure(Measuring {
             place: &shop.place(&interrupt),

@@ -4,7 +4,7 @@ use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::case::{Cuts, cut};
-use crate::cut::cutting::Pass;
+use crate::cut::cutting::CheckedStates;
 use crate::cut::{Attachment, CaseResult, CutEvent, Cutting, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
@@ -337,7 +337,7 @@ fn reasons(result: &CaseResult) -> String {
 }
 
 /// States that were checked, and how fast.
-fn checked(pass: Pass, what: &str) -> Option<String> {
+fn checked(pass: CheckedStates, what: &str) -> Option<String> {
     let (states, seconds) = (pass.states, pass.us as f64 / 1e6);
     (states > 0).then(|| format!("{states} states {what} in {seconds:.0} s ({:.1}/s)", states as f64 / seconds))
 }

@@ -12,7 +12,7 @@ use crate::record::claim::Claim;
 use crate::record::stack::{BaseName, Role};
 use crate::record::trial::Outcome;
 use crate::run::opening;
-use crate::run::session::Places;
+use crate::run::session::{RunContext, RunPlaces};
 use crate::store::folder::RunFolder;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -120,11 +120,16 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     // One recordsize is enough here, and synced writes cover all that a server would.
     let text =
         format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
-    let places = Places { results: place.path().join("results"), state: place.path().join("state"), guest: None };
+    let places = RunPlaces { results: place.path().join("results"), state: place.path().join("state"), guest: None };
     let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let ending =
-        opening::start(&host, &plan, &places, &Interrupt::never(), &|_, _| (), &|_| panic!("no verdict was asked for"))
-            .unwrap();
+    let context = RunContext {
+        host: &host,
+        places: &places,
+        interrupt: &Interrupt::never(),
+        watcher: &|_, _| (),
+        judge: &|_| panic!("no verdict was asked for"),
+    };
+    let ending = opening::start(&context, &plan).unwrap();
     let folder = RunFolder::open(&ending.folder).unwrap();
     let stacks = stacks_of(&folder);
     assert_eq!(stacks.len(), 12);

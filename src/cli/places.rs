@@ -3,7 +3,7 @@
 use crate::error::{Context, Result};
 use crate::host::paths::settled;
 use crate::provision::ledger::default_state;
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use std::path::{Path, PathBuf};
 
 /// Flags that say where things go.
@@ -29,9 +29,9 @@ impl PlaceArgs {
     ///
     /// # Errors
     /// If the working directory is gone, or the state folder's path cannot be resolved.
-    pub fn places(&self) -> Result<Places> {
+    pub fn places(&self) -> Result<RunPlaces> {
         let results = std::path::absolute(&self.results).or_user(|| "find the folder for results".to_owned())?;
-        Ok(Places { results, state: self.state.state()?, guest: None })
+        Ok(RunPlaces { results, state: self.state.state()?, guest: None })
     }
 }
 

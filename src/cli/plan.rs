@@ -11,12 +11,12 @@ use crate::cli::{on, prepared};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::plan::forecast::{CaseUnmet, Forecast};
-use crate::plan::pointed::{self, Refusal, Spot};
+use crate::plan::pointed::{self, MachineRefusal, Spot};
 use crate::plan::{self, Paint, Plan, drawing, shipped};
 use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
 use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
-use crate::run::check::{self, Checked, ServerLine, check};
+use crate::run::check::{self, PlanCheck, ServerLine, check};
 use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
 use crate::run::verdicts;
 use crate::units::{Micros, count};
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<u8> {
 /// A plan as found on this machine.
 pub struct CheckedPlan {
     pub plan: Plan,
-    pub checked: Checked,
+    pub checked: PlanCheck,
     /// Builds of the plan, and those that exist.
     pub builds: Vec<BuildLine>,
 }
@@ -156,12 +156,12 @@ fn paint() -> Paint {
 ///
 /// # Errors
 /// Values that they refuse.
-pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
+pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<PlanCheck> {
     let checked = check(&Host::this(), plan, guest)?;
     let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);
     let refusals = checked.refusals.iter();
     let mistakes = refusals.filter(|it| !is_shipped || !matches!(it.spot, Spot::Setting(_) | Spot::SettingValue(..)));
-    let mistakes: Vec<Refusal> = mistakes.cloned().collect();
+    let mistakes: Vec<MachineRefusal> = mistakes.cloned().collect();
     if mistakes.is_empty() {
         return Ok(checked);
     }
@@ -169,7 +169,7 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked
 }
 
 /// Settings that the server refuses, for each case that needs them.
-fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
+fn refused(plan: &Plan, checked: &PlanCheck) -> Vec<CaseUnmet> {
     let refusals = checked.refusals.iter();
     let pairs = refusals.flat_map(|refusal| plan.cases.iter().map(move |case| (refusal, case)));
     let unmet = pairs.filter(|(refusal, case)| wants(case, &refusal.spot)).map(|(refusal, case)| CaseUnmet {
@@ -237,7 +237,7 @@ impl<'a> PlanDocument<'a> {
     }
 }
 
-fn shown(plan: &Plan, checked: &Checked, builds: &[BuildLine], forecast: &Forecast) -> String {
+fn shown(plan: &Plan, checked: &PlanCheck, builds: &[BuildLine], forecast: &Forecast) -> String {
     let mut text = format!(
         "Plan {}: {} x {} = {}, seed {}\n",
         plan.name,
@@ -287,7 +287,7 @@ const INSIDE_A_CLASS: &str = "cases are compared only within their durability cl
                               alone in its class gets no further trials after the first look";
 
 /// Servers to be used, and what could not be checked.
-fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
+fn checked_shown(checked: &PlanCheck, builds: &[BuildLine]) -> String {
     let mut text = String::new();
     for ServerLine { asked, version, bin } in &checked.servers {
         let built = builds.iter().find(|build| build.bin.as_ref() == Some(bin));
@@ -306,7 +306,7 @@ fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
 }
 
 /// Reports which server a run uses, if the plan left it open.
-pub fn remark_servers(checked: &Checked) {
+pub fn remark_servers(checked: &PlanCheck) {
     for server in checked.servers.iter().filter(|server| server.asked == "auto") {
         out::remark(&format!("PostgreSQL {} in {}", check::short(&server.version), server.bin.display()));
     }
@@ -445,10 +445,14 @@ mod tests {
         }
     }
 
-    fn checked() -> Checked {
+    fn checked() -> PlanCheck {
         let bin = PathBuf::from("/opt/18/bin");
         let server = ServerLine { asked: "auto".into(), version: "18.6 (Debian)".into(), bin };
-        Checked { servers: vec![server], unchecked: vec!["settings of extensions: a.b".into()], ..Checked::default() }
+        PlanCheck {
+            servers: vec![server],
+            unchecked: vec!["settings of extensions: a.b".into()],
+            ..PlanCheck::default()
+        }
     }
 
     fn forecast() -> Forecast {

@@ -3,7 +3,7 @@
 use super::out::{self, harmless, harmless_lines};
 use super::places::PlaceArgs;
 use crate::cut::Verdict;
-use crate::cut::pull::{Asked, Pulls, WitnessPlace};
+use crate::cut::pull::{FirstPull, Pulls, WitnessPlace};
 use crate::error::{EXIT_REQUIREMENT, Error, Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -75,7 +75,8 @@ pub fn run(args: &Args) -> Result<u8> {
         }
         (None, Some(folder), Some(witness)) => {
             let witness = WitnessPlace::parse(witness)?;
-            let asked = Asked { folder: folder.clone(), witness, clients: args.clients, bin: args.postgres.clone() };
+            let asked =
+                FirstPull { folder: folder.clone(), witness, clients: args.clients, bin: args.postgres.clone() };
             Pulls::prepare(&host, &asked, &places)?
         }
         _ => return Err(Error::user("name a folder and --witness, or --resume")),

@@ -11,11 +11,11 @@ use crate::cli::{blocks, guest_run, out};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::Plan;
-use crate::plan::joined::{self, Half, Matched};
+use crate::plan::joined::{self, JoinedHalf, Matched};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
 use crate::run::opening::{self, Continuing};
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use crate::store::folder::RunFolder;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub(super) fn check(
     run: &RunToCheck,
     baseline: &RunToCheck,
     limits: &[Limit],
-    places: &Places,
+    places: &RunPlaces,
     yes: bool,
 ) -> Result<Result<LimitFindings, u8>> {
     let (pairs, cases, left_out) = paired(run, baseline);
@@ -93,8 +93,8 @@ fn ids_in(half: &str, ids: &[String]) -> Vec<String> {
     ids.iter().map(|id| joined::id(half, id)).collect()
 }
 
-fn half(read: &RunToCheck) -> Half<'_> {
-    Half { label: &read.label, record: &read.source.run, plan: &read.plan }
+fn half(read: &RunToCheck) -> JoinedHalf<'_> {
+    JoinedHalf { label: &read.label, record: &read.source.run, plan: &read.plan }
 }
 
 fn cases<'r>(read: &'r RunToCheck, ids: &[String]) -> Vec<&'r CaseSpec> {
@@ -156,7 +156,7 @@ fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32,
 }
 
 /// Runs the plan, or the rest of an earlier call; returns the run folder, or the exit code of a run that stopped.
-fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
+fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match blocks::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
         Some(folder) => RunTask::Resume(Box::new(opening::stored(folder.path(), None)?)),

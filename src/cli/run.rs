@@ -21,12 +21,9 @@ use crate::record::drive::DriveRecord;
 use crate::record::event::Stamped;
 use crate::record::guest_disk::GuestDisk;
 use crate::record::run::Share;
-use crate::run::crashed::Crashed;
-use crate::run::died::Died;
-use crate::run::events::Watcher;
+use crate::run::died::{Crashed, Died};
 use crate::run::opening::{self, Continuing};
-use crate::run::session::{self, Ending, Places};
-use crate::run::verdicts::Judge;
+use crate::run::session::{self, Ending, RunContext, RunPlaces};
 use crate::run::{check, clean, drives};
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, count};
@@ -142,7 +139,7 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     let guest = args.inside.as_ref().map(|suite| suite.name().to_owned());
-    let places = Places { guest, ..args.places.places()? };
+    let places = RunPlaces { guest, ..args.places.places()? };
     let task = RunTask::of(args, &places)?;
     let ending =
         measured(host, task, continuing(args)?, &places, Watched { json: args.json, yes: args.yes, follower })?;
@@ -162,7 +159,7 @@ pub(super) fn measured(
     host: &Host,
     mut task: RunTask,
     more: Continuing,
-    places: &Places,
+    places: &RunPlaces,
     watched: Watched<'_>,
 ) -> Result<Ending> {
     check::places(host, task.cases(), &places.state)?;
@@ -175,9 +172,10 @@ pub(super) fn measured(
         watched.follower.note(folder, event);
     };
     let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
+    let context = &RunContext { host, places, interrupt: &interrupt, watcher: &watcher, judge: &judge };
     let ending = match &task {
-        RunTask::Resume(stored) => opening::resume(host, stored, more, places, &interrupt, &watcher, &judge),
-        RunTask::Start(plan, _) => start(host, plan, places, &interrupt, &watcher, &judge),
+        RunTask::Resume(stored) => opening::resume(context, stored, more),
+        RunTask::Start(plan, _) => start(context, plan),
     };
     progress.finish();
     ending
@@ -302,22 +300,15 @@ fn print_result(folder: &Path, json: bool, counts: &str, interrupted: bool) -> R
 }
 
 /// Starts a run, and reports remains of earlier ones.
-fn start(
-    host: &Host,
-    plan: &Plan,
-    places: &Places,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
-    let left = clean::clean(host, &places.state, true)?;
+fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
+    let left = clean::clean(context.host, &context.places.state, true)?;
     for run in left.iter().filter(|run| !run.live && !run.things.is_empty()) {
         out::remark(&format!("run {} was killed and left things behind: `pgstrata clean` removes them", run.run));
     }
     for run in left.iter().filter(|run| run.live) {
         out::remark(&format!("run {} is active at the same time: each run disturbs the other's figures", run.run));
     }
-    opening::start(host, plan, places, interrupt, watcher, judge)
+    opening::start(context, plan)
 }
 
 /// Work to do.
@@ -329,7 +320,7 @@ pub(super) enum RunTask {
 }
 
 impl RunTask {
-    fn of(args: &Args, places: &Places) -> Result<RunTask> {
+    fn of(args: &Args, places: &RunPlaces) -> Result<RunTask> {
         match (&args.plan, &args.resume) {
             (plan, Some(folder)) => {
                 let stored = opening::stored(folder, plan.as_deref())?;

@@ -7,12 +7,11 @@
 use super::history::{Acknowledgement, History, Loss};
 use super::pages::Content;
 use crate::provision::layer;
-use crate::record::options::OptionValue;
-use crate::record::stack::{End, NodeSpec, StackSpec};
+use crate::record::stack::{End, StackSpec};
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
 /// The requests on which acknowledgements rest.
-pub struct Evidence<'a> {
+pub struct WalRequests<'a> {
     pub entries: &'a [Entry],
     /// Kind of content of each entry.
     pub contents: &'a [Content],
@@ -32,30 +31,26 @@ const COPYING: [&str; 4] = ["bcachefs", "btrfs", "nilfs2", "zfs"];
 
 /// True if a filesystem of a stack may overwrite a page of data in place.
 pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
-    let in_place = |node: &NodeSpec| {
-        let is_nodatacow = |value: &OptionValue| value.plain().contains("nodatacow");
-        !COPYING.contains(&node.layer.as_str())
-            || node.options.0.values().any(is_nodatacow)
-            || node.options.boolean("nocow") == Some(true)
-    };
     let ends = stack.ends();
-    let data = ends.iter().filter(|(end, _)| *end != End::Wal).filter_map(|(_, on)| stack.node(on.node()));
-    data.into_iter().any(in_place)
+    let mut data = ends.iter().filter(|(end, _)| *end != End::Wal).filter_map(|(_, on)| stack.node(on.node()));
+    data.any(|node| {
+        !COPYING.contains(&node.layer.as_str())
+            || node.options.0.values().any(|value| value.plain().contains("nodatacow"))
+            || node.options.boolean("nocow") == Some(true)
+    })
 }
 
-impl Evidence<'_> {
+impl WalRequests<'_> {
     /// When the commit of each acknowledgement became durable; [`NEVER`] if nothing made it so.
     fn covered_from(&self, history: &History, durable: &Durable) -> Vec<Seq> {
         // If WAL cannot be distinguished from other content, any write may be WAL.
         let shows_wal = self.pages_are_kept && self.contents.contains(&Content::Wal);
-        let is_witness = |number: &usize| {
-            let entry = &self.entries[*number];
-            let of_wal = !shows_wal || self.contents[*number] == Content::Wal;
+        let witnesses = (0..).zip(self.entries.iter().zip(self.contents)).filter(|(_, (entry, content))| {
+            let of_wal = !shows_wal || **content == Content::Wal;
             entry.op == Op::Write && of_wal && self.disks.contains(&entry.disk)
-        };
-        let witnesses = (0..self.entries.len()).filter(is_witness);
+        });
         let mut by_submission: Vec<(Seq, Seq)> =
-            witnesses.map(|number| (self.entries[number].submitted, durable.from(number))).collect();
+            witnesses.map(|(number, (entry, _))| (entry.submitted, durable.from(number))).collect();
         by_submission.sort_unstable();
         let mut earliest = NEVER;
         for (_, from) in by_submission.iter_mut().rev() {
@@ -73,15 +68,15 @@ impl Evidence<'_> {
     /// acknowledgement is covered.
     pub fn loss(&self, history: &History, durable: &Durable) -> Option<Loss> {
         let covered = self.covered_from(history, durable);
-        let all = || history.acknowledged.iter().zip(covered.iter().copied());
-        let promised = all().filter_map(|(one, covered)| {
+        let all = history.acknowledged.iter().zip(covered.iter().copied());
+        let promised = all.clone().filter_map(|(one, covered)| {
             let (from, from_us) = history.promised(one)?;
-            Some(Due { from, from_us, acknowledged_us: one.at_us, covered })
+            Some(DueCommit { from, from_us, acknowledged_us: one.at_us, covered })
         });
         worst(promised.collect()).or_else(|| {
-            let may_be_missing = all().filter(|(one, _)| one.asynchronous).map(|(one, covered)| {
+            let may_be_missing = all.filter(|(one, _)| one.asynchronous).map(|(one, covered)| {
                 let (from, from_us) = (one.mark, one.at_us);
-                Due { from, from_us, acknowledged_us: one.at_us, covered }
+                DueCommit { from, from_us, acknowledged_us: one.at_us, covered }
             });
             let loss = worst(may_be_missing.collect())?;
             let us = loss.us.max(longest_missing(&history.acknowledged, &covered));
@@ -91,7 +86,7 @@ impl Evidence<'_> {
 }
 
 /// A commit that every state from some time on must contain.
-struct Due {
+struct DueCommit {
     from: Seq,
     /// The same in microseconds.
     from_us: u64,
@@ -101,24 +96,22 @@ struct Due {
 }
 
 /// Loss of these commits at the worst power cut.
-fn worst(due: Vec<Due>) -> Option<Loss> {
-    let mut uncovered: Vec<Due> = due.into_iter().filter(|one| one.covered >= one.from).collect();
+fn worst(due: Vec<DueCommit>) -> Option<Loss> {
+    let mut uncovered: Vec<DueCommit> = due.into_iter().filter(|one| one.covered >= one.from).collect();
     uncovered.sort_by_key(|one| one.from);
     // For a cut at the moment a commit falls due, count the commits due at or before it that are covered at or after
     // it.
     let mut ends: Vec<Seq> = uncovered.iter().map(|one| one.covered).collect();
     ends.sort_unstable();
-    let lost_at = |place: usize| {
-        let at = uncovered[place].from;
+    let lost_at = uncovered.iter().map(|cut| {
+        let at = cut.from;
         let given = uncovered.partition_point(|one| one.from <= at);
         given - ends.partition_point(|end| *end < at)
-    };
-    let worst = (0..uncovered.len()).max_by_key(|place| lost_at(*place))?;
-    let cut = &uncovered[worst];
+    });
+    let (commits, cut) = lost_at.zip(&uncovered).max_by_key(|(commits, _)| *commits)?;
     let lost = uncovered.iter().filter(|one| one.from <= cut.from && one.covered >= cut.from);
     let first_us = lost.map(|one| one.acknowledged_us).min().unwrap_or(cut.from_us);
-    let (commits, us) = (lost_at(worst), cut.from_us.saturating_sub(first_us));
-    Some(Loss { commits, us, is_expected: false })
+    Some(Loss { commits, us: cut.from_us.saturating_sub(first_us), is_expected: false })
 }
 
 /// Longest time an asynchronous commit is missing, up to the last acknowledgement before some cut. The cut with the
@@ -159,7 +152,7 @@ mod tests {
             asynchronous: false,
         });
         let history = History::of(acknowledged.collect());
-        let evidence = Evidence { entries, contents: &contents, disks: &[0], pages_are_kept: true };
+        let evidence = WalRequests { entries, contents: &contents, disks: &[0], pages_are_kept: true };
         evidence.loss(&history, &Durable::of(entries, model))
     }
 
@@ -194,7 +187,7 @@ mod tests {
     fn asynchronous_commits_may_be_lost_until_reported_flushed() {
         let entries = [entry(Op::Write, 0), entry(Op::Write, 2), entry(Op::Flush, 4)];
         let contents = vec![Content::Wal; entries.len()];
-        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
+        let evidence = WalRequests { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
         let durable = Durable::of(&entries, DeviceModel::Honest);
         let one = |client, started, mark, asynchronous| Acknowledgement {
             client,
@@ -229,7 +222,7 @@ mod tests {
         });
         let history = History::of(acknowledged.collect());
         let contents = vec![Content::Wal; entries.len()];
-        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
+        let evidence = WalRequests { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
         let loss = evidence.loss(&history, &Durable::of(&entries, DeviceModel::Honest)).unwrap();
         assert!(loss.is_expected && loss.us >= 900, "{loss:?}");
     }
@@ -251,7 +244,7 @@ mod tests {
         }]);
         let durable = Durable::of(&entries, DeviceModel::Honest);
         let loss = |pages_are_kept| {
-            let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept };
+            let evidence = WalRequests { entries: &entries, contents: &contents, disks: &[0], pages_are_kept };
             evidence.loss(&history, &durable)
         };
         assert_eq!((loss(true).is_some(), loss(false)), (true, None));

@@ -3,7 +3,7 @@
 //! Its tables are filled before the recording begins and belong to the origin: the log has room for the writes of the
 //! load, and no acknowledgement rests on the fill.
 
-use super::session::Session;
+use super::session::CutSession;
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::{files, machine};
@@ -11,7 +11,7 @@ use crate::record::case::CaseSpec;
 use crate::run::case::memory_of;
 use crate::units::Bytes;
 use crate::workload::pgbench::{self, Pgbench};
-use crate::workload::{Memory, Place, Workload};
+use crate::workload::{MemorySizes, Place, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,22 +19,22 @@ pub const KIND: &str = "pgbench";
 
 /// Why a case was not recorded.
 #[derive(Debug)]
-pub enum Failed {
+pub enum Unrecorded {
     /// Its workload failed, which says nothing about the stack: the plan must be changed.
     Workload(Error),
     Other(Error),
 }
 
-impl From<Error> for Failed {
-    fn from(e: Error) -> Failed {
-        Failed::Other(e)
+impl From<Error> for Unrecorded {
+    fn from(e: Error) -> Unrecorded {
+        Unrecorded::Other(e)
     }
 }
 
 pub struct Beside<'a> {
-    session: &'a Session<'a>,
+    session: &'a CutSession<'a>,
     case: &'a CaseSpec,
-    memory: Memory,
+    memory: MemorySizes,
     /// Folder for its output and scripts.
     raw: PathBuf,
 }
@@ -44,7 +44,7 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     /// If the folder cannot be created.
-    pub fn of(session: &'a Session<'a>, case: &'a CaseSpec, work: &Path) -> Result<Option<Beside<'a>>> {
+    pub fn of(session: &'a CutSession<'a>, case: &'a CaseSpec, work: &Path) -> Result<Option<Beside<'a>>> {
         if !session.cutting.workload {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     /// With the tool's own message; interrupted.
-    pub fn prepare(&self, server: &Server) -> Result<(), Failed> {
+    pub fn prepare(&self, server: &Server) -> Result<(), Unrecorded> {
         let prepared = pgbench::beside::prepare(&self.place(server), &self.case.workload.options, self.memory);
         self.judged(prepared)
     }
@@ -72,26 +72,30 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     /// With the tool's own message; interrupted.
-    pub fn run(&self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<(), Failed> {
+    pub fn run(&self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<(), Unrecorded> {
         let options = &self.case.workload.options;
         self.judged(pgbench::beside::run(&self.place(server), options, self.memory, is_over))
     }
 
     fn place<'p>(&'p self, server: &'p Server) -> Place<'p> {
-        let Session { host, user, interrupt, folder, .. } = self.session;
+        let CutSession { host, user, interrupt, folder, .. } = self.session;
         let (crash, snapshots) = (None, None);
         Place { host, folder, server: Some(server), crash, snapshots, user, interrupt, raw: &self.raw }
     }
 
     /// A stack without space is one of several in a plan; any other failure is the plan's.
-    fn judged(&self, done: Result<Option<String>>) -> Result<(), Failed> {
+    fn judged(&self, done: Result<Option<String>>) -> Result<(), Unrecorded> {
         match done {
             Ok(None) => Ok(()),
-            Ok(Some(why)) => Err(Failed::Other(Error::host(format!("the stack is too small for the workload: {why}")))),
-            Err(e) if e.kind() == Kind::Interrupted => Err(Failed::Other(e)),
+            Ok(Some(why)) => {
+                Err(Unrecorded::Other(Error::host(format!("the stack is too small for the workload: {why}"))))
+            }
+            Err(e) if e.kind() == Kind::Interrupted => Err(Unrecorded::Other(e)),
             Err(e) => {
                 let CaseSpec { id, workload, .. } = self.case;
-                Err(Failed::Workload(e.while_doing(format!("run the workload `{}` of the case {id}", workload.name))))
+                Err(Unrecorded::Workload(
+                    e.while_doing(format!("run the workload `{}` of the case {id}", workload.name)),
+                ))
             }
         }
     }

@@ -1,11 +1,11 @@
 //! A case's own pgbench beside the clients, on real stacks.
 
 use super::Verdict;
-use super::beside::{self, Failed};
+use super::beside::{self, Unrecorded};
 use super::case::cut_case;
 use super::cutting::{CaseResult, Cutting};
 use super::record::record;
-use super::session::Session;
+use super::session::CutSession;
 use super::tests::{can_record, case, options, places};
 use crate::error::{Kind, Result};
 use crate::host::Host;
@@ -39,7 +39,7 @@ fn cut(case: &CaseSpec, states: usize) -> Result<CaseResult> {
     let places = places(folder.path());
     let time = Duration::from_millis(2500);
     let cutting = Cutting { clients: 2, time, states, workload: true, keeps_evidence: false, ..Cutting::default() };
-    let session = Session::open(&Host::this(), &places, cutting, &interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), &places, cutting, &interrupt).unwrap();
     let result = cut_case(&session, case, &places, &|_| ());
     session.close().unwrap();
     assert_eq!(std::fs::read_dir(places.ledgers()).unwrap().count(), 0, "something is left");
@@ -111,11 +111,11 @@ fn what_was_found_before_a_script_failed_stands() {
 
 /// Records a case with its workload while `meanwhile` watches the file of pgbench's output. Returns the result, and
 /// pgbench's output and error output.
-fn recording(interrupt: &Interrupt, meanwhile: impl FnOnce(&Path) + Send) -> (Result<(), Failed>, [String; 2]) {
+fn recording(interrupt: &Interrupt, meanwhile: impl FnOnce(&Path) + Send) -> (Result<(), Unrecorded>, [String; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     let cutting = Cutting { time: Duration::from_secs(1), workload: true, ..Cutting::default() };
-    let session = Session::open(&Host::this(), &places, cutting, interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), &places, cutting, interrupt).unwrap();
     let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
     let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
     let files = ["out", "err"].map(|kind| session.work.join("workload").join(format!("pgbench-beside.{kind}")));
@@ -148,7 +148,7 @@ fn pgbench_ends_before_its_server_does() {
         std::thread::sleep(Duration::from_millis(300));
         interrupt.raise();
     });
-    assert!(matches!(&ended, Err(Failed::Other(e)) if e.kind() == Kind::Interrupted), "{ended:?}");
+    assert!(matches!(&ended, Err(Unrecorded::Other(e)) if e.kind() == Kind::Interrupted), "{ended:?}");
     assert!(!printed.contains("number of transactions"), "it was to run for longer: {printed}");
     for words in ["terminating connection", "server closed the connection"] {
         assert!(!complained.contains(words), "the server went before it: {complained}");

@@ -1,9 +1,9 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
-use super::beside::{self, Failed};
+use super::beside::{self, Unrecorded};
 use super::cutting::{Attachment, CaseResult, CutEvent, Cutting};
 use super::judged::Judged;
-use super::session::Session;
+use super::session::CutSession;
 use super::{disks, evidence, record};
 use crate::error::{Error, Kind, Result};
 use crate::host::signals::Interrupt;
@@ -12,7 +12,7 @@ use crate::provision::layer;
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::durability;
 use crate::record::verdict::Verdict;
-use crate::run::session::{Places, both};
+use crate::run::session::{RunPlaces, both};
 use crate::run::undo;
 
 /// Cases that differ in what a power cut affects: guest, stack and server, and the workload if it runs.
@@ -47,12 +47,12 @@ pub struct Cuts {
 pub fn cut(
     host: &Host,
     cases: &[CaseSpec],
-    places: &Places,
+    places: &RunPlaces,
     cutting: Cutting,
     interrupt: &Interrupt,
     report: &dyn Fn(CutEvent<'_>),
 ) -> Result<Cuts> {
-    let session = Session::open(host, places, cutting, interrupt)?;
+    let session = CutSession::open(host, places, cutting, interrupt)?;
     let mut results = Vec::new();
     let differing = differing(cases, &cutting);
     let ended = differing.iter().try_for_each(|case| {
@@ -69,9 +69,9 @@ pub fn cut(
 }
 
 pub(crate) fn cut_case(
-    session: &Session<'_>,
+    session: &CutSession<'_>,
     case: &CaseSpec,
-    places: &Places,
+    places: &RunPlaces,
     report: &dyn Fn(CutEvent<'_>),
 ) -> Result<CaseResult> {
     if let Some(verdict) = without_recording(session, case) {
@@ -84,12 +84,12 @@ pub(crate) fn cut_case(
     let exports = disks::serve(session)?;
     let recorded = match record::record(session, case, exports.as_ref(), &work) {
         Ok(recorded) => recorded,
-        Err(Failed::Workload(e)) => return Err(e),
-        Err(Failed::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
-        Err(Failed::Other(e)) if e.kind() == Kind::Bug => {
+        Err(Unrecorded::Workload(e)) => return Err(e),
+        Err(Unrecorded::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
+        Err(Unrecorded::Other(e)) if e.kind() == Kind::Bug => {
             return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() }));
         }
-        Err(Failed::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
+        Err(Unrecorded::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
     };
     let mut result =
         Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(report)?;
@@ -104,7 +104,7 @@ pub(crate) fn cut_case(
 }
 
 /// Verdict on a case that cannot be recorded, if there is one.
-fn without_recording(session: &Session<'_>, case: &CaseSpec) -> Option<Verdict> {
+fn without_recording(session: &CutSession<'_>, case: &CaseSpec) -> Option<Verdict> {
     let others = record::not_recorded(&case.stack);
     if let Some(memory) = others.iter().find(|layer| durability::memory_filesystem(layer).is_some()) {
         return Some(Verdict::LosesAll { why: format!("{memory} is in memory") });

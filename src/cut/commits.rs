@@ -5,7 +5,7 @@
 //! transactions, an unlogged table. Another moves WAL: checkpoints and segment switches. A third polls how far WAL is
 //! flushed.
 
-use super::beside::Failed;
+use super::beside::Unrecorded;
 use super::history::{Acknowledgement, Flushed, History, PREPARED, Prepared, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
 use crate::cluster::client::Client;
@@ -39,7 +39,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// Fewest checkpoints of a recording that is long enough: after the second, the first WAL segments are gone.
 const LEAST_CHECKPOINTS: u32 = 2;
 
-pub struct Load<'a> {
+pub struct ClientLoad<'a> {
     pub server: &'a Server,
     pub recorder: &'a Recorder,
     pub clients: u16,
@@ -53,7 +53,7 @@ pub struct Load<'a> {
 }
 
 /// A function that runs beside the clients.
-pub type Beside<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), Failed> + Sync + 'a;
+pub type Beside<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), Unrecorded> + Sync + 'a;
 
 pub struct Committed {
     pub history: History,
@@ -82,22 +82,22 @@ fn is_asynchronous(link: &str) -> bool {
 
 /// Progress of the sessions, shared among them.
 #[derive(Default)]
-struct Progress {
+struct LoadProgress {
     /// Set when one of them fails.
     stop: AtomicBool,
     /// Completed checkpoints.
     checkpoints: AtomicU32,
 }
 
-impl Progress {
-    fn is_over(&self, load: &Load<'_>, began: Instant) -> bool {
+impl LoadProgress {
+    fn is_over(&self, load: &ClientLoad<'_>, began: Instant) -> bool {
         let due = LEAST_CHECKPOINTS.min((load.time.as_secs_f64() / CHECKPOINT_EVERY.as_secs_f64()) as u32);
         let complete = began.elapsed() >= load.time && self.checkpoints.load(Ordering::Relaxed) >= due;
         complete || self.is_stopped(load)
     }
 
     /// True if there is nothing left to wait for.
-    fn is_stopped(&self, load: &Load<'_>) -> bool {
+    fn is_stopped(&self, load: &ClientLoad<'_>) -> bool {
         self.stop.load(Ordering::Relaxed) || load.interrupt.check().is_err()
     }
 }
@@ -132,10 +132,10 @@ pub(super) fn connect(server: &Server) -> Result<Client> {
 /// # Errors
 /// The first client's: the server's own message, or a recording that failed. If no client failed, that of the workload
 /// beside them; interrupted.
-pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
-    let progress = &Progress::default();
+pub fn run(load: &ClientLoad<'_>) -> Result<Committed, Unrecorded> {
+    let progress = &LoadProgress::default();
     let shape = shape_of(load.server)?;
-    let mut followed = Followed::begin(load.server, shape)?;
+    let mut followed = FollowedWal::begin(load.server, shape)?;
     let (following, mut flushed, mut prepared) = (&mut followed, Vec::new(), Vec::new());
     let (noted, preparing) = (&mut flushed, &mut prepared);
     let (outcomes, beside): (Vec<Result<Vec<Acknowledgement>>>, _) = std::thread::scope(|scope| {
@@ -158,9 +158,9 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
         if begun.iter().any(Result::is_err) || workload.as_ref().is_some_and(Result::is_err) {
             progress.stop.store(true, Ordering::Relaxed);
         }
-        let died = |_| Error::bug("a client's thread died");
-        let outcomes = begun.into_iter().map(|one| one.and_then(|one| one.join().map_err(died)?)).collect();
-        let workload = workload.map(|one| one.map_err(Failed::from).and_then(|one| one.join().map_err(died)?));
+        let outcomes = begun.into_iter().map(|one| one.and_then(|one| one.join().map_err(|_| died())?)).collect();
+        let workload =
+            workload.map(|one| one.map_err(Unrecorded::from).and_then(|one| one.join().map_err(|_| died())?));
         (outcomes, workload.unwrap_or(Ok(())))
     });
     if let Some(failure) = load.recorder.failure() {
@@ -181,13 +181,17 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     Ok(Committed { others: followed.ends.len() - seen, history })
 }
 
+pub(super) fn died() -> Error {
+    Error::bug("a client's thread died")
+}
+
 /// Runs `work`, and stops the others if it fails.
-fn stopping<T, E>(progress: &Progress, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+fn stopping<T, E>(progress: &LoadProgress, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     work().inspect_err(|_| progress.stop.store(true, Ordering::Relaxed))
 }
 
 /// Runs one client's transactions.
-fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Acknowledgement>> {
+fn commit(load: &ClientLoad<'_>, client: u16, progress: &LoadProgress) -> Result<Vec<Acknowledgement>> {
     let mut connection = connect(load.server)?;
     let (began, mut acknowledged, mut chain) = (now(), Vec::new(), String::new());
     for number in 1.. {
@@ -231,25 +235,25 @@ pub fn transaction(client: u16, number: u64, chain: &str) -> String {
 }
 
 /// Ends of commit records, read while WAL is being written, because a checkpoint removes it.
-struct Followed {
+struct FollowedWal {
     reader: WalReader,
     ends: BTreeMap<u32, Lsn>,
 }
 
-impl Followed {
+impl FollowedWal {
     /// Starts at the current position.
-    fn begin(server: &Server, shape: WalShape) -> Result<Followed> {
+    fn begin(server: &Server, shape: WalShape) -> Result<FollowedWal> {
         let at = connect(server)?.value("SELECT pg_current_wal_insert_lsn()")?;
         let data = &server.spec.data;
         let timeline = wal::checkpoint(data)?.map_or(1, |checkpoint| checkpoint.timeline);
         let reader = WalReader::new(&data.join("pg_wal"), shape, timeline, wal::parse_lsn(&at)?);
-        Ok(Followed { reader, ends: BTreeMap::new() })
+        Ok(FollowedWal { reader, ends: BTreeMap::new() })
     }
 
     /// Reads what has been written, until `left` says otherwise: a slow reader may follow fast clients for as long as
     /// they write.
     fn read_on(&mut self, left: &dyn Fn() -> bool) -> Result<()> {
-        let Followed { reader, ends } = self;
+        let FollowedWal { reader, ends } = self;
         reader.read_on(|record| {
             ends.extend(record.commits.map(|xid| (xid, record.end)));
             if left() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -271,7 +275,7 @@ fn shape_of(server: &Server) -> Result<WalShape> {
 }
 
 /// Runs operations that move files, in rounds.
-fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
+fn move_files(load: &ClientLoad<'_>, progress: &LoadProgress) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
     let mut vacuums = 0;
@@ -301,7 +305,7 @@ fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
 }
 
 /// Records how far the server says WAL is flushed, if commits may wait for that.
-fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) -> Result<()> {
+fn note_flushed(load: &ClientLoad<'_>, progress: &LoadProgress, noted: &mut Vec<Flushed>) -> Result<()> {
     if load.asynchronous == Asynchronous::None {
         return Ok(());
     }
@@ -319,7 +323,12 @@ fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) 
 }
 
 /// Runs checkpoints at their times, however long the rest takes. WAL is read before a checkpoint removes it.
-fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed, prepared: &mut Vec<Prepared>) -> Result<()> {
+fn move_wal(
+    load: &ClientLoad<'_>,
+    progress: &LoadProgress,
+    followed: &mut FollowedWal,
+    prepared: &mut Vec<Prepared>,
+) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
     let mut checkpoints = 0;

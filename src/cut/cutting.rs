@@ -54,7 +54,7 @@ impl Default for Cutting {
     }
 }
 
-/// CutEvent events.
+/// What a cut reports while it runs.
 pub enum CutEvent<'a> {
     Recording {
         case: &'a str,
@@ -84,7 +84,7 @@ pub struct CaseResult {
     #[serde(default)]
     pub asynchronous: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Ran>,
+    pub beside: Option<RanBeside>,
     /// Number of requests, by kind.
     pub writes: usize,
     pub flushes: usize,
@@ -93,9 +93,9 @@ pub struct CaseResult {
     pub page_writes: PageWrites,
     pub classes: Vec<Tried>,
     /// States whose WAL was read to its end.
-    pub tails: Pass,
+    pub tails: CheckedStates,
     /// States that went through all steps.
-    pub wholes: Pass,
+    pub wholes: CheckedStates,
     /// States with a write torn at 4 KiB that failed.
     pub torn_pages: usize,
     /// States with a write torn at 512 bytes that failed: beyond what filesystems promise.
@@ -117,7 +117,7 @@ impl CaseResult {
 
 /// States that went through a check, and the time it took.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct Pass {
+pub struct CheckedStates {
     pub states: usize,
     /// Microseconds for all of them.
     pub us: u64,
@@ -144,7 +144,7 @@ pub enum Attachment {
 
 /// The workload that ran beside the clients, for the reader of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct RanBeside {
     /// Name of the workload in the plan.
     pub workload: String,
     /// Commits in WAL other than the clients': the workload's, and a few of the sessions that move files.

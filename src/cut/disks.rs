@@ -4,7 +4,7 @@
 //! driver.
 
 use super::cutting::Attachment;
-use super::session::Session;
+use super::session::CutSession;
 use crate::error::Result;
 use crate::host::paths;
 use crate::provision::recorded;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 impl Attachment {
     /// What this machine lacks for this attachment.
-    pub fn lacking(self, session: &Session<'_>) -> Option<String> {
+    pub fn lacking(self, session: &CutSession<'_>) -> Option<String> {
         match self {
             Attachment::Loop => {
                 (!paths::exists(Path::new("/dev/fuse"))).then(|| "this machine has no /dev/fuse".to_owned())
@@ -34,7 +34,7 @@ pub trait Disks {
     ///
     /// # Errors
     /// If it cannot be attached.
-    fn show(&self, session: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf>;
+    fn show(&self, session: &CutSession<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf>;
 
     /// Replaces the disk behind a name by another of the same size. No cache may hold data of the old one.
     fn put_behind(&self, name: &str, recorder: &Arc<Recorder>, disk: u16);
@@ -44,7 +44,7 @@ pub trait Disks {
 }
 
 impl Disks for Exports {
-    fn show(&self, _: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
+    fn show(&self, _: &CutSession<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
         Ok(self.add(name, recorder, disk))
     }
 
@@ -58,7 +58,7 @@ impl Disks for Exports {
 }
 
 impl Disks for NbdServer {
-    fn show(&self, session: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
+    fn show(&self, session: &CutSession<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
         use std::os::fd::AsFd;
         self.add(name, recorder, disk)?;
         let opened = open(self.socket(), name)?;
@@ -79,7 +79,7 @@ impl Disks for NbdServer {
 ///
 /// # Errors
 /// If the kernel does not let us mount, or the socket cannot be created.
-pub fn serve(session: &Session<'_>) -> Result<Box<dyn Disks>> {
+pub fn serve(session: &CutSession<'_>) -> Result<Box<dyn Disks>> {
     Ok(match session.cutting.attachment {
         Attachment::Loop => {
             Box::new(Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?)

@@ -3,17 +3,17 @@
 use super::cutting::{Cutting, Finding};
 use super::disks;
 use super::history::History;
-use super::ladder::{Checked, Checker, End};
+use super::ladder::{CheckContext, Checker, EndedBy};
 use super::record::{RECORDED_LOG, Recorded};
-use super::session::Session;
-use super::trying::{Kept, Second, SecondCut};
+use super::session::CutSession;
+use super::trying::{SecondCut, SecondFailure, Suspect};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, paths};
 use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
 use crate::recorder::{DeviceModel, Durable, Recording, State};
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ const SECOND_LOG: &str = "second.log";
 
 /// Content of [`FILE`].
 #[derive(Debug, Serialize, Deserialize)]
-struct Evidence {
+struct StoredEvidence {
     format: u32,
     case: CaseSpec,
     verdict: Verdict,
@@ -52,7 +52,7 @@ struct Evidence {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, recorded: &Recorded) -> Result<()> {
+pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Suspect>, recorded: &Recorded) -> Result<()> {
     folders::make_all(to, 0o755)?;
     let mut disks = Vec::new();
     for (node, origin) in recorded.nodes.iter().zip(&recorded.origins) {
@@ -67,15 +67,15 @@ pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, r
     }
     let (state, second) = kept.map_or((None, None), |kept| (Some(kept.state), kept.second));
     let (second, recovery_failed) = match second {
-        Some(Second::Cut(SecondCut { log, state })) => {
+        Some(SecondFailure::Cut(SecondCut { log, state })) => {
             files::move_to(&log, &to.join(SECOND_LOG))?;
             (Some(state), false)
         }
-        Some(Second::Recovery) => (None, true),
+        Some(SecondFailure::Recovery) => (None, true),
         None => (None, false),
     };
     let (case, verdict, history) = (case.clone(), verdict.clone(), recorded.history.clone());
-    let evidence = Evidence { format: FORMAT, case, verdict, state, second, recovery_failed, disks, history };
+    let evidence = StoredEvidence { format: FORMAT, case, verdict, state, second, recovery_failed, disks, history };
     let text = serde_json::to_vec_pretty(&evidence).or_store(|| "write the evidence".to_owned())?;
     files::write_whole(&to.join(FILE), &text)
 }
@@ -94,9 +94,9 @@ pub struct Replayed {
 ///
 /// # Errors
 /// If the folder holds no evidence, or the check does not finish.
-pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt) -> Result<Replayed> {
+pub fn replay(host: &Host, folder: &Path, places: &RunPlaces, interrupt: &Interrupt) -> Result<Replayed> {
     let text = files::read(&folder.join(FILE))?;
-    let evidence: Evidence =
+    let evidence: StoredEvidence =
         serde_json::from_slice(&text).or_store(|| format!("read {}", folder.join(FILE).display()))?;
     if evidence.format != FORMAT {
         return Err(Error::store(format!("evidence of format {} is not supported", evidence.format)));
@@ -106,21 +106,21 @@ pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt
     let recording = Recording::open(&folder.join(LOG), &origins)?;
     let (case, verdict) = (evidence.case.id.clone(), evidence.verdict.clone());
     let Some(state) = &evidence.state else { return Ok(Replayed { case, verdict, finding: None }) };
-    let session = Session::open(host, places, Cutting::default(), interrupt)?;
+    let session = CutSession::open(host, places, Cutting::default(), interrupt)?;
     let finding = check(&session, &evidence, &recording, (state, &folder.join(SECOND_LOG)));
     session.close()?;
     Ok(Replayed { case, verdict, finding: Some(finding?) })
 }
 
 fn check(
-    session: &Session<'_>,
-    evidence: &Evidence,
+    session: &CutSession<'_>,
+    evidence: &StoredEvidence,
     recording: &Recording,
     (state, second_log): (&State, &Path),
 ) -> Result<Verdict> {
     let exports = disks::serve(session)?;
     let nodes: Vec<String> = evidence.disks.iter().map(|(node, _)| node.clone()).collect();
-    let of = Checked {
+    let of = CheckContext {
         session,
         case: &evidence.case,
         exports: exports.as_ref(),
@@ -138,7 +138,7 @@ fn check(
     };
     let checker = Checker::attach(of, images.clone())?;
     let finding = match evidence.recovery_failed {
-        false => checker.whole(images, state.at, if evidence.second.is_some() { End::SecondCut } else { End::Cut }),
+        false => checker.whole(images, state.at, evidence.second.as_ref().map_or(EndedBy::Cut, |_| EndedBy::SecondCut)),
         true => {
             checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| done.err().unwrap_or(Finding::Whole))
         }

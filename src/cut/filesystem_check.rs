@@ -36,26 +36,28 @@ pub struct FilesystemCheck {
 /// Checks for all filesystems of a stack on these devices; the reason, for one without a check.
 pub fn all_of(host: &Host, stack: &StackSpec, devices: &Bases) -> Vec<Result<FilesystemCheck, String>> {
     let filesystems = stack.nodes.iter().filter(|node| stack.ends().iter().any(|(_, on)| on.node() == node.name));
-    filesystems.map(|node| of_node(host, node, devices)).collect()
+    let checks = filesystems.map(|node| {
+        let check = of_node(host, node, devices);
+        check.map_err(|why| format!("check of {}: {why}", node.layer))
+    });
+    checks.collect()
 }
 
 fn of_node(host: &Host, node: &NodeSpec, devices: &Bases) -> Result<FilesystemCheck, String> {
-    let why = |what: &str| Err(format!("check of {}: {what}", node.layer));
-    let Some(program) = PROGRAMS.iter().find(|program| program.layers.contains(&node.layer.as_str())) else {
-        return why("no read-only checker is known");
-    };
+    let program = PROGRAMS.iter().find(|program| program.layers.contains(&node.layer.as_str()));
+    let program = program.ok_or("no read-only checker is known")?;
     if !host.has_program(program.name) {
-        return why(&format!("{} is not installed", program.name));
+        return Err(format!("{} is not installed", program.name));
     }
     if node.inputs.iter().any(|input| input.role != Role::Data) {
-        return why("its journal lies on another device");
+        return Err("its journal lies on another device".to_owned());
     }
     let on = node.inputs.iter().map(|input| match devices.get(&input.from) {
         Some(Base::Device(path)) => Some(path.as_path()),
         _ => None,
     });
-    let Some(on) = on.collect::<Option<Vec<&Path>>>() else { return why("it does not lie on recorded disks directly") };
-    let Some(first) = on.first() else { return why("it has no device") };
+    let on = on.collect::<Option<Vec<&Path>>>().ok_or("it does not lie on recorded disks directly")?;
+    let first = on.first().ok_or("it has no device")?;
     let command = Command::new(program.name).args(program.arguments).arg(first);
     Ok(FilesystemCheck { command, damage: program.damage })
 }

@@ -5,7 +5,6 @@ use crate::recorder::Seq;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acknowledgement {
@@ -153,11 +152,7 @@ impl History {
 /// The link of a client's hash chain after its transaction `number`, from the previous link.
 pub fn link(before: &str, client: u16, number: u64) -> String {
     let digest = Sha256::digest(format!("{before} {client} {number}"));
-    digest[..16].iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
-        text
-    })
+    digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Loss at the worst moment for a power cut.

@@ -8,7 +8,7 @@ use crate::cluster::client::Client;
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::recorder::Seq;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Longest time for a query on a recovered database.
@@ -19,7 +19,7 @@ pub const NEVER_SENT: &str = "was never sent";
 
 /// A transaction as found in the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Shown {
+struct FoundTransaction {
     rows: u64,
     links: [String; 2],
     /// The link in the second table; `None` if that row is missing.
@@ -27,7 +27,7 @@ struct Shown {
 }
 
 /// Keyed by client and number.
-type Tables = BTreeMap<(u16, u64), Shown>;
+type Tables = BTreeMap<(u16, u64), FoundTransaction>;
 
 /// Checks for every commit acknowledged before `at`. After a crash unlogged tables must be empty.
 ///
@@ -80,20 +80,23 @@ fn tables(client: &mut Client, crashed: bool) -> Result<Tables> {
     }
     let mut tables = Tables::new();
     for row in rows {
-        let odd = || Error::bug(format!("an unexpected row of the clients' tables: {row:?}"));
-        let number = |at: usize| row.get(at).and_then(|cell| cell.as_deref()?.parse::<u64>().ok()).ok_or_else(odd);
-        let text = |at: usize| row.get(at).cloned().flatten();
-        let key = (u16::try_from(number(0)?).map_err(|_| odd())?, number(1)?);
-        let links = [text(3).unwrap_or_default(), text(4).unwrap_or_default()];
-        tables.insert(key, Shown { rows: number(2)?, links, commit: text(5) });
+        let found = found_transaction(&row);
+        tables.extend([found.ok_or_else(|| Error::bug(format!("an unexpected row of the clients' tables: {row:?}")))?]);
     }
     Ok(tables)
 }
 
+fn found_transaction(row: &[Option<String>]) -> Option<((u16, u64), FoundTransaction)> {
+    let [client, number, rows, least, most, commit] = row else { return None };
+    let links = [least.clone().unwrap_or_default(), most.clone().unwrap_or_default()];
+    let rows = rows.as_ref()?.parse().ok()?;
+    let key = (client.as_ref()?.parse().ok()?, number.as_ref()?.parse().ok()?);
+    Some((key, FoundTransaction { rows, links, commit: commit.clone() }))
+}
+
 fn judge(tables: &Tables, history: &History, at: Seq) -> Finding {
     let acknowledged = history.acknowledged_at(at);
-    let clients: std::collections::BTreeSet<u16> =
-        tables.keys().map(|(client, _)| *client).chain(acknowledged.keys().copied()).collect();
+    let clients: BTreeSet<u16> = tables.keys().map(|(client, _)| *client).chain(acknowledged.keys().copied()).collect();
     for client in clients {
         let numbers: Vec<u64> =
             tables.range((client, 0)..=(client, u64::MAX)).map(|((_, number), _)| *number).collect();
@@ -153,7 +156,10 @@ mod tests {
         let mut chain = String::new();
         let shown = (1..=numbers).map(|number| {
             chain = link(&chain, 0, number);
-            ((0, number), Shown { rows: ROWS, links: [chain.clone(), chain.clone()], commit: Some(chain.clone()) })
+            (
+                (0, number),
+                FoundTransaction { rows: ROWS, links: [chain.clone(), chain.clone()], commit: Some(chain.clone()) },
+            )
         });
         shown.collect()
     }

@@ -2,10 +2,10 @@
 
 use super::cutting::{CaseResult, CutEvent};
 use super::history::Loss;
-use super::judged::{Contents, Device, Judged};
+use super::judged::{Contents, Judged, ModelledDevice};
 use super::pages::{Content, content_of};
-use super::seams::Blocks;
-use super::trying::Kept;
+use super::seams::DiskBlocks;
+use super::trying::Suspect;
 use super::{arithmetic, tried};
 use crate::error::{Context, Result};
 use crate::record::verdict::{DeviceVerdict, Verdict};
@@ -16,19 +16,19 @@ const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on 
 
 impl Judged<'_> {
     /// The verdict, with the state it rests on if it convicts.
-    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(CaseResult, Option<Kept>)> {
+    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(CaseResult, Option<Suspect>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
-        let made = || entries.iter().filter(|entry| entry.completed < end);
-        let count = |op| made().filter(|entry| entry.op == op).count();
+        let made = entries.iter().filter(|entry| entry.completed < end);
+        let (writes, others): (Vec<&Entry>, Vec<&Entry>) = made.partition(|entry| entry.op == Op::Write);
         let mut result = CaseResult {
             commits: self.recorded.history.acknowledged.len(),
             asynchronous: self.recorded.history.acknowledged.iter().filter(|one| one.asynchronous).count(),
             beside: self.recorded.beside.clone(),
-            writes: count(Op::Write),
-            flushes: count(Op::Flush),
-            bytes: made().filter(|entry| entry.op == Op::Write).map(|entry| entry.length).sum(),
+            writes: writes.len(),
+            flushes: others.iter().filter(|entry| entry.op == Op::Flush).count(),
+            bytes: writes.iter().map(|entry| entry.length).sum(),
             page_writes,
             ..CaseResult::of(self.case, Verdict::Holds { states: 0 })
         };
@@ -45,11 +45,11 @@ impl Judged<'_> {
             result.left_out.push(WEAKER.to_owned());
         }
         let devices = self.devices();
-        let by_arithmetic = |device: &Device| DeviceVerdict {
+        let by_arithmetic = devices.iter().map(|device| DeviceVerdict {
             device: device.name.clone(),
             verdict: self.arithmetic(&kinds, &device.durable),
-        };
-        result.devices = devices.iter().map(by_arithmetic).collect();
+        });
+        result.devices = by_arithmetic.collect();
         result.verdict = result.devices[0].verdict.clone();
         let kept = match self.session.cutting.states {
             0 => None,
@@ -60,16 +60,18 @@ impl Judged<'_> {
 
     /// The device models tried on each stack, the honest one first. If WAL has its own disks, each of the two groups is
     /// honest in turn.
-    pub fn devices(&self) -> Vec<Device> {
+    pub fn devices(&self) -> Vec<ModelledDevice> {
         let entries = self.recorded.recording.log().entries();
-        let of = |model: DeviceModel| Device { name: model.to_string(), durable: Durable::of(entries, model) };
-        let mut devices: Vec<Device> = DeviceModel::ALL.into_iter().map(of).collect();
+        let models = DeviceModel::ALL.into_iter();
+        let mut devices: Vec<ModelledDevice> = models
+            .map(|model| ModelledDevice { name: model.to_string(), durable: Durable::of(entries, model) })
+            .collect();
         let (disks, wal) = (self.recorded.nodes.len() as u16, &self.recorded.wal_disks);
         if (0..disks).any(|disk| !wal.contains(&disk)) {
-            let below = |disk: u16| if wal.contains(&disk) { DeviceModel::Honest } else { DeviceModel::FlushIgnored };
-            let models: Vec<DeviceModel> = (0..disks).map(below).collect();
-            let durable = Durable::of_each(entries, &models);
-            devices.push(Device { name: "flush ignored by all but the disks of pg_wal".to_owned(), durable });
+            let models = (0..disks)
+                .map(|disk| if wal.contains(&disk) { DeviceModel::Honest } else { DeviceModel::FlushIgnored });
+            let durable = Durable::of_each(entries, &models.collect::<Vec<_>>());
+            devices.push(ModelledDevice { name: "flush ignored by all but the disks of pg_wal".to_owned(), durable });
         }
         devices
     }
@@ -79,28 +81,26 @@ impl Judged<'_> {
         let log = self.recorded.recording.log();
         let begin = State { class: Class::Floor, at: 0, extra: Vec::new(), torn: Vec::new() };
         let durable = Durable::of(log.entries(), DeviceModel::Honest);
-        let mut blocks = Blocks::over(self.recorded.recording.images(&durable, &begin));
+        let mut blocks = DiskBlocks::over(self.recorded.recording.images(&durable, &begin));
         let mut contents = Contents::default();
-        let mut add = |entry: &Entry| -> std::io::Result<()> {
-            let bytes = log.content(entry)?;
+        for entry in log.entries() {
+            let bytes = log.content(entry).or_store(|| "read the log".to_owned())?;
             contents.page_writes.add(entry.offset, &bytes);
-            let seams = blocks.write(entry, &bytes)?;
+            let seams = blocks.write(entry, &bytes).or_store(|| "read the log".to_owned())?;
             let kind = match content_of(&bytes) {
                 Content::Data if !seams.is_empty() => Content::Overwritten,
                 kind => kind,
             };
             contents.kinds.push(kind);
             contents.written.push(Written { kind: kind as u8, seams });
-            Ok(())
-        };
-        log.entries().iter().try_for_each(&mut add).or_store(|| "read the log".to_owned())?;
+        }
         Ok(contents)
     }
 
     fn arithmetic(&self, contents: &[Content], durable: &Durable) -> Verdict {
         let entries = self.recorded.recording.log().entries();
         let pages_are_kept = arithmetic::pages_are_kept(&self.case.stack);
-        let evidence = arithmetic::Evidence { entries, contents, disks: &self.recorded.wal_disks, pages_are_kept };
+        let evidence = arithmetic::WalRequests { entries, contents, disks: &self.recorded.wal_disks, pages_are_kept };
         evidence
             .loss(&self.recorded.history, durable)
             .and_then(|loss| self.weighed(loss))

@@ -3,14 +3,14 @@
 use super::disks::Disks;
 use super::pages::{Content, PageWrites};
 use super::record::Recorded;
-use super::session::Session;
+use super::session::CutSession;
 use crate::record::case::CaseSpec;
 use crate::recorder::{Durable, Written};
 use std::path::Path;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Judged<'a> {
-    pub session: &'a Session<'a>,
+    pub session: &'a CutSession<'a>,
     pub case: &'a CaseSpec,
     pub exports: &'a dyn Disks,
     pub recorded: &'a Recorded,
@@ -27,7 +27,7 @@ pub(crate) struct Contents {
 }
 
 /// A model of the device below each disk.
-pub(crate) struct Device {
+pub(crate) struct ModelledDevice {
     pub name: String,
     pub durable: Durable,
 }

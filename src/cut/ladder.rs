@@ -8,11 +8,11 @@
 use super::cutting::Finding;
 use super::disks::Disks;
 use super::history::History;
-use super::opening::{Folders, Opened, Opener};
+use super::opening::{Folders, OpenedStack, Opener};
 use super::record::{RECORDED, data_folder, postgres_of, server_spec, wal_folder};
 use super::server_check;
-use super::session::{Session, site};
-use super::wal::{self, WalReader};
+use super::session::{CutSession, site};
+use super::wal::{self, Checkpoint, Lsn, WalReader, WalShape};
 use super::{filesystem_check, invariants, links};
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
@@ -38,7 +38,7 @@ const HIDING: [&str; 4] =
 
 /// How the server that wrote a state ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum EndedBy {
     Stop,
     Cut,
     /// Cut again during recovery from the first cut.
@@ -48,13 +48,17 @@ pub enum End {
 /// The writes of a recovery, and the position in them at which PostgreSQL accepted clients.
 type Recovery<Written> = Result<(Written, Seq), Finding>;
 
+fn not_opened() -> Error {
+    Error::bug("a state that mount(8) was to open was not opened")
+}
+
 fn no_data() -> Finding {
     Finding::Torn("the data folder is not there".to_owned())
 }
 
 /// Everything needed to check states of one recording.
-pub struct Checked<'a> {
-    pub session: &'a Session<'a>,
+pub struct CheckContext<'a> {
+    pub session: &'a CutSession<'a>,
     pub case: &'a CaseSpec,
     pub exports: &'a dyn Disks,
     pub nodes: &'a [String],
@@ -65,7 +69,7 @@ pub struct Checked<'a> {
 
 /// Checks one state after another on loop devices that stay attached.
 pub struct Checker<'a> {
-    of: Checked<'a>,
+    of: CheckContext<'a>,
     opener: Opener<'a>,
     /// Ledger position of the loop devices: at or above it.
     mark: u64,
@@ -78,7 +82,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// If one cannot be attached.
-    pub fn attach(of: Checked<'a>, images: Vec<Image>) -> Result<Checker<'a>> {
+    pub fn attach(of: CheckContext<'a>, images: Vec<Image>) -> Result<Checker<'a>> {
         let mark = of.session.ledger.mark();
         let recorder = Arc::new(overlay(&of, images)?);
         let shown = of.nodes.iter().zip(0..);
@@ -118,7 +122,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// As for [`Checker::tail`].
-    pub fn whole(&self, images: Vec<Image>, at: Seq, end: End) -> Result<Finding> {
+    pub fn whole(&self, images: Vec<Image>, at: Seq, end: EndedBy) -> Result<Finding> {
         self.on(images, || {
             // A conviction by the WAL tail is not the last word: the recovered tables show what is lost.
             let Some(mounted) = self.mounted(|folders| Ok(self.tail_of(folders, at)))? else { return Ok(None) };
@@ -142,8 +146,7 @@ impl<'a> Checker<'a> {
             return Ok(found);
         }
         // Drop the writes of the refused mount.
-        let found = self.opener.by_tools(|| self.once_on(images, &act))?;
-        found.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))
+        self.opener.by_tools(|| self.once_on(images, &act))?.ok_or_else(not_opened)
     }
 
     fn once_on(&self, images: Vec<Image>, act: impl Fn() -> Result<Option<Finding>>) -> Result<Option<Finding>> {
@@ -176,9 +179,9 @@ impl<'a> Checker<'a> {
     /// Opens the stack as it is, and acts; `None` if that must be redone.
     fn mounted(&self, act: impl FnOnce(&Folders) -> Result<Finding>) -> Result<Option<Finding>> {
         Ok(match self.opener.open(act)? {
-            Opened::As(found) => Some(found),
-            Opened::Refused(why) => Some(Finding::Unmountable(why)),
-            Opened::Anew => None,
+            OpenedStack::As(found) => Some(found),
+            OpenedStack::Refused(why) => Some(Finding::Unmountable(why)),
+            OpenedStack::Anew => None,
         })
     }
 
@@ -187,15 +190,7 @@ impl<'a> Checker<'a> {
             self.leave_out("end of WAL: not every commit was seen in WAL");
             return Finding::Whole;
         };
-        let end = || -> Result<Option<wal::Lsn>> {
-            let Some(wal::Checkpoint { redo, timeline }) = wal::checkpoint(&data_folder(folders))? else {
-                return Ok(None);
-            };
-            let mut reader = WalReader::new(&wal_folder(folders), shape, timeline, redo);
-            reader.read_on(|_| ControlFlow::Continue(()))?;
-            Ok(Some(reader.end()))
-        };
-        match end() {
+        match end_of_wal(folders, shape) {
             Ok(Some(end)) => self.of.history.lost_after(end, at).map_or(Finding::Whole, Finding::Lost),
             Ok(None) => Finding::Torn("pg_control is missing or damaged".to_owned()),
             // The disks themselves accept every request: a read error comes from the filesystem.
@@ -239,29 +234,28 @@ impl<'a> Checker<'a> {
         Ok(Some(spec))
     }
 
-    fn recovered(&self, folders: &Folders, at: Seq, end: End) -> Result<Finding> {
-        let Session { host, interrupt, .. } = self.of.session;
+    fn recovered(&self, folders: &Folders, at: Seq, end: EndedBy) -> Result<Finding> {
+        let CutSession { host, interrupt, .. } = self.of.session;
         let postgres = postgres_of(self.of.case)?;
         // Nothing here needs to survive a power cut, and no setting of the plan may hide damage.
         let hiding = HIDING.iter().filter(|name| postgres.settings.contains_key(**name));
         let off: Vec<&str> = ["fsync"].iter().chain(hiding).copied().collect();
         let Some(spec) = self.server_on(folders, &off)? else { return Ok(no_data()) };
-        let look = |server: &_| {
+        let (found, left_out) = server_check::on_server(host, &spec, interrupt, |server| {
             // Done before amcheck, which rolls them back. Not after a second cut: PostgreSQL 18.6 itself loses a
             // prepared transaction whose file was written by the end-of-recovery checkpoint that the cut ended
             // ("removing future two-phase state file", looked for under the epoch FFFFFFFF, and then its WAL record is
             // skipped).
             let prepared = match end {
-                End::SecondCut => Finding::Whole,
-                End::Stop | End::Cut => invariants::prepared(server, self.of.history, at)?,
+                EndedBy::SecondCut => Finding::Whole,
+                EndedBy::Stop | EndedBy::Cut => invariants::prepared(server, self.of.history, at)?,
             };
-            let crashed = end != End::Stop;
+            let crashed = end != EndedBy::Stop;
             server_check::beside_amcheck(server, || match invariants::look(server, self.of.history, at, crashed)? {
                 Finding::Whole => Ok(prepared),
                 found => Ok(found),
             })
-        };
-        let (found, left_out) = server_check::on_server(host, &spec, interrupt, look)?;
+        })?;
         left_out.iter().for_each(|step| self.leave_out(step));
         Ok(found)
     }
@@ -272,13 +266,11 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// If it did not finish, which says nothing about the state.
     pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery<Recording>> {
-        let once = || self.recover_once(images.to_vec(), log);
-        let done = match once()? {
+        let done = match self.recover_once(images.to_vec(), log)? {
             Some(done) => done,
             None => {
                 files::remove(log)?;
-                let done = self.opener.by_tools(once)?;
-                done.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))?
+                self.opener.by_tools(|| self.recover_once(images.to_vec(), log))?.ok_or_else(not_opened)?
             }
         };
         // Nothing uses the log any more.
@@ -290,7 +282,7 @@ impl<'a> Checker<'a> {
     }
 
     fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Recovery<Arc<Recorder>>>> {
-        let Session { host, interrupt, .. } = self.of.session;
+        let CutSession { host, interrupt, .. } = self.of.session;
         let recorder = Arc::new(Recorder::over(images, log, MOST_OVERLAY)?);
         self.put(&recorder)?;
         let opened = self.opener.open(|folders| {
@@ -302,9 +294,9 @@ impl<'a> Checker<'a> {
             return Err(Error::host(failure));
         }
         Ok(match opened? {
-            Opened::As(ready) => Some(ready.map(|ready| (recorder, ready))),
-            Opened::Refused(why) => Some(Err(Finding::Unmountable(why))),
-            Opened::Anew => None,
+            OpenedStack::As(ready) => Some(ready.map(|ready| (recorder, ready))),
+            OpenedStack::Refused(why) => Some(Err(Finding::Unmountable(why))),
+            OpenedStack::Anew => None,
         })
     }
 
@@ -313,8 +305,16 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Where valid WAL ends; `None` if there is no checkpoint to read it from.
+fn end_of_wal(folders: &Folders, shape: WalShape) -> Result<Option<Lsn>> {
+    let Some(Checkpoint { redo, timeline }) = wal::checkpoint(&data_folder(folders))? else { return Ok(None) };
+    let mut reader = WalReader::new(&wal_folder(folders), shape, timeline, redo);
+    reader.read_on(|_| ControlFlow::Continue(()))?;
+    Ok(Some(reader.end()))
+}
+
 /// The loop device of each disk, attached to the file that exposes it.
-fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf>) -> Result<Bases> {
+fn attached_loops(of: &CheckContext<'_>, name: &str, files: &BTreeMap<String, PathBuf>) -> Result<Bases> {
     let recorded = layer(RECORDED).ok_or_else(|| Error::bug("there is no layer for recorded disks"))?;
     let mut loops = Bases::new();
     for (node, file) in files {
@@ -327,7 +327,7 @@ fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf
     Ok(loops)
 }
 
-fn detached(of: &Checked<'_>, mark: u64) -> Result<()> {
+fn detached(of: &CheckContext<'_>, mark: u64) -> Result<()> {
     let undone = undo::undo(&of.session.ledger, mark, &of.session.host);
     for node in of.nodes {
         of.exports.hide(&name_of(node));
@@ -336,7 +336,7 @@ fn detached(of: &Checked<'_>, mark: u64) -> Result<()> {
 }
 
 /// A recording on top of disks, with an unnamed log.
-fn overlay(of: &Checked<'_>, images: Vec<Image>) -> Result<Recorder> {
+fn overlay(of: &CheckContext<'_>, images: Vec<Image>) -> Result<Recorder> {
     let path = of.work.join("overlay");
     files::remove(&path)?;
     let recorder = Recorder::passing(images, &path, MOST_OVERLAY)?;

@@ -4,7 +4,7 @@
 //! filesystems on these devices are mounted by mount(2) from then on. A state that the kernel then refuses, or mounts
 //! with other options, is opened again by mount(8), on disks that nobody has written to; that result counts.
 
-use super::session::{Session, site};
+use super::session::{CutSession, site};
 use crate::error::{Error, Kind, Result};
 use crate::provision::Site;
 use crate::provision::facts::Bases;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 pub type Folders = BTreeMap<End, PathBuf>;
 
 /// Result of opening a stack.
-pub enum Opened<T> {
+pub enum OpenedStack<T> {
     /// It was opened, and this was found.
     As(T),
     /// It cannot be opened as it is, for this reason.
@@ -33,7 +33,7 @@ pub enum Opened<T> {
 
 /// Opens the stack of one case repeatedly.
 pub struct Opener<'a> {
-    session: &'a Session<'a>,
+    session: &'a CutSession<'a>,
     case: &'a CaseSpec,
     /// Name of the stack in the recording: links to pg_wal and tablespaces contain its paths.
     name: String,
@@ -51,7 +51,7 @@ pub struct Opener<'a> {
 
 impl<'a> Opener<'a> {
     pub fn new(
-        session: &'a Session<'a>,
+        session: &'a CutSession<'a>,
         case: &'a CaseSpec,
         name: String,
         (files, loops): (BTreeMap<String, PathBuf>, Bases),
@@ -72,7 +72,7 @@ impl<'a> Opener<'a> {
     ///
     /// # Errors
     /// Those of `act`; or if opening says nothing about the state, or something cannot be undone.
-    pub fn open<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
+    pub fn open<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<OpenedStack<T>> {
         let learned = self.remounts.borrow();
         match learned.as_ref().filter(|_| !self.by_tools.get()) {
             Some(remounts) => self.again(remounts, act),
@@ -83,7 +83,7 @@ impl<'a> Opener<'a> {
         }
     }
 
-    fn again<T>(&self, remounts: &Remounts, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
+    fn again<T>(&self, remounts: &Remounts, act: impl FnOnce(&Folders) -> Result<T>) -> Result<OpenedStack<T>> {
         let site = self.site();
         if self.ready.get().is_none() {
             self.ready.set(Some(self.session.ledger.mark()));
@@ -91,17 +91,17 @@ impl<'a> Opener<'a> {
         }
         let mark = self.session.ledger.mark();
         if !remounts.mount(&site)? {
-            return Ok(Opened::Anew);
+            return Ok(OpenedStack::Anew);
         }
         let found = act(&remounts.folders);
         let ended = self.end_servers(mark);
         remounts.unmount()?;
         ended?;
-        found.map(Opened::As)
+        found.map(OpenedStack::As)
     }
 
-    fn anew<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
-        let Session { ledger, host, .. } = self.session;
+    fn anew<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<OpenedStack<T>> {
+        let CutSession { ledger, host, .. } = self.session;
         self.release()?;
         let mark = ledger.mark();
         drop(host.take_command_log());
@@ -110,13 +110,13 @@ impl<'a> Opener<'a> {
                 let mut remounts = self.remounts.borrow_mut();
                 *remounts = remounts.take().or_else(|| Remounts::of(&self.case.stack, &stack, &self.loops));
                 drop(remounts);
-                act(&stack.folders).map(Opened::As)
+                act(&stack.folders).map(OpenedStack::As)
             }
             Err(e) => {
                 // A program that was killed, or never ran, says nothing about the state.
                 let ended = host.take_command_log().iter().all(|ran| ran.exit_code.is_some());
                 let refused = e.kind() == Kind::Tool && ended;
-                if refused { Ok(Opened::Refused(e.to_string())) } else { Err(Error::host(e.chain())) }
+                if refused { Ok(OpenedStack::Refused(e.to_string())) } else { Err(Error::host(e.chain())) }
             }
         };
         self.end_servers(mark)?;
@@ -125,7 +125,7 @@ impl<'a> Opener<'a> {
 
     /// Ends servers and their processes, if one was started.
     fn end_servers(&self, mark: u64) -> Result<()> {
-        let Session { ledger, host, .. } = self.session;
+        let CutSession { ledger, host, .. } = self.session;
         let started = ledger.open_things().iter().any(|(number, thing)| *number >= mark && undo::is_server(thing));
         if started { undo::undo(ledger, mark, host) } else { Ok(()) }
     }

@@ -32,10 +32,10 @@ const DATA_LAYOUT: u64 = 4;
 
 /// Content of a single write: WAL if any of its pages is, else data if any is.
 pub fn content_of(bytes: &[u8]) -> Content {
-    let pages = || bytes.chunks(STEP);
-    if pages().any(is_wal) {
+    let mut pages = bytes.chunks(STEP);
+    if pages.clone().any(is_wal) {
         Content::Wal
-    } else if pages().any(is_data) {
+    } else if pages.any(is_data) {
         Content::Data
     } else {
         Content::Other

@@ -1,12 +1,12 @@
 //! One recording: a case's stack on recorded disks, a server on it, and the clients' commits.
 
-use super::beside::{Beside, Failed};
-use super::commits::{self, Asynchronous, Committed, Load};
-use super::cutting::Ran;
+use super::beside::{Beside, Unrecorded};
+use super::commits::{self, Asynchronous, ClientLoad, Committed};
+use super::cutting::RanBeside;
 use super::disks::Disks;
 use super::history::History;
 use super::opening::Folders;
-use super::session::{Session, site};
+use super::session::{CutSession, site};
 use crate::cluster::install;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
@@ -45,7 +45,7 @@ pub struct Recorded {
     pub asynchronous: bool,
     /// True if the server has `full_page_writes`, which repair torn pages.
     pub mends_pages: bool,
-    pub beside: Option<Ran>,
+    pub beside: Option<RanBeside>,
 }
 
 /// Disks of a stack that can be recorded: nodes and sizes.
@@ -81,7 +81,12 @@ fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
 ///
 /// # Errors
 /// The tool's own message; a full log; interrupted.
-pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work: &Path) -> Result<Recorded, Failed> {
+pub fn record(
+    session: &CutSession<'_>,
+    case: &CaseSpec,
+    exports: &dyn Disks,
+    work: &Path,
+) -> Result<Recorded, Unrecorded> {
     let disks = disks_of(&case.stack);
     let origins: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("origin-{node}.img"))).collect();
     let files = origins.iter().zip(&disks).map(|(path, (_, size))| Ok((create_origin(path, *size)?, *size)));
@@ -93,7 +98,7 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
         .zip(0..)
         .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
     let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
-    let done = images.map_err(Failed::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
+    let done = images.map_err(Unrecorded::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
     // A failing recorder makes everything above it fail: its reason is the one that counts.
     let undone = undo::undo(&session.ledger, mark, &session.host);
     for (node, _) in &disks {
@@ -102,7 +107,7 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
     if let Some(failure) = recorder.failure() {
         return Err(Error::host(failure).into());
     }
-    let Done { history, asynchronous, mends_pages, beside, stopped } = done?;
+    let ClientsWork { history, asynchronous, mends_pages, beside, stopped } = done?;
     undone?;
     let recording = recorder.finish()?;
     let wal_disks = wal_disks(&case.stack, &disks);
@@ -111,21 +116,21 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
 }
 
 /// The clients' work on a stack that is still up.
-struct Done {
+struct ClientsWork {
     history: History,
     asynchronous: bool,
     mends_pages: bool,
-    beside: Option<Ran>,
+    beside: Option<RanBeside>,
     stopped: Seq,
 }
 
 fn on_disks(
-    session: &Session<'_>,
+    session: &CutSession<'_>,
     case: &CaseSpec,
     images: &BTreeMap<String, PathBuf>,
     recorder: &Arc<Recorder>,
     log: &Path,
-) -> Result<Done, Failed> {
+) -> Result<ClientsWork, Unrecorded> {
     let name = format!("pgstrata-{}.{}", session.id, case.stack.name);
     let site = site(session, name, images);
     let stack = stack::build_stack(&site, &case.stack)?;
@@ -163,12 +168,12 @@ fn on_disks(
     let (workload, interrupt) = (case.workload.name.clone(), session.interrupt);
     let run = beside.as_ref().map(|beside| |is_over: &dyn Fn() -> bool| beside.run(&server, is_over));
     let beside = run.as_ref().map(|run| run as &commits::Beside<'_>);
-    let load = Load { server: &server, recorder, clients, time, asynchronous: share, beside, interrupt };
+    let load = ClientLoad { server: &server, recorder, clients, time, asynchronous: share, beside, interrupt };
     let Committed { history, others } = commits::run(&load)?;
-    let beside = beside.map(|_| Ran { workload, commits: others });
+    let beside = beside.map(|_| RanBeside { workload, commits: others });
     server.stop(&session.host)?;
     sync(&stack)?;
-    Ok(Done { history, asynchronous, mends_pages, beside, stopped: recorder.mark() })
+    Ok(ClientsWork { history, asynchronous, mends_pages, beside, stopped: recorder.mark() })
 }
 
 fn sync(stack: &BuiltStack) -> Result<()> {
@@ -215,7 +220,7 @@ fn separate_wal(folders: &Folders) -> Option<PathBuf> {
 /// # Errors
 /// If there is no PostgreSQL, or the socket's folder cannot be created.
 pub fn server_spec(
-    session: &Session<'_>,
+    session: &CutSession<'_>,
     postgres: &PostgresSpec,
     folders: &Folders,
     log: PathBuf,

@@ -9,31 +9,31 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
 /// Content of the disks while a log is replayed, in blocks of 4 KiB.
-pub struct Blocks {
+pub struct DiskBlocks {
     /// The disks at the start.
     origins: Vec<Image>,
     /// Blocks written since, by disk and offset.
-    written: HashMap<(u16, u64), Block>,
+    written: HashMap<(u16, u64), DiskBlock>,
 }
 
 /// A block: its content's identity, and whether a page of data begins there.
 #[derive(Clone, Copy)]
-struct Block {
+struct DiskBlock {
     digest: u64,
     begins_page: bool,
 }
 
-impl Block {
-    fn of(bytes: &[u8]) -> Block {
+impl DiskBlock {
+    fn of(bytes: &[u8]) -> DiskBlock {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
-        Block { digest: hasher.finish(), begins_page: is_data(bytes) }
+        DiskBlock { digest: hasher.finish(), begins_page: is_data(bytes) }
     }
 }
 
-impl Blocks {
-    pub fn over(origins: Vec<Image>) -> Blocks {
-        Blocks { origins, written: HashMap::new() }
+impl DiskBlocks {
+    pub fn over(origins: Vec<Image>) -> DiskBlocks {
+        DiskBlocks { origins, written: HashMap::new() }
     }
 
     /// Applies a request to its disk, and returns its seams: bytes from its start.
@@ -41,28 +41,28 @@ impl Blocks {
     /// # Errors
     /// If the origin cannot be read.
     pub fn write(&mut self, entry: &Entry, bytes: &[u8]) -> io::Result<Vec<u64>> {
-        let blocks: Vec<Block> = bytes.chunks(STEP).map(Block::of).collect();
-        let at = |number: usize| entry.offset + (number * STEP) as u64;
+        let blocks = (entry.offset..).step_by(STEP).zip(bytes.chunks(STEP).map(DiskBlock::of));
+        let blocks: Vec<(u64, DiskBlock)> = blocks.collect();
         let mut seams = Vec::new();
-        for (number, halves) in blocks.windows(2).enumerate().filter(|(_, halves)| halves[0].begins_page) {
-            let before = [self.block(entry.disk, at(number))?, self.block(entry.disk, at(number + 1))?];
-            let changed = halves.iter().zip(&before).all(|(new, old)| new.digest != old.digest);
+        for halves in blocks.windows(2).filter(|halves| halves[0].1.begins_page) {
+            let before = [self.block(entry.disk, halves[0].0)?, self.block(entry.disk, halves[1].0)?];
+            let changed = halves.iter().zip(&before).all(|((_, new), old)| new.digest != old.digest);
             if changed && before[0].begins_page {
-                seams.push(((number + 1) * STEP) as u64);
+                seams.push(halves[1].0 - entry.offset);
             }
         }
-        self.written.extend((0..).zip(blocks).map(|(number, block)| ((entry.disk, at(number)), block)));
+        self.written.extend(blocks.into_iter().map(|(offset, block)| ((entry.disk, offset), block)));
         Ok(seams)
     }
 
-    fn block(&self, disk: u16, offset: u64) -> io::Result<Block> {
+    fn block(&self, disk: u16, offset: u64) -> io::Result<DiskBlock> {
         if let Some(block) = self.written.get(&(disk, offset)) {
             return Ok(*block);
         }
         let mut bytes = vec![0; STEP];
         let origin = self.origins.get(usize::from(disk)).filter(|origin| offset + STEP as u64 <= origin.size());
         origin.map_or(Ok(()), |origin| origin.read(offset, &mut bytes))?;
-        Ok(Block::of(&bytes))
+        Ok(DiskBlock::of(&bytes))
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.seek(SeekFrom::Start(8192)).unwrap();
         file.write_all(&page(1, 1)).unwrap();
-        let mut blocks = Blocks::over(vec![Image::of(origin, SIZE)]);
+        let mut blocks = DiskBlocks::over(vec![Image::of(origin, SIZE)]);
         let mut seams = |offset: u64, bytes: &[u8]| {
             let length = bytes.len() as u64;
             let (hash, op) = (Default::default(), Op::Write);

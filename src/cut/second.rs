@@ -5,8 +5,8 @@
 //! with the settings of its case, including fsync, and the recording ends when it accepts clients.
 
 use super::cutting::{CaseResult, Finding, Tried};
-use super::ladder::End;
-use super::trying::{Kept, Second, SecondCut, Trying, Weighed};
+use super::ladder::EndedBy;
+use super::trying::{SecondCut, SecondFailure, Suspect, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
 use crate::record::verdict::Verdict;
@@ -36,7 +36,7 @@ impl SecondCut {
 pub struct SecondCuts {
     pub states: usize,
     /// Failures with their verdicts: states of second cuts, and first ones whose recovery failed without one.
-    pub found: Vec<(Kept, Verdict)>,
+    pub found: Vec<(Suspect, Verdict)>,
 }
 
 impl Trying<'_> {
@@ -44,8 +44,9 @@ impl Trying<'_> {
     pub fn second_cuts(&self, durable: &Durable, wholes: &[Weighed], result: &mut CaseResult) -> Result<SecondCuts> {
         let cutting = self.judged.session.cutting;
         let mut seen = BTreeSet::new();
-        let holds = |verdict: &Verdict| matches!(verdict, Verdict::Holds { .. } | Verdict::ExpectedLoss { .. });
-        let holding = wholes.iter().filter(|(state, verdict)| holds(verdict) && state.torn.is_empty());
+        let holding = wholes.iter().filter(|(state, verdict)| {
+            matches!(verdict, Verdict::Holds { .. } | Verdict::ExpectedLoss { .. }) && state.torn.is_empty()
+        });
         // One of each class before a second of any.
         let (first, again): (Vec<&State>, Vec<&State>) =
             holding.map(|(state, _)| state).partition(|state| seen.insert(state.class));
@@ -62,17 +63,16 @@ impl Trying<'_> {
                     let (states, there) = chosen(&recording, ready, Pick { seed: cutting.seed, states: each });
                     let durable = SecondCut::durable(&recording);
                     let weighed = self.wholes_by(WORD, &states, result, |second| {
-                        self.checker.whole(recording.images(&durable, second), state.at, End::SecondCut)
+                        self.checker.whole(recording.images(&durable, second), state.at, EndedBy::SecondCut)
                     })?;
                     (of, cuts.states) = (of + there, cuts.states + states.len());
                     if !weighed.iter().any(|(_, verdict)| verdict.convicts()) {
                         files::remove(&log)?;
                     }
-                    let kept = |second| Kept {
-                        state: state.clone(),
-                        second: Some(Second::Cut(SecondCut { log: log.clone(), state: second })),
-                    };
-                    cuts.found.extend(weighed.into_iter().map(|(second, verdict)| (kept(second), verdict)));
+                    cuts.found.extend(weighed.into_iter().map(|(second, verdict)| {
+                        let second = Some(SecondFailure::Cut(SecondCut { log: log.clone(), state: second }));
+                        (Suspect { state: state.clone(), second }, verdict)
+                    }));
                     continue;
                 }
                 Ok(Err(finding)) => Ok(finding),
@@ -80,38 +80,41 @@ impl Trying<'_> {
             };
             files::remove(&log)?;
             let verdict = self.verdict(&state, failed)?;
-            cuts.found.push((Kept { state, second: Some(Second::Recovery) }, verdict));
+            cuts.found.push((Suspect { state, second: Some(SecondFailure::Recovery) }, verdict));
         }
         result.classes.push(Tried { class: WORD.to_owned(), tried: cuts.states, of, may_fail: false });
         Ok(cuts)
     }
 
     /// Rechecks a failure that goes beyond a state.
-    pub fn again(&self, durable: &Durable, state: &State, second: &Second) -> Result<Finding> {
+    pub fn again(&self, durable: &Durable, state: &State, second: &SecondFailure) -> Result<Finding> {
         let images = self.judged.recorded.recording.images(durable, state);
         match second {
-            Second::Recovery => {
+            SecondFailure::Recovery => {
                 let log = self.judged.work.join("second-again.log");
                 let done = self.checker.recover(&images, &log)?;
                 files::remove(&log)?;
                 Ok(done.err().unwrap_or(Finding::Whole))
             }
-            Second::Cut(SecondCut { log, state: second }) => {
+            SecondFailure::Cut(SecondCut { log, state: second }) => {
                 let recording = Recording::open_over(log, images)?;
                 let left = recording.images(&SecondCut::durable(&recording), second);
-                self.checker.whole(left, state.at, End::SecondCut)
+                self.checker.whole(left, state.at, EndedBy::SecondCut)
             }
         }
     }
 
     /// Reduces a second cut to as few in-flight requests as possible.
-    pub fn smallest_second(&self, durable: &Durable, kept: Kept) -> Result<Kept> {
-        let Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) } = kept else { return Ok(kept) };
+    pub fn smallest_second(&self, durable: &Durable, kept: Suspect) -> Result<Suspect> {
+        let Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) } = kept else {
+            return Ok(kept);
+        };
         let recording = Recording::open_over(&log, self.judged.recorded.recording.images(durable, &state))?;
         let durable = SecondCut::durable(&recording);
-        let check = |fewer: &State| self.checker.whole(recording.images(&durable, fewer), state.at, End::SecondCut);
-        let second = self.smallest_by(second, check)?;
-        Ok(Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) })
+        let second = self.smallest(second, |fewer| {
+            self.checker.whole(recording.images(&durable, fewer), state.at, EndedBy::SecondCut)
+        })?;
+        Ok(Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) })
     }
 }
 

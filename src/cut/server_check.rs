@@ -127,11 +127,10 @@ pub fn is_of_the_machine(error: &Error) -> bool {
 
 /// True if a log shows that the server gave up, or one of its processes crashed.
 fn ended_by_itself(log: &str) -> bool {
-    let says = |line: &str| {
+    log.lines().any(|line| {
         let crashed = line.contains("was terminated by signal") && !line.contains("was terminated by signal 9");
         crashed || (gave_up(line) && !is_of_clients(line))
-    };
-    log.lines().any(says)
+    })
 }
 
 /// Runs `look`, and amcheck concurrently on its own connections, to use several CPUs. All of it only reads, except that
@@ -153,8 +152,8 @@ fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U
     std::thread::scope(|scope| {
         let other = threads::begin(scope, other);
         let one = one();
-        let died = |_| Err(Error::bug("the thread of a check died"));
-        (one, other.and_then(|other| other.join().unwrap_or_else(died)))
+        let died = Error::bug("the thread of a check died");
+        (one, other.and_then(|other| other.join().unwrap_or(Err(died))))
     })
 }
 
@@ -164,12 +163,15 @@ fn amcheck(server: &Server) -> Result<ServerFinding> {
     let has = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck'), \
                EXISTS (SELECT FROM pg_proc WHERE proname = 'verify_heapam')";
     let has = client.query(has)?;
-    let is_true = |place: usize| has.first().and_then(|row| row.get(place)?.as_deref()) == Some("t");
-    if !is_true(0) {
+    let [has_extension, has_verify_heapam] =
+        [0, 1].map(|place| has.first().and_then(|row| row.get(place)?.as_deref()) == Some("t"));
+    if !has_extension {
         return Ok((Finding::Whole, vec!["amcheck: the extension is not installed".to_owned()]));
     }
-    let tables = || if is_true(1) { damaged_table(&mut server.connect_with_limit(ANSWER)?) } else { Ok(None) };
-    let (indexes, tables) = at_once(|| check_indexes(&mut client), tables);
+    let (indexes, tables) = at_once(
+        || check_indexes(&mut client),
+        || if has_verify_heapam { damaged_table(&mut server.connect_with_limit(ANSWER)?) } else { Ok(None) },
+    );
     match indexes.and(tables) {
         Ok(None) => Ok((Finding::Whole, Vec::new())),
         Ok(Some(damage)) => Ok(torn(damage)),
@@ -198,8 +200,7 @@ fn damaged_table(client: &mut Client) -> Result<Option<String>> {
          LATERAL verify_heapam(c.oid) v WHERE a.amname = 'heap' AND c.relkind IN ('r', 't', 'm') \
          AND c.relpersistence <> 't' LIMIT 1",
     )?;
-    let text = |row: &Vec<Option<String>>| row.iter().flatten().cloned().collect::<Vec<_>>().join(": ");
-    Ok(damage.first().map(text))
+    Ok(damage.first().map(|row| row.iter().flatten().cloned().collect::<Vec<_>>().join(": ")))
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use crate::host::users::{self, User};
 use crate::host::{Host, files, folders};
 use crate::provision::ledger::Ledger;
 use crate::provision::{Site, folder};
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use crate::run::undo;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub struct Session<'a> {
+pub struct CutSession<'a> {
     pub host: Host,
     pub ledger: Ledger,
     pub id: String,
@@ -26,12 +26,12 @@ pub struct Session<'a> {
     pub work: PathBuf,
 }
 
-impl<'a> Session<'a> {
+impl<'a> CutSession<'a> {
     /// Opens the session: ledger, control group, folders.
     ///
     /// # Errors
     /// If a folder cannot be created, or there is no user for the server.
-    pub fn open(host: &Host, places: &Places, cutting: Cutting, interrupt: &'a Interrupt) -> Result<Session<'a>> {
+    pub fn open(host: &Host, places: &RunPlaces, cutting: Cutting, interrupt: &'a Interrupt) -> Result<CutSession<'a>> {
         let id = files::random_id()?;
         let ledger = Ledger::create(&places.ledgers(), &id)?;
         let group = cgroup::place(host, &id);
@@ -46,12 +46,9 @@ impl<'a> Session<'a> {
         match prepared {
             Ok((user, folder, work)) => {
                 let host = host.for_run(&id).keeping_together(group.as_deref()).heeding(interrupt);
-                Ok(Session { host, ledger, id, user, cutting, interrupt, folder, work })
+                Ok(CutSession { host, ledger, id, user, cutting, interrupt, folder, work })
             }
-            Err(e) => {
-                undo::undo(&ledger, 0, host).and_then(|()| ledger.close())?;
-                Err(e)
-            }
+            Err(e) => undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).and(Err(e)),
         }
     }
 
@@ -65,7 +62,7 @@ impl<'a> Session<'a> {
 }
 
 /// Where a stack is built.
-pub fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
+pub fn site<'s>(session: &'s CutSession<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
     Site {
         host: &session.host,
         ledger: &session.ledger,

@@ -4,12 +4,12 @@ use super::case::cut_case;
 use super::cutting::{CutEvent, Cutting, Finding};
 use super::evidence::{self, verdict_of};
 use super::judged::Judged;
-use super::ladder::{Checked, Checker, End};
+use super::ladder::{CheckContext, Checker, EndedBy};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
-use super::session::Session;
+use super::session::CutSession;
 use super::tests::{SMALL, SmallStack, can_record, case, judge, judge_for, places};
-use super::trying::{Kept, Second, SecondCut};
+use super::trying::{SecondCut, SecondFailure, Suspect};
 use super::{Verdict, replay, tried};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -17,7 +17,7 @@ use crate::provision::recorded;
 use crate::record::case::CaseSpec;
 use crate::record::stack::{BaseName, Input, NodeSpec, Role};
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Image, State, create_origin};
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use crate::run::undo;
 use serde_json::Value;
 use std::cell::Cell;
@@ -26,12 +26,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A recording and everything needed to check states of it.
-fn with_recording(places: &Places, case: &CaseSpec, act: impl FnOnce(&Session<'_>, &Exports, &Recorded)) {
+fn with_recording(places: &RunPlaces, case: &CaseSpec, act: impl FnOnce(&CutSession<'_>, &Exports, &Recorded)) {
     let interrupt = Interrupt::never();
     // All commits must be synchronous, so that none may be missing.
     let time = Duration::from_millis(800);
     let cutting = Cutting { time, states: 20, asynchronous_share: false, ..Cutting::default() };
-    let session = Session::open(&Host::this(), places, cutting, &interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), places, cutting, &interrupt).unwrap();
     let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
     let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
     let recorded = record::record(&session, case, &exports, &session.work).unwrap();
@@ -48,7 +48,7 @@ fn floor(recorded: &Recorded) -> (Durable, State) {
 }
 
 fn checker<'a>(
-    session: &'a Session<'_>,
+    session: &'a CutSession<'_>,
     case: &'a CaseSpec,
     exports: &'a Exports,
     recorded: &'a Recorded,
@@ -57,7 +57,7 @@ fn checker<'a>(
     let log = recorded.recording.log();
     let durable = Durable::of(log.entries(), DeviceModel::Honest);
     let end = State::everything(log.entries(), &durable, recorded.stopped);
-    let of = Checked { session, case, exports, nodes, history, work };
+    let of = CheckContext { session, case, exports, nodes, history, work };
     Checker::attach(of, recorded.recording.images(&durable, &end)).unwrap()
 }
 
@@ -148,7 +148,7 @@ fn unmountable_disks_are_reported_and_do_not_affect_later_states() {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
         let images = || recorded.recording.images(&durable, &state);
-        let whole = |images| checker.whole(images, state.at, End::Cut).unwrap();
+        let whole = |images| checker.whole(images, state.at, EndedBy::Cut).unwrap();
         let size = images()[0].size();
         let disk = |name: &str| {
             let path = session.work.join(name);
@@ -177,7 +177,7 @@ fn a_check_with_a_killed_server_proves_nothing() {
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
-        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, End::Cut);
+        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, EndedBy::Cut);
         let cluster = session.folder.join(format!("pgstrata-{}.ext4.ext4/pgstrata-data/cluster", session.id));
         let (done, killed) = (AtomicBool::new(false), Cell::new(false));
         let finding = std::thread::scope(|scope| {
@@ -229,7 +229,7 @@ fn a_second_cut_detects_a_recovery_whose_disk_drops_pages() {
         let Ok((recovery, ready)) = recovered else { panic!("the floor recovers") };
         let entries = recovery.log().entries();
         let found = |durable: &Durable, second: &State| {
-            checker.whole(recovery.images(durable, second), state.at, End::SecondCut).unwrap()
+            checker.whole(recovery.images(durable, second), state.at, EndedBy::SecondCut).unwrap()
         };
         let honest = SecondCut::durable(&recovery);
         let second = State { at: ready, ..state.clone() };
@@ -242,7 +242,7 @@ fn a_second_cut_detects_a_recovery_whose_disk_drops_pages() {
         assert!(without.extra.len() < all, "recovery wrote pages of data");
         assert!(verdict_of(&found(&lying, &without)).convicts());
         checker.detach().unwrap();
-        let kept = Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) };
+        let kept = Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) };
         evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
     });
     let replayed = || replay(&Host::this(), &to, &places, &Interrupt::never()).unwrap().finding.unwrap();
@@ -318,7 +318,7 @@ fn evidence_of_a_stack_with_separate_wal_can_be_rebuilt() {
     }
     let (places, case, to) = (places(folder.path()), on_two_disks(), folder.path().join("evidence"));
     with_recording(&places, &case, |_, _, recorded| {
-        let kept = Kept { state: floor(recorded).1, second: None };
+        let kept = Suspect { state: floor(recorded).1, second: None };
         evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
     });
     // Mounted under a name other than the one in the links of the data folder.
@@ -336,7 +336,7 @@ fn honest_wal_disks_do_not_save_data_on_lying_disks() {
     let interrupt = Interrupt::never();
     // Two checkpoints after a switch: the segment of the first redo is gone from the honest disk.
     let cutting = Cutting { time: Duration::from_millis(3500), states: 12, ..Cutting::default() };
-    let session = Session::open(&Host::this(), &places, cutting, &interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), &places, cutting, &interrupt).unwrap();
     let result = cut_case(&session, &on_two_disks(), &places, &|_| ()).unwrap();
     session.close().unwrap();
     assert!(matches!(result.verdict, Verdict::Holds { states: 12.. }), "{}", result.verdict);

@@ -4,7 +4,7 @@ use super::case::cut_case;
 use super::cutting::{CaseResult, Cutting};
 use super::history::History;
 use super::pages::{Content, content_of};
-use super::session::{self, Session};
+use super::session::{self, CutSession};
 use super::{Verdict, arithmetic, record, replay, second};
 use crate::cluster::server::{self, Server};
 use crate::cluster::testing::some_installation;
@@ -17,7 +17,7 @@ use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;
 use crate::recorder::{DeviceModel, Durable, Exports, Recorder, create_origin, name_of};
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use crate::run::{clean, undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub(super) const SMALL: u64 = 64 << 20;
 
 /// One recorded disk for ext4, still empty.
 pub(super) struct SmallStack<'a> {
-    pub session: Session<'a>,
+    pub session: CutSession<'a>,
     /// Where the disk is exported.
     pub target: PathBuf,
     pub exports: Exports,
@@ -81,8 +81,8 @@ pub(super) struct SmallStack<'a> {
 }
 
 impl<'a> SmallStack<'a> {
-    pub fn open(places: &Places, interrupt: &'a Interrupt) -> SmallStack<'a> {
-        let session = Session::open(&Host::this(), places, Cutting::default(), interrupt).unwrap();
+    pub fn open(places: &RunPlaces, interrupt: &'a Interrupt) -> SmallStack<'a> {
+        let session = CutSession::open(&Host::this(), places, Cutting::default(), interrupt).unwrap();
         let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
         let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
         let base = create_origin(&session.work.join("base"), SMALL).unwrap();
@@ -100,9 +100,9 @@ impl<'a> SmallStack<'a> {
 }
 
 /// Folders of a test for its ledgers, recordings and results.
-pub(super) fn places(folder: &Path) -> Places {
+pub(super) fn places(folder: &Path) -> RunPlaces {
     crate::host::files::set_mode(folder, 0o755).unwrap();
-    Places { results: folder.join("results"), state: folder.join("state"), guest: None }
+    RunPlaces { results: folder.join("results"), state: folder.join("state"), guest: None }
 }
 
 /// True if this machine can record a filesystem; prints what is missing.
@@ -120,14 +120,14 @@ pub(super) fn can_record(filesystem: &str) -> bool {
     lacking.is_none() && some_installation().is_some()
 }
 
-pub(super) fn judge(places: &Places, case: &CaseSpec, states: usize) -> CaseResult {
+pub(super) fn judge(places: &RunPlaces, case: &CaseSpec, states: usize) -> CaseResult {
     judge_for(Duration::from_millis(1500), places, case, states)
 }
 
-pub(super) fn judge_for(time: Duration, places: &Places, case: &CaseSpec, states: usize) -> CaseResult {
+pub(super) fn judge_for(time: Duration, places: &RunPlaces, case: &CaseSpec, states: usize) -> CaseResult {
     let interrupt = Interrupt::never();
     let cutting = Cutting { time, states, ..Cutting::default() };
-    let session = Session::open(&Host::this(), places, cutting, &interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), places, cutting, &interrupt).unwrap();
     let result = cut_case(&session, case, places, &|_| ()).unwrap();
     session.close().unwrap();
     println!(
@@ -199,7 +199,7 @@ fn nothing_of_a_stack_in_memory_survives_a_restart() {
         return;
     }
     let (places, interrupt, case) = (places(folder.path()), Interrupt::never(), case("tmpfs", &[], &[]));
-    let session = Session::open(&Host::this(), &places, Cutting::default(), &interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), &places, Cutting::default(), &interrupt).unwrap();
     let (mark, images) = (session.ledger.mark(), BTreeMap::new());
     let site = || session::site(&session, format!("pgstrata-{}.tmpfs", session.id), &images);
     let stack = build_stack(&site(), &case.stack).unwrap();
@@ -267,7 +267,7 @@ fn marks_that_were_shifted_are_caught() {
     }
     let (interrupt, case) = (Interrupt::never(), case("ext4", &[], &[]));
     let cutting = Cutting { time: Duration::from_millis(500), asynchronous_share: false, ..Cutting::default() };
-    let session = Session::open(&Host::this(), &places, cutting, &interrupt).unwrap();
+    let session = CutSession::open(&Host::this(), &places, cutting, &interrupt).unwrap();
     let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
     let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
     let recorded = record::record(&session, &case, &exports, &session.work).unwrap();
@@ -278,7 +278,7 @@ fn marks_that_were_shifted_are_caught() {
     let contents: Vec<Content> = entries.iter().map(|entry| content_of(&log.content(entry).unwrap())).collect();
     assert!(contents.contains(&Content::Wal) && contents.contains(&Content::Data));
     let disks = &recorded.wal_disks;
-    let evidence = arithmetic::Evidence { entries, contents: &contents, disks, pages_are_kept: true };
+    let evidence = arithmetic::WalRequests { entries, contents: &contents, disks, pages_are_kept: true };
     let durable = Durable::of(entries, DeviceModel::Honest);
     let history = &recorded.history;
     assert_eq!(history.check(log.end()), Ok(()));

@@ -1,14 +1,14 @@
 //! Tries states of a recording: all by the end of WAL, a sample and the worst suspects by all steps.
 
 use super::arithmetic;
-use super::cutting::{CaseResult, CutEvent, Finding, Pass, Tried};
+use super::cutting::{CaseResult, CheckedStates, CutEvent, Finding, Tried};
 use super::evidence::{self, verdict_of};
-use super::judged::{Device, Judged};
-use super::ladder::{Checked, Checker, End};
+use super::judged::{Judged, ModelledDevice};
+use super::ladder::{CheckContext, Checker, EndedBy};
 use super::pages::Content;
 use super::record::RECORDED;
 use super::second::SecondCuts;
-use super::trying::{Kept, Trying, Weighed};
+use super::trying::{Suspect, Trying, Weighed};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};
@@ -46,16 +46,16 @@ const TORN_PAGE: u32 = 4096;
 pub fn try_states(
     judged: &Judged<'_>,
     written: &[Written],
-    devices: &[Device],
+    devices: &[ModelledDevice],
     result: &mut CaseResult,
     report: &dyn Fn(CutEvent<'_>),
-) -> Result<Option<Kept>> {
+) -> Result<Option<Suspect>> {
     let Judged { session, case, exports, recorded, work } = *judged;
     let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
     let recording = &recorded.recording;
     let Some(honest) = devices.first() else { return Ok(None) };
     let end = State::everything(recording.log().entries(), &honest.durable, recorded.stopped);
-    let of = Checked { session, case, exports, nodes, history, work };
+    let of = CheckContext { session, case, exports, nodes, history, work };
     let checker = Checker::attach(of, recording.images(&honest.durable, &end))?;
     let trying = Trying { judged, checker, report, written };
     let kept = trying.all(devices, &end, result);
@@ -66,7 +66,7 @@ pub fn try_states(
 }
 
 impl Trying<'_> {
-    fn all(&self, devices: &[Device], end: &State, result: &mut CaseResult) -> Result<Option<Kept>> {
+    fn all(&self, devices: &[ModelledDevice], end: &State, result: &mut CaseResult) -> Result<Option<Suspect>> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
@@ -74,21 +74,21 @@ impl Trying<'_> {
         let checkpoints = self.judged.recorded.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
         let after = checkpoints.map(|one| untorn(Class::Floor, one.checkpoint, Vec::new()));
         let late: Vec<State> = self.extremes(&honest.durable).into_iter().chain(after).collect();
-        let tried = |class: &Class| {
+        let classes = Class::ALL.iter().map(|class| {
             let (tried, of) = coverage.classes.get(class).copied().unwrap_or_default();
             let tried = tried + late.iter().filter(|state| state.class == *class).count();
             Tried { class: class.word().to_owned(), tried, of: of.max(tried), may_fail: *class == Class::TornSector }
-        };
-        result.classes = Class::ALL.iter().map(tried).collect();
+        });
+        result.classes = classes.collect();
         (self.report)(CutEvent::Checking { case: &self.judged.case.id, states: states.len() });
-        if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
+        let was_idle = coverage.with_play == 0 && !result.verdict.convicts();
+        if let Some(why) = self.harness_fault(&honest.durable, end, was_idle)? {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok(None);
         }
         let tails = self.tails("end of WAL", &honest.durable, &states, result)?;
         let whole = [self.worth_all_steps(&honest.durable, &states, &tails, cutting.wholes()), late].concat();
         let wholes = self.wholes("all steps", &honest.durable, &whole, result)?;
-        let counts = |(state, verdict): &Weighed| state.class != Class::TornSector || !verdict.convicts();
         let convicted = tails.iter().chain(&wholes).any(|found| counts(found) && found.1.convicts());
         let seconds = match convicted || result.verdict.convicts() {
             true => SecondCuts::default(),
@@ -100,8 +100,8 @@ impl Trying<'_> {
         self.count_torn(&found, result);
         found.retain(counts);
         found.extend(self.on_others(honest, others, result)?);
-        let alone = found.into_iter().map(|(state, verdict)| (Kept { state, second: None }, verdict));
-        let mut suspects: Vec<(Kept, Verdict)> = alone
+        let alone = found.into_iter().map(|(state, verdict)| (Suspect { state, second: None }, verdict));
+        let mut suspects: Vec<(Suspect, Verdict)> = alone
             .chain(seconds.found)
             .filter(|(_, verdict)| verdict.weight() > result.verdict.weight() || verdict.convicts())
             .collect();
@@ -120,10 +120,13 @@ impl Trying<'_> {
 
     /// A conviction with fewer in-flight requests if that fails too, else unchanged, with the verdict of a second
     /// check; `None` if the state held then. Keeps the server's log of the second check.
-    fn confirmed(&self, durable: &Durable, kept: Kept) -> Result<Option<(Kept, Verdict)>> {
+    fn confirmed(&self, durable: &Durable, kept: Suspect) -> Result<Option<(Suspect, Verdict)>> {
         let fewer = match kept.second {
             Some(_) => self.smallest_second(durable, kept.clone())?,
-            None => Kept { state: self.smallest(durable, kept.state.clone())?, second: None },
+            None => {
+                let state = self.smallest(kept.state.clone(), |fewer| self.whole(durable, fewer))?;
+                Suspect { state, second: None }
+            }
         };
         let tries = if fewer == kept { vec![kept] } else { vec![fewer, kept] };
         let log = self.judged.work.join(evidence::SERVER_LOG);
@@ -152,9 +155,9 @@ impl Trying<'_> {
         let why = if !lacking.is_empty() {
             format!("none of these is among them: {}; take more (--states)", lacking.join(", "))
         } else if !recorded.mends_pages && arithmetic::pages_are_overwritten(&self.judged.case.stack) {
-            let seams = |tear: &Tear| self.written.get(tear.entry).map_or(0, |written| written.seams.len());
             let torn = whole.iter().filter(|state| state.class == Class::TornPage).flat_map(|state| &state.torn);
-            let torn: usize = torn.map(seams).sum();
+            let written = torn.filter_map(|tear| self.written.get(tear.entry));
+            let torn: usize = written.map(|written| written.seams.len()).sum();
             format!(
                 "full_page_writes is off, and of {torn} pages torn at 4 KiB none was seen to do harm, which is no proof"
             )
@@ -224,7 +227,7 @@ impl Trying<'_> {
     }
 
     fn whole(&self, durable: &Durable, state: &State) -> Result<Finding> {
-        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, End::Cut)
+        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, EndedBy::Cut)
     }
 
     fn each(&self, step: &str, states: &[State], check: impl Fn(&State) -> Result<Finding>) -> Result<Vec<Weighed>> {
@@ -270,21 +273,20 @@ impl Trying<'_> {
     fn torn(&self, durable: &Durable, count: usize) -> Vec<State> {
         let entries = self.judged.recorded.recording.log().entries();
         let moments = self.moments();
-        let in_play = |number: usize| {
+        let overwritten = self.written.iter().enumerate().filter(|(_, it)| it.kind == Content::Overwritten as u8);
+        let overwritten = overwritten.map(|(number, written)| {
             let from = moments.partition_point(|at| *at <= entries[number].submitted);
-            from..moments.partition_point(|at| *at <= durable.from(number)).max(from)
-        };
-        let seams = |number: usize| &self.written[number].seams;
-        let overwritten =
-            (0..self.written.len()).filter(|number| self.written[*number].kind == Content::Overwritten as u8);
-        let overwritten: Vec<(usize, Range<usize>)> = overwritten.map(|number| (number, in_play(number))).collect();
+            let in_play = from..moments.partition_point(|at| *at <= durable.from(number)).max(from);
+            (number, &written.seams, in_play)
+        });
+        let overwritten: Vec<(usize, &Vec<u64>, Range<usize>)> = overwritten.collect();
         let mut left = overwritten.clone();
         let mut states = Vec::new();
         while states.len() < count {
             let mut change = vec![0; moments.len() + 1];
-            for (number, during) in &left {
-                change[during.start] += seams(*number).len() as i64;
-                change[during.end] -= seams(*number).len() as i64;
+            for (_, seams, during) in &left {
+                change[during.start] += seams.len() as i64;
+                change[during.end] -= seams.len() as i64;
             }
             let pages = change.iter().scan(0, |sum, change| {
                 *sum += change;
@@ -294,25 +296,29 @@ impl Trying<'_> {
             else {
                 break;
             };
-            left.retain(|(_, during)| !during.contains(&place));
-            let there = overwritten.iter().filter(|(_, during)| during.contains(&place));
-            let torn = there.map(|(entry, _)| Tear::first_halves(*entry, seams(*entry)[0]));
+            left.retain(|(_, _, during)| !during.contains(&place));
+            let there = overwritten.iter().filter(|(_, _, during)| during.contains(&place));
+            let torn = there.map(|(entry, seams, _)| Tear::first_halves(*entry, seams[0]));
             states.push(State { class: Class::TornPage, at: moments[place], extra: Vec::new(), torn: torn.collect() });
         }
         states
     }
 
     fn count_torn(&self, found: &[Weighed], result: &mut CaseResult) {
-        let count = |class| {
+        [result.torn_pages, result.torn_sectors] = [Class::TornPage, Class::TornSector].map(|class| {
             let failed = found.iter().filter(|(state, verdict)| state.class == class && verdict.convicts());
             failed.map(|(state, _)| (state.at, &state.torn)).collect::<BTreeSet<_>>().len()
-        };
-        (result.torn_pages, result.torn_sectors) = (count(Class::TornPage), count(Class::TornSector));
+        });
     }
 
     /// Verdicts under the other models of the device. Returns the failures that hold all completed writes, as states of
     /// the honest device, which may leave each of these.
-    fn on_others(&self, honest: &Device, others: &[Device], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+    fn on_others(
+        &self,
+        honest: &ModelledDevice,
+        others: &[ModelledDevice],
+        result: &mut CaseResult,
+    ) -> Result<Vec<Weighed>> {
         let mut failed = Vec::new();
         let count = (self.judged.session.cutting.states / HONEST_FOR_OTHER).max(LEAST_OF_OTHER);
         for (device, place) in others.iter().zip(1..) {
@@ -354,11 +360,11 @@ impl Trying<'_> {
     }
 
     /// The state of the honest device that keeps the same requests.
-    fn as_honest(&self, honest: &Device, device: &Device, state: &State) -> State {
+    fn as_honest(&self, honest: &ModelledDevice, device: &ModelledDevice, state: &State) -> State {
         let entries = self.judged.recorded.recording.log().entries();
         let lost: BTreeSet<usize> = device.durable.in_play(entries, state.at).into_iter().collect();
-        let kept = |number: &usize| !lost.contains(number) || state.extra.contains(number);
-        let extra = honest.durable.in_play(entries, state.at).into_iter().filter(kept).collect();
+        let mut extra = honest.durable.in_play(entries, state.at);
+        extra.retain(|number| !lost.contains(number) || state.extra.contains(number));
         State { extra, ..state.clone() }
     }
 
@@ -373,24 +379,17 @@ impl Trying<'_> {
     fn extremes(&self, durable: &Durable) -> Vec<State> {
         let recorded = self.judged.recorded;
         let at = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
-        let is_data = |number: &usize| {
-            let kind = self.written.get(*number).map(|written| written.kind);
-            [Content::Data, Content::Overwritten].into_iter().any(|data| kind == Some(data as u8))
-        };
         let in_play = durable.in_play(recorded.recording.log().entries(), at);
-        let without_data = in_play.iter().copied().filter(|number| !is_data(number)).collect();
+        let data = [Content::Data as u8, Content::Overwritten as u8];
+        let mut without_data = in_play.clone();
+        without_data.retain(|number| self.written.get(*number).is_none_or(|written| !data.contains(&written.kind)));
         [(Class::Floor, Vec::new()), (Class::Ceiling, in_play), (Class::Sample, without_data)]
             .map(|(class, extra)| untorn(class, at, extra))
             .into()
     }
 
     /// Reduces a state to as few in-flight requests as possible.
-    fn smallest(&self, durable: &Durable, state: State) -> Result<State> {
-        self.smallest_by(state, |fewer| self.whole(durable, fewer))
-    }
-
-    /// Same, with the caller's check.
-    pub fn smallest_by(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
+    pub fn smallest(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
         for one in state.extra.clone().into_iter().take(MOST_LEFT_OUT) {
             self.judged.session.interrupt.check()?;
             let extra = state.extra.iter().copied().filter(|other| *other != one).collect();
@@ -403,24 +402,22 @@ impl Trying<'_> {
     }
 
     /// Signs that the harness is at fault: the disks after the clean stop fail, or nothing was ever in flight.
-    fn harness_fault(
-        &self,
-        durable: &Durable,
-        end: &State,
-        with_play: usize,
-        verdict: &Verdict,
-    ) -> Result<Option<String>> {
+    fn harness_fault(&self, durable: &Durable, end: &State, was_idle: bool) -> Result<Option<String>> {
         let recorded = self.judged.recorded;
-        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, End::Stop)?;
+        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, EndedBy::Stop)?;
         if !found.is_whole() {
             return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
         }
-        let nothing = with_play == 0 && !verdict.convicts();
-        Ok(nothing.then(|| "no write was ever in flight: no state differs from what was acknowledged".to_owned()))
+        Ok(was_idle.then(|| "no write was ever in flight: no state differs from what was acknowledged".to_owned()))
     }
 }
 
-impl Pass {
+/// False for a failure that convicts nothing.
+fn counts((state, verdict): &Weighed) -> bool {
+    state.class != Class::TornSector || !verdict.convicts()
+}
+
+impl CheckedStates {
     fn add(&mut self, states: usize, us: u64) {
         self.states += states;
         self.us += us;
@@ -431,27 +428,31 @@ impl Pass {
 /// Failures of a server for lack of the machine's resources are not blamed on the disk.
 fn worst_confirmed(
     by_arithmetic: Verdict,
-    mut suspects: Vec<(Kept, Verdict)>,
-    mut confirmed: impl FnMut(Kept) -> Result<Option<(Kept, Verdict)>>,
-) -> Result<(Verdict, Option<Kept>)> {
-    let worse =
-        |verdict: Verdict| if verdict.weight() >= by_arithmetic.weight() { verdict } else { by_arithmetic.clone() };
+    mut suspects: Vec<(Suspect, Verdict)>,
+    mut confirmed: impl FnMut(Suspect) -> Result<Option<(Suspect, Verdict)>>,
+) -> Result<(Verdict, Option<Suspect>)> {
     let mut flukes = 0;
     while let Some((kept, verdict)) = suspects.pop().filter(|_| flukes < MOST_FLUKES) {
         if !verdict.convicts() {
             match flukes {
-                0 => return Ok((worse(verdict), None)),
+                0 => return Ok((worse(verdict, by_arithmetic), None)),
                 _ => break,
             }
         }
         match confirmed(kept)? {
-            Some((kept, again)) => return Ok((worse(again), Some(kept))),
+            Some((kept, again)) => return Ok((worse(again, by_arithmetic), Some(kept))),
             None => flukes += 1,
         }
     }
-    let why = || format!("{flukes} of the states failed, and did not fail when they were checked again");
-    let broken = flukes > 0 && !by_arithmetic.convicts();
-    Ok((if broken { Verdict::NotMeasured { why: why() } } else { by_arithmetic }, None))
+    if flukes == 0 || by_arithmetic.convicts() {
+        return Ok((by_arithmetic, None));
+    }
+    let why = format!("{flukes} of the states failed, and did not fail when they were checked again");
+    Ok((Verdict::NotMeasured { why }, None))
+}
+
+fn worse(verdict: Verdict, by_arithmetic: Verdict) -> Verdict {
+    if verdict.weight() >= by_arithmetic.weight() { verdict } else { by_arithmetic }
 }
 
 fn untorn(class: Class, at: Seq, extra: Vec<usize>) -> State {
@@ -475,8 +476,11 @@ fn spread(states: &[&State], count: usize) -> Vec<State> {
 mod tests {
     use super::*;
 
-    fn suspect(at: Seq, verdict: Verdict) -> (Kept, Verdict) {
-        (Kept { state: State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() }, second: None }, verdict)
+    fn suspect(at: Seq, verdict: Verdict) -> (Suspect, Verdict) {
+        (
+            Suspect { state: State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() }, second: None },
+            verdict,
+        )
     }
 
     fn torn() -> Verdict {
@@ -486,7 +490,7 @@ mod tests {
     /// The verdict, and the position of the state it rests on, if the states at these positions fail again in this way.
     fn worst(by_arithmetic: Verdict, suspects: &[(Seq, Verdict)], again: &[(Seq, Verdict)]) -> (Verdict, Option<Seq>) {
         let suspects = suspects.iter().map(|(at, verdict)| suspect(*at, verdict.clone())).collect();
-        let confirmed = |kept: Kept| {
+        let confirmed = |kept: Suspect| {
             let found = again.iter().find(|(at, _)| *at == kept.state.at);
             Ok(found.map(|(_, verdict)| (kept.clone(), verdict.clone())))
         };

@@ -20,10 +20,10 @@ pub type Weighed = (State, Verdict);
 
 /// The state that a conviction rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct Suspect {
     pub state: State,
     /// The failure during recovery of that state, if the state itself holds.
-    pub second: Option<Second>,
+    pub second: Option<SecondFailure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct SecondCut {
 
 /// A failure beyond a state of the first cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Second {
+pub enum SecondFailure {
     /// Its recovery with the settings of its case, which the steps override.
     Recovery,
     /// The state left by a second cut of that recovery.

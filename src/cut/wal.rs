@@ -63,7 +63,7 @@ pub struct WalRecord {
 
 /// Reads records in order.
 pub struct WalReader {
-    segments: Segments,
+    segments: WalSegments,
     /// Where the next record begins.
     at: Lsn,
     /// Start of the previous record, if one was read.
@@ -76,7 +76,7 @@ pub struct WalReader {
 impl WalReader {
     /// Reads from `at`, which must be the start of a record, in a folder of segments.
     pub fn new(folder: &Path, shape: WalShape, timeline: u32, at: Lsn) -> WalReader {
-        let segments = Segments { folder: folder.to_owned(), shape, timeline, open: None };
+        let segments = WalSegments { folder: folder.to_owned(), shape, timeline, open: None };
         WalReader { segments, at, before: None, page: vec![0; shape.page_bytes as usize], page_at: None }
     }
 
@@ -185,7 +185,7 @@ impl WalReader {
 }
 
 /// Segments in a folder.
-struct Segments {
+struct WalSegments {
     folder: PathBuf,
     shape: WalShape,
     timeline: u32,
@@ -193,7 +193,7 @@ struct Segments {
     open: Option<(u64, File)>,
 }
 
-impl Segments {
+impl WalSegments {
     /// Reads the page at an address; `false` if its segment is missing or shorter.
     fn read(&mut self, page_at: Lsn, page: &mut [u8]) -> Result<bool> {
         let (number, offset) = (page_at / self.shape.segment_bytes, page_at % self.shape.segment_bytes);

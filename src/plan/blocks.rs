@@ -1,7 +1,7 @@
 //! `blocks`: a number, or `{ at_least = 3, at_most = 12 }`.
 
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Pair, Value, get};
+use super::tree::{Pair, Toml, get};
 use super::{DEFAULT_BLOCKS, MAX_BLOCKS, read_whole};
 
 /// Fewest blocks before the first look: durability, stalls and noise need as many trials of each case.
@@ -14,11 +14,14 @@ pub(super) const LOOKS_MAX: u32 = 100;
 pub(super) const AT_LEAST: &str = "at_least";
 pub(super) const AT_MOST: &str = "at_most";
 
+pub(super) fn narrow(blocks: i64) -> u32 {
+    u32::try_from(blocks).unwrap_or(MAX_BLOCKS)
+}
+
 /// Number of blocks, and for adaptive ones the number before the first look.
 pub(super) fn read(root: &[Pair], problems: &mut Problems) -> (u32, Option<u32>) {
-    let narrow = |n: i64| u32::try_from(n).unwrap_or(MAX_BLOCKS);
     let Some((_, node)) = get(root, "blocks") else { return (DEFAULT_BLOCKS, None) };
-    let Value::Table(table) = &node.value else {
+    let Toml::Table(table) = &node.value else {
         let number = read_whole(root, "blocks", 1, i64::from(MAX_BLOCKS), problems);
         return (number.map_or(DEFAULT_BLOCKS, narrow), None);
     };

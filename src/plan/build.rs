@@ -3,8 +3,8 @@
 use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Node, Value, get};
-use super::values::{Choice, ValueRefusal, proper_text, read};
+use super::tree::{Node, Toml, get};
+use super::values::{Choice, ValueRefusal, proper_text, read, texts};
 use crate::record::build::BuildSpec;
 use crate::record::options::{OptionKind, OptionValue};
 use std::path::Path;
@@ -20,7 +20,7 @@ const PATCHES: &str = "patches";
 
 /// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KeyKind {
     Version,
     Suite,
     Path,
@@ -31,15 +31,15 @@ pub(super) enum Kind {
 }
 
 /// Each key with its type and its sentence for the manual, in the manual's order.
-pub(super) const KEYS: [(&str, Kind, &str); 8] = [
-    (VERSION, Kind::Version, "Version of Debian's source package: \"15\", or an exact one such as \"15.18\"."),
-    (SUITE, Kind::Suite, "Debian suite of the package; default: the one that has the version."),
-    (SOURCE, Kind::Path, "Instead of `version`: a tarball of PostgreSQL, or a git checkout."),
-    ("wal_blocksize", Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]), "Size of WAL blocks in kB (--with-wal-blocksize)."),
-    ("blocksize", Kind::OneOf(&[1, 2, 4, 8, 16, 32]), "Size of table and index pages in kB (--with-blocksize)."),
-    ("segsize", Kind::Whole, "Size of table and index segments in GB (--with-segsize)."),
-    (CONFIGURE, Kind::Texts, "More arguments for configure."),
-    (PATCHES, Kind::Texts, "Patch files, applied in this order (patch -p1)."),
+pub(super) const KEYS: [(&str, KeyKind, &str); 8] = [
+    (VERSION, KeyKind::Version, "Version of Debian's source package: \"15\", or an exact one such as \"15.18\"."),
+    (SUITE, KeyKind::Suite, "Debian suite of the package; default: the one that has the version."),
+    (SOURCE, KeyKind::Path, "Instead of `version`: a tarball of PostgreSQL, or a git checkout."),
+    ("wal_blocksize", KeyKind::OneOf(&[1, 2, 4, 8, 16, 32, 64]), "Size of WAL blocks in kB (--with-wal-blocksize)."),
+    ("blocksize", KeyKind::OneOf(&[1, 2, 4, 8, 16, 32]), "Size of table and index pages in kB (--with-blocksize)."),
+    ("segsize", KeyKind::Whole, "Size of table and index segments in GB (--with-segsize)."),
+    (CONFIGURE, KeyKind::Texts, "More arguments for configure."),
+    (PATCHES, KeyKind::Texts, "Patch files, applied in this order (patch -p1)."),
 ];
 
 /// Arguments of `configure` that are set by keys of their own, or that place the build.
@@ -74,11 +74,7 @@ pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec
     let mut axes = Vec::new();
     for (name, kind, _) in &KEYS {
         let Some((key, node)) = get(pairs, name) else { continue };
-        let is_list = |node: &Node| matches!(node.value, Value::List(_));
-        let items = match &node.value {
-            Value::List(items) if *kind != Kind::Texts || items.iter().any(is_list) => items.as_slice(),
-            _ => std::slice::from_ref(node),
-        };
+        let items = node.axis_items(*kind != KeyKind::Texts);
         let shown = format!("`{name}` of build");
         if let Some(choices) = read_choices(&shown, node, items, problems, |node| read_one(name, *kind, node)) {
             let option = (BUILD.to_owned(), Some((*name).to_owned()));
@@ -88,89 +84,79 @@ pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec
     axes
 }
 
-fn read_one(key: &str, kind: Kind, node: &Node) -> Result<Choice, ValueRefusal> {
-    let refuse = |message: String, help: Option<&str>| {
-        Err(ValueRefusal { span: node.span.clone(), message, help: help.map(str::to_owned) })
-    };
-    match kind {
-        Kind::Version => match &node.value {
-            Value::Integer(major) if *major > 0 => Ok(text(node, major.to_string())),
-            Value::Text(version) if is_version(version) => Ok(text(node, version.clone())),
+fn read_one(key: &str, kind: KeyKind, node: &Node) -> Result<Choice, ValueRefusal> {
+    let wrong = match kind {
+        KeyKind::Version => match &node.value {
+            Toml::Integer(major) if *major > 0 => return Ok(Choice::text(node, major.to_string())),
+            Toml::Text(version) if is_version(version) => return Ok(Choice::text(node, version.clone())),
             // TOML reads 15.10 as 15.1.
-            Value::Number(_) => {
-                refuse("must be text: a number loses its last 0".to_owned(), Some("put quotes around it"))
+            Toml::Number(_) => {
+                let refusal = ValueRefusal::new(&node.span, "must be text: a number loses its last 0");
+                return Err(refusal.help("put quotes around it"));
             }
-            _ => refuse("must be a version such as \"15\" or \"15.18\"".to_owned(), None),
+            _ => "must be a version such as \"15\" or \"15.18\"".to_owned(),
         },
-        Kind::Suite => match node.text() {
+        KeyKind::Suite => match node.text() {
             Some(suite) if !suite.is_empty() && suite.chars().all(|c| c.is_ascii_lowercase()) => {
-                Ok(text(node, suite.to_owned()))
+                return Ok(Choice::text(node, suite.to_owned()));
             }
-            _ => refuse("must be the code name of a Debian suite, such as \"bookworm\"".to_owned(), None),
+            _ => "must be the code name of a Debian suite, such as \"bookworm\"".to_owned(),
         },
-        Kind::Path => match node.text() {
-            Some(_) => Ok(text(node, proper_text(node)?)),
-            None => refuse(format!("must be the path of a tarball or git checkout, found {}", node.noun()), None),
+        KeyKind::Path => match node.text() {
+            Some(_) => return Ok(Choice::text(node, proper_text(node)?)),
+            None => format!("must be the path of a tarball or git checkout, found {}", node.noun()),
         },
-        Kind::OneOf(sizes) => match node.value {
-            Value::Integer(n) if sizes.iter().any(|size| i64::from(*size) == n) => read(OptionKind::Scalar, node),
+        KeyKind::OneOf(sizes) => match node.value {
+            Toml::Integer(n) if sizes.iter().any(|size| i64::from(*size) == n) => {
+                return read(OptionKind::Scalar, node);
+            }
             _ => {
                 let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-                refuse(format!("must be a number of kB: {}", sizes.join(", ")), None)
+                format!("must be a number of kB: {}", sizes.join(", "))
             }
         },
-        Kind::Whole => read(OptionKind::Integer { min: 1 }, node),
-        Kind::Texts => {
+        KeyKind::Whole => return read(OptionKind::Integer { min: 1 }, node),
+        KeyKind::Texts => {
             let choice = read(OptionKind::TextList, node)?;
-            let reserved = |argument: &OptionValue| {
-                let argument = argument.plain();
+            let arguments = if key == CONFIGURE { texts(&choice.value) } else { Vec::new() };
+            for argument in arguments {
                 let name = argument.split('=').next().unwrap_or_default();
-                let reserved = RESERVED.iter().find(|(all, _)| all.split(' ').any(|reserved| reserved == name));
-                reserved.map(|(_, help)| (argument.clone(), *help))
-            };
-            match &choice.value {
-                OptionValue::List(items) if key == CONFIGURE => match items.iter().find_map(reserved) {
-                    Some((argument, help)) => refuse(format!("must not contain `{argument}`"), Some(help)),
-                    None => Ok(choice),
-                },
-                _ => Ok(choice),
+                if let Some((_, help)) = RESERVED.iter().find(|(all, _)| all.split(' ').any(|known| known == name)) {
+                    let refusal = ValueRefusal::new(&node.span, format!("must not contain `{argument}`"));
+                    return Err(refusal.help(*help));
+                }
             }
+            return Ok(choice);
         }
-    }
-}
-
-fn text(node: &Node, text: String) -> Choice {
-    Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() }
+    };
+    Err(ValueRefusal::new(&node.span, wrong))
 }
 
 /// `15`, `15.18`.
 fn is_version(text: &str) -> bool {
-    let whole = |part: &str| !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit());
-    text.split_once('.').map_or_else(|| whole(text), |(major, minor)| whole(major) && whole(minor))
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() <= 2
+        && parts.iter().all(|part| (1..=4).contains(&part.len()) && part.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// Sets the value of an axis; relative paths are relative to `folder`.
 pub(super) fn enter(spec: &mut BuildSpec, axis: &Axis, value: &OptionValue, folder: &Path) {
-    let path = |text: &str| folder.join(text).to_string_lossy().into_owned();
-    let texts = || match value {
-        OptionValue::List(items) => items.iter().map(OptionValue::plain).collect(),
-        one => vec![one.plain()],
-    };
-    let size = || match value {
-        OptionValue::Integer(n) => u32::try_from(*n).ok(),
-        _ => None,
-    };
+    let size = if let OptionValue::Integer(n) = value { u32::try_from(*n).ok() } else { None };
     match axis.option.1.as_deref() {
         Some(VERSION) => spec.version = Some(value.plain()),
         Some(SUITE) => spec.suite = Some(value.plain()),
-        Some(SOURCE) => spec.source = Some(path(&value.plain())),
-        Some("wal_blocksize") => spec.wal_blocksize = size(),
-        Some("blocksize") => spec.blocksize = size(),
-        Some("segsize") => spec.segsize = size(),
-        Some(CONFIGURE) => spec.configure = texts(),
-        Some(PATCHES) => spec.patches = texts().iter().map(|text| path(text)).collect(),
+        Some(SOURCE) => spec.source = Some(path_in(folder, &value.plain())),
+        Some("wal_blocksize") => spec.wal_blocksize = size,
+        Some("blocksize") => spec.blocksize = size,
+        Some("segsize") => spec.segsize = size,
+        Some(CONFIGURE) => spec.configure = texts(value),
+        Some(PATCHES) => spec.patches = texts(value).iter().map(|text| path_in(folder, text)).collect(),
         _ => {}
     }
+}
+
+fn path_in(folder: &Path, text: &str) -> String {
+    folder.join(text).to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ pub fn example(catalogue: &Catalogue) -> String {
     let (stacks, names) = stacks_shown(catalogue);
     let baseline =
         names.first().map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
-    let shown = |entry: &Option<CatalogueEntry>| entry.as_ref().map(entry_shown).unwrap_or_default();
     let width = build::KEYS.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
     let build = build::KEYS.iter().map(|(key, _, doc)| comment(&format!("   {key:<width$}  "), doc)).collect();
     let mut page = PAGE
@@ -35,8 +34,8 @@ pub fn example(catalogue: &Catalogue) -> String {
         .replace("{{ baseline }}", &format!("{baseline:<24}"))
         .replace("{{ last }}", names.last().map_or("", String::as_str));
     for (mark, text) in [
-        ("{{ machine }}\n", shown(&catalogue.machine)),
-        ("{{ age }}\n", shown(&catalogue.age)),
+        ("{{ machine }}\n", catalogue.machine.iter().map(entry_shown).collect()),
+        ("{{ age }}\n", catalogue.age.iter().map(entry_shown).collect()),
         ("{{ stacks }}\n", stacks),
         ("{{ build }}\n", build),
         ("{{ workloads }}\n", workloads_shown(catalogue)),
@@ -78,13 +77,13 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
 }
 
 fn workloads_shown(catalogue: &Catalogue) -> String {
-    let shown = |entry: &CatalogueEntry| {
+    let shown = catalogue.workloads.iter().map(|entry| {
         let with_axis = workload(entry, true);
         let text = if workload_reads(&with_axis, catalogue) { with_axis } else { workload(entry, false) };
         let text = if workload_reads(&text, catalogue) { text } else { commented(&text) };
         entry_shown(entry) + &text
-    };
-    catalogue.workloads.iter().map(shown).collect()
+    });
+    shown.collect()
 }
 
 fn stack(name: &str, device: Option<&str>, filesystem: &str) -> String {
@@ -125,17 +124,14 @@ fn layer(entry: &CatalogueEntry, fill: Blank) -> String {
         Some((_, rest)) => (None, rest),
         None => (None, entry.options),
     };
-    let is_text = |spec: &OptionSpec| all_texts && matches!(spec.kind, OptionKind::Text | OptionKind::Path);
-    let further: Vec<String> = rest
+    let written = rest
         .iter()
-        .filter(|spec| spec.required || is_text(spec))
-        .map(|spec| format!("{} = {}", spec.key, sample(spec)))
-        .collect();
+        .filter(|spec| spec.required || (all_texts && matches!(spec.kind, OptionKind::Text | OptionKind::Path)));
+    let further: Vec<String> = written.map(|spec| format!("{} = {}", spec.key, sample(spec))).collect();
     match main {
         Some(main) => {
             let first = format!("{} = {}", entry.name, sample(main));
-            let all: Vec<String> = std::iter::once(first).chain(further).collect();
-            format!("{{ {} }}", all.join(", "))
+            format!("{{ {} }}", [vec![first], further].concat().join(", "))
         }
         None if further.is_empty() => format!("\"{}\"", entry.name),
         None => format!("{{ {} = {{ {} }} }}", entry.name, further.join(", ")),
@@ -144,18 +140,15 @@ fn layer(entry: &CatalogueEntry, fill: Blank) -> String {
 
 /// A workload with its required options, its spans, and one axis if `with_axis`.
 fn workload(entry: &CatalogueEntry, with_axis: bool) -> String {
-    let is_count = |spec: &&OptionSpec| matches!(spec.kind, OptionKind::Integer { min } if min <= 1);
-    let axis = entry.options.iter().filter(|_| with_axis).find(is_count).map(|spec| spec.key);
-    let options: Vec<String> = entry
-        .options
-        .iter()
-        .filter_map(|spec| match spec.kind {
-            _ if Some(spec.key) == axis => Some(format!("{} = [1, 4, 16]", spec.key)),
-            OptionKind::Span if literal_default(spec).is_some() => Some(format!("{} = {}", spec.key, sample(spec))),
-            _ if spec.required => Some(format!("{} = {}", spec.key, sample(spec))),
-            _ => None,
-        })
-        .collect();
+    let mut counts = entry.options.iter().filter(|spec| matches!(spec.kind, OptionKind::Integer { min } if min <= 1));
+    let axis = counts.next().filter(|_| with_axis).map(|spec| spec.key);
+    let options = entry.options.iter().filter_map(|spec| match spec.kind {
+        _ if Some(spec.key) == axis => Some(format!("{} = [1, 4, 16]", spec.key)),
+        OptionKind::Span if literal_default(spec).is_some() => Some(format!("{} = {}", spec.key, sample(spec))),
+        _ if spec.required => Some(format!("{} = {}", spec.key, sample(spec))),
+        _ => None,
+    });
+    let options: Vec<String> = options.collect();
     let inside = if options.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", options.join(", ")) };
     format!("[workload.{0}]\n{0} = {inside}\n", entry.name)
 }
@@ -189,23 +182,23 @@ fn sample(spec: &OptionSpec) -> String {
 /// The default as TOML, if it is a value and not a description.
 fn literal_default(spec: &OptionSpec) -> Option<String> {
     let text = spec.default?;
-    let quoted = || format!("\"{text}\"");
-    match spec.kind {
-        OptionKind::Integer { .. } | OptionKind::IntegerOrShare => text.parse::<i64>().ok().map(|n| n.to_string()),
-        OptionKind::Number => text.parse::<f64>().ok().map(|n| n.to_string()),
-        OptionKind::Boolean => text.parse::<bool>().ok().map(|flag| flag.to_string()),
-        OptionKind::OneOf(words) => words.contains(&text).then(quoted),
-        OptionKind::Size => Bytes::parse(text).ok().map(|_| quoted()),
-        OptionKind::Span => Micros::parse(text).ok().map(|_| quoted()),
-        OptionKind::Path => text.starts_with('/').then(quoted),
+    let is_value = match spec.kind {
+        OptionKind::Integer { .. } | OptionKind::IntegerOrShare => return Some(text.parse::<i64>().ok()?.to_string()),
+        OptionKind::Number => return Some(text.parse::<f64>().ok()?.to_string()),
+        OptionKind::Boolean => return Some(text.parse::<bool>().ok()?.to_string()),
+        OptionKind::OneOf(words) => words.contains(&text),
+        OptionKind::Size => Bytes::parse(text).is_ok(),
+        OptionKind::Span => Micros::parse(text).is_ok(),
+        OptionKind::Path => text.starts_with('/'),
         OptionKind::Text
         | OptionKind::TextOrList
         | OptionKind::TextList
         | OptionKind::Scalar
         | OptionKind::OrDefault(_)
         | OptionKind::Properties
-        | OptionKind::Table(_) => None,
-    }
+        | OptionKind::Table(_) => false,
+    };
+    is_value.then(|| format!("\"{text}\""))
 }
 
 /// Name and meaning of an entry and of each of its options, as comments.
@@ -219,7 +212,7 @@ fn entry_shown(entry: &CatalogueEntry) -> String {
 /// Each option with its kind and default; those of a table are indented below it.
 fn options_shown(options: &[OptionSpec], indent: &str) -> String {
     let width = options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
-    let shown = |spec: &OptionSpec| {
+    let shown = options.iter().map(|spec| {
         let mut text = format!("{}: {}", spec.doc.trim_end_matches('.'), describe(spec.kind));
         match (spec.required, spec.default) {
             (true, _) => text.push_str("; required"),
@@ -231,8 +224,8 @@ fn options_shown(options: &[OptionSpec], indent: &str) -> String {
             OptionKind::Table(inner) => own + &options_shown(inner, &format!("{indent}   ")),
             _ => own,
         }
-    };
-    options.iter().map(shown).collect()
+    });
+    shown.collect()
 }
 
 fn commented(text: &str) -> String {

@@ -44,7 +44,7 @@ pub(super) fn ids(all: &[IdParts]) -> Vec<String> {
     for id in &readable {
         *uses.entry(id).or_default() += 1;
     }
-    let id = |(parts, readable): (&IdParts, &String)| {
+    let ids = all.iter().zip(&readable).map(|(parts, readable)| {
         if readable.len() <= MAX_LENGTH && uses[readable.as_str()] == 1 {
             return readable.clone();
         }
@@ -52,8 +52,8 @@ pub(super) fn ids(all: &[IdParts]) -> Vec<String> {
         let room = MAX_LENGTH - HASH_LENGTH - 1;
         let stem = readable[..readable.len().min(room)].trim_end_matches(['.', '-']);
         format!("{stem}-{}", parts.hash())
-    };
-    all.iter().zip(&readable).map(id).collect()
+    });
+    ids.collect()
 }
 
 /// The text in lower-case letters, digits, `_` and single `-`.
@@ -77,9 +77,8 @@ pub(super) fn distinct_parts(paths: &[String]) -> Vec<String> {
     let Some((first, rest)) = split.split_first().filter(|(_, rest)| !rest.is_empty()) else { return paths.to_vec() };
     let shortest = split.iter().map(Vec::len).min().unwrap_or(0);
     let front = (0..shortest).take_while(|i| rest.iter().all(|parts| parts[*i] == first[*i])).count();
-    let from_end = |parts: &[&str], i: usize| parts[parts.len() - 1 - i].to_owned();
     let back = (0..shortest - front)
-        .take_while(|i| rest.iter().all(|parts| from_end(parts, *i) == from_end(first, *i)))
+        .take_while(|i| rest.iter().all(|parts| parts[parts.len() - 1 - i] == first[first.len() - 1 - i]))
         .count();
     split.iter().map(|parts| parts[front..parts.len() - back].join("/")).collect()
 }

@@ -38,14 +38,14 @@ pub fn matched<'a>(baseline: &[&'a CaseSpec], run: &[&'a CaseSpec]) -> Matched<'
         let of_workload = case.axes.keys().filter(|axis| *axis != "workload" && case.is_workload_axis(axis));
         axes.extend(of_workload.map(String::as_str));
     }
-    let key = |case: &'a CaseSpec| {
-        let options = &case.workload.options;
-        (&case.workload.name, axes.iter().map(|axis| options.get(axis)).collect::<Vec<_>>())
-    };
     let mut found = Matched::default();
     let mut partners: BTreeSet<&str> = BTreeSet::new();
     for case in baseline {
-        match run.iter().find(|other| key(other) == key(case)) {
+        let same_load = run.iter().find(|other| {
+            let (one, two) = (&case.workload, &other.workload);
+            one.name == two.name && axes.iter().all(|axis| one.options.get(axis) == two.options.get(axis))
+        });
+        match same_load {
             Some(other) => {
                 partners.insert(&other.id);
                 let list = if same(case, other) { &mut found.equal } else { &mut found.pairs };
@@ -71,7 +71,7 @@ pub fn id(side: &str, case: &str) -> String {
 
 /// One of two runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Half<'a> {
+pub struct JoinedHalf<'a> {
     /// Its name in messages: `results/x`.
     pub label: &'a str,
     pub record: &'a RunRecord,
@@ -79,24 +79,23 @@ pub struct Half<'a> {
     pub plan: &'a str,
 }
 
-impl Half<'_> {
+impl JoinedHalf<'_> {
     fn refuse(&self) -> Result<()> {
         let (label, record) = (self.label, self.record);
-        let refused = |why: &str, hint: &str| Err(Error::user(format!("{label} {why}")).hint(hint));
-        const UNPAIRED: &str = "leave out --rerun-baseline for an unpaired check";
         if record.cases.iter().any(|case| case.axes.contains_key(AXIS)) {
-            return refused("is itself what --rerun-baseline has measured", "name the two runs that it measured again");
+            return Err(Error::user(format!("{label} is itself what --rerun-baseline has measured"))
+                .hint("name the two runs that it measured again"));
         }
-        if !record.merged.is_empty() {
-            return refused("was merged from several runs, and one machine would measure their blocks", UNPAIRED);
-        }
-        if record.share.is_some() {
-            return refused("is a share of a plan's blocks, and other machines may have the rest", UNPAIRED);
-        }
-        if record.at_least.is_some() {
-            return refused("has adaptive blocks, so how many a second measurement needs is open", UNPAIRED);
-        }
-        Ok(())
+        let why = if !record.merged.is_empty() {
+            "was merged from several runs, and one machine would measure their blocks"
+        } else if record.share.is_some() {
+            "is a share of a plan's blocks, and other machines may have the rest"
+        } else if record.at_least.is_some() {
+            "has adaptive blocks, so how many a second measurement needs is open"
+        } else {
+            return Ok(());
+        };
+        Err(Error::user(format!("{label} {why}")).hint("leave out --rerun-baseline for an unpaired check"))
     }
 
     fn case(&self, side: &str, case: &CaseSpec) -> Result<CaseSpec> {
@@ -124,7 +123,7 @@ impl Half<'_> {
 ///
 /// # Errors
 /// If a rerun is impossible, with the reason and the remedy.
-pub fn join(baseline: Half<'_>, run: Half<'_>, pairs: &[(&CaseSpec, &CaseSpec)]) -> Result<Plan> {
+pub fn join(baseline: JoinedHalf<'_>, run: JoinedHalf<'_>, pairs: &[(&CaseSpec, &CaseSpec)]) -> Result<Plan> {
     baseline.refuse()?;
     run.refuse()?;
     if pairs.is_empty() {
@@ -215,7 +214,7 @@ mod tests {
     fn joined(old: &RunRecord, new: &RunRecord) -> Result<Plan> {
         let (olds, news): (Vec<_>, Vec<_>) = (old.cases.iter().collect(), new.cases.iter().collect());
         let pairs = matched(&olds, &news).pairs;
-        let half = |label, record| Half { label, record, plan: "blocks = 3\nname = \"x\"" };
+        let half = |label, record| JoinedHalf { label, record, plan: "blocks = 3\nname = \"x\"" };
         join(half("old", old), half("new", new), &pairs)
     }
 

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// Inputs of the matrix.
-pub(super) struct Draft<'c> {
+pub(super) struct MatrixDraft<'c> {
     /// `None` if the plan names no guests.
     pub guest: Option<Axis>,
     pub machine: MachineDraft<'c>,
@@ -35,7 +35,7 @@ pub(super) struct Draft<'c> {
 
 /// Value of a case: as shown and as compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct CaseValue {
     pub text: String,
     pub identity: String,
 }
@@ -46,7 +46,7 @@ pub(super) struct CaseCandidate {
     /// The case; its id is still empty.
     pub case: CaseSpec,
     /// Every value that `[[exclude]]` can match.
-    pub values: BTreeMap<String, Known>,
+    pub values: BTreeMap<String, CaseValue>,
     pub parts: IdParts,
     /// Everything the case does, except the workload's name: cases equal in this are duplicates.
     sameness: String,
@@ -56,7 +56,7 @@ pub(super) struct CaseCandidate {
 
 /// Crosses all axes; stacks vary slowest, then workloads, the stacks' options, guests, knobs of the machine, the
 /// workloads' options, servers, settings.
-pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandidate> {
+pub(super) fn cross(draft: &MatrixDraft<'_>, problems: &mut Problems) -> Vec<CaseCandidate> {
     refuse_clashing_names(draft, problems);
     let server = draft.postgres.axes();
     if !is_few(draft, &server) {
@@ -97,7 +97,7 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
 }
 
 /// Axes with equal names would be ambiguous in `[[exclude]]` and in the cases.
-fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
+fn refuse_clashing_names(draft: &MatrixDraft<'_>, problems: &mut Problems) {
     let of_stacks: Vec<Axis> = draft.stacks.iter().flat_map(StackDraft::axes).collect();
     for knob in draft.machine.knobs.iter().chain(&draft.machine.queue) {
         let others = of_stacks.iter().chain(&draft.postgres.settings);
@@ -128,8 +128,7 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
 }
 
 /// True if the plan stays within the maximum number of cases.
-fn is_few(draft: &Draft<'_>, server: &[Axis]) -> bool {
-    let product = |axes: &[Axis]| axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.choices.len()));
+fn is_few(draft: &MatrixDraft<'_>, server: &[Axis]) -> bool {
     let servers = product(server);
     let machines = product(&draft.machine.knobs).saturating_mul(product(draft.guest.as_slice()));
     let mut all = 0usize;
@@ -144,6 +143,11 @@ fn is_few(draft: &Draft<'_>, server: &[Axis]) -> bool {
     all <= MAX_CASES
 }
 
+/// Number of combinations of these axes.
+fn product(axes: &[Axis]) -> usize {
+    axes.iter().fold(1, |n, axis| n.saturating_mul(axis.choices.len()))
+}
+
 /// The case without a server.
 fn start(
     (stack, axes, of_stack): (&StackDraft<'_>, &[Axis], &[&Choice]),
@@ -151,11 +155,6 @@ fn start(
     chosen: &[&Choice],
 ) -> CaseCandidate {
     let (stack_name, workload_name) = (&stack.name.text, &workload.name.text);
-    let spec = WorkloadSpec {
-        name: workload_name.clone(),
-        kind: workload.entry.name.to_owned(),
-        options: options(workload.entry, workload.folder, &workload.axes, chosen),
-    };
     let case = CaseSpec {
         id: String::new(),
         guest: None,
@@ -163,7 +162,11 @@ fn start(
         postgres: None,
         machine: Options::default(),
         age: stack.age(of_stack),
-        workload: spec,
+        workload: WorkloadSpec {
+            name: workload_name.clone(),
+            kind: workload.entry.name.to_owned(),
+            options: options(workload.entry, workload.folder, &workload.axes, chosen),
+        },
         axes: BTreeMap::new(),
     };
     let mut candidate = CaseCandidate {
@@ -175,7 +178,7 @@ fn start(
     };
     for (axis, name) in [("stack", stack_name), ("workload", workload_name)] {
         candidate.case.axes.insert(axis.to_owned(), name.clone());
-        candidate.values.insert(axis.to_owned(), Known { text: name.clone(), identity: name.clone() });
+        candidate.values.insert(axis.to_owned(), CaseValue { text: name.clone(), identity: name.clone() });
     }
     // Options are compared sorted by name, because their order in the plan does not matter.
     let mut same: Vec<String> = Vec::new();
@@ -204,7 +207,7 @@ fn set_machine(candidate: &mut CaseCandidate, machine: &MachineDraft<'_>, chosen
 
 fn add_server(
     without: &CaseCandidate,
-    (draft, axes, short): (&Draft<'_>, &[Axis], &HashMap<String, String>),
+    (draft, axes, short): (&MatrixDraft<'_>, &[Axis], &HashMap<String, String>),
     chosen: &[&Choice],
 ) -> CaseCandidate {
     let mut candidate = without.clone();
@@ -212,26 +215,13 @@ fn add_server(
     let mut spec = PostgresSpec { bin: String::new(), build: built, settings: BTreeMap::new(), initdb: Vec::new() };
     for (axis, choice) in axes.iter().zip(chosen) {
         let text = choice.value.plain();
-        match axis.option.0.as_str() {
-            BIN_AXIS => {
-                let shown = short.get(&text).unwrap_or(&text);
-                candidate.add(axis, choice, shown);
-                spec.bin = text;
-            }
-            BUILD => {
-                candidate.add(axis, choice, &text);
-                if let Some(spec) = &mut spec.build {
-                    build::enter(spec, axis, &choice.value, draft.folder);
-                }
-            }
-            INITDB if axis.name.starts_with(INITDB) => {
-                candidate.add(axis, choice, &text);
-                spec.initdb.extend(initdb_arguments(axis, &choice.value));
-            }
-            _ => {
-                candidate.add(axis, choice, &text);
-                spec.settings.insert(axis.name.clone(), text);
-            }
+        let option = axis.option.0.as_str();
+        candidate.add(axis, choice, short.get(&text).filter(|_| option == BIN_AXIS).unwrap_or(&text));
+        match option {
+            BIN_AXIS => spec.bin = text,
+            BUILD => spec.build.iter_mut().for_each(|spec| build::enter(spec, axis, &choice.value, draft.folder)),
+            INITDB if axis.name.starts_with(INITDB) => spec.initdb.extend(initdb_arguments(axis, &choice.value)),
+            _ => drop(spec.settings.insert(axis.name.clone(), text)),
         }
     }
     candidate.sameness.push_str(&format!("{spec:?}"));
@@ -253,7 +243,7 @@ impl CaseCandidate {
             self.parts.axes.push((axis.name.clone(), shown.to_owned(), text.clone()));
             self.case.axes.insert(axis.name.clone(), text.clone());
         }
-        self.values.insert(axis.name.clone(), Known { text, identity: choice.identity.clone() });
+        self.values.insert(axis.name.clone(), CaseValue { text, identity: choice.identity.clone() });
     }
 }
 

@@ -55,7 +55,7 @@ use problem::{Problem, clean, refuse_unknown};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tree::{Node, Pair, Value, get};
+use tree::{Node, Pair, Toml, get};
 
 /// Keys of a plan.
 const KEYS: [&str; 12] = [
@@ -133,6 +133,11 @@ impl CatalogueEntry {
             needs_server: false,
         }
     }
+
+    /// The spec of one of its options.
+    fn option(&self, key: &str) -> Option<&'static OptionSpec> {
+        self.options.iter().find(|spec| spec.key == key)
+    }
 }
 
 /// Names that a plan can use; the caller fills it from the lists of layers and workloads.
@@ -184,16 +189,16 @@ pub struct Plan {
 /// # Errors
 /// Of kind `User`: if the file cannot be read, or the plan has mistakes; the message shows each at its line.
 pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
-    let what = || format!("read the plan {}", clean(&path.display().to_string()));
-    let bytes = files::read_given(path, MAX_FILE + 1, what)?;
+    let reading = format!("read the plan {}", clean(&path.display().to_string()));
+    let bytes = files::read_given(path, MAX_FILE + 1, || reading.clone())?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(Error::user(format!("the file is larger than the limit of {MAX_FILE} bytes")).while_doing(what()));
+        return Err(Error::user(format!("the file is larger than the limit of {MAX_FILE} bytes")).while_doing(reading));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        Error::user(format!("line {} is not UTF-8", line + 1)).while_doing(what())
+        Error::user(format!("line {} is not UTF-8", line + 1)).while_doing(reading.clone())
     })?;
-    let absolute = std::path::absolute(path).or_user(what)?;
+    let absolute = std::path::absolute(path).or_user(|| reading)?;
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     check(&text, folder, catalogue).map_err(|problems| problems.into_error(&text, &path.display().to_string(), paint))
 }
@@ -229,7 +234,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let machine = machine::read_machine(&root, catalogue, problems);
     let mut stacks = stacks::read_stacks(&root, catalogue, problems);
     stacks::give_queue(&mut stacks, &machine.queue, problems);
-    let draft = matrix::Draft {
+    let draft = matrix::MatrixDraft {
         guest: guest::read_guest(&root, problems),
         machine,
         stacks,
@@ -349,30 +354,26 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {
-    match get(root, "name").map(|(_, node)| node) {
-        Some(Node { value: Value::Text(name), span }) => {
+    let problem = match get(root, "name").map(|(_, node)| node) {
+        Some(Node { value: Toml::Text(name), span }) => {
             let key = Key { text: name.clone(), span: span.clone() };
             names::check(&key, "plan", problems);
-            name.clone()
+            return key.text;
         }
-        Some(node) => {
-            problems.add(Problem::at(&node.span, format!("`name` must be text, found {}", node.noun())));
-            String::new()
-        }
-        None => {
-            let problem = Problem::at(&(0..0), "the plan has no name");
-            problems.add(problem.help("add name = \"which-filesystem\"; the run folder is named after it"));
-            String::new()
-        }
-    }
+        Some(node) => node.must_be("`name`", "text"),
+        None => Problem::at(&(0..0), "the plan has no name")
+            .help("add name = \"which-filesystem\"; the run folder is named after it"),
+    };
+    problems.add(problem);
+    String::new()
 }
 
 fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Problems) -> Option<i64> {
     let (_, node) = get(root, name)?;
     let refused = match node.value {
-        Value::Integer(n) if (min..=max).contains(&n) => return Some(n),
-        Value::Integer(n) if n < min => format!("`{name}` must be at least {min}, found {n}"),
-        Value::Integer(n) => format!("`{name}` must be at most {max}, found {n}"),
+        Toml::Integer(n) if (min..=max).contains(&n) => return Some(n),
+        Toml::Integer(n) if n < min => format!("`{name}` must be at least {min}, found {n}"),
+        Toml::Integer(n) => format!("`{name}` must be at most {max}, found {n}"),
         _ => format!("`{name}` must be a whole number, found {}", node.noun()),
     };
     problems.add(Problem::at(&node.span, refused));

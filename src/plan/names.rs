@@ -4,7 +4,7 @@
 
 use super::limits::Key;
 use super::problem::{Problem, Problems};
-use super::tree::{Pair, Value, get};
+use super::tree::{Pair, Toml, get};
 
 /// Longest name of a stack or workload, characters.
 pub(super) const MAX_LENGTH: usize = 40;
@@ -14,8 +14,9 @@ pub(super) const PATTERN: &str = "^[a-z0-9][a-z0-9_-]{0,39}$";
 
 /// True if `text` is a valid name.
 pub(super) fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.len() <= MAX_LENGTH && text.starts_with(plain) && text.chars().all(|c| plain(c) || c == '-' || c == '_')
+    (1..=MAX_LENGTH).contains(&text.len())
+        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-' || c == b'_')
+        && !text.starts_with(['-', '_'])
 }
 
 /// Adds a problem if `key` is not a valid name for a `what`.
@@ -39,17 +40,14 @@ pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
 
 /// The tables `[kind.NAME]`; at least one is required.
 pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, problems: &mut Problems) -> Vec<&'t Pair> {
-    let problem = match get(root, kind).map(|(key, node)| (key, &node.value, node)) {
-        Some((_, Value::Table(pairs), _)) if !pairs.is_empty() => return pairs.iter().collect(),
-        Some((key, Value::Table(_), _)) => Problem::at(&key.span, format!("the plan has no {kind}")),
-        Some((key, _, node)) => {
-            let problem = Problem::at(&key.span, format!("`{kind}` must be named tables, found {}", node.noun()));
-            problems.add(problem.help(format!("write {example}")));
-            return Vec::new();
-        }
-        None => Problem::at(&(0..0), format!("the plan has no {kind}")),
+    let found = get(root, kind);
+    let (message, verb) = match found.map(|(_, node)| (&node.value, node)) {
+        Some((Toml::Table(pairs), _)) if !pairs.is_empty() => return pairs.iter().collect(),
+        None | Some((Toml::Table(_), _)) => (format!("the plan has no {kind}"), "add"),
+        Some((_, node)) => (format!("`{kind}` must be named tables, found {}", node.noun()), "write"),
     };
-    problems.add(problem.help(format!("add {example}")));
+    let span = found.map_or(0..0, |(key, _)| key.span.clone());
+    problems.add(Problem::at(&span, message).help(format!("{verb} {example}")));
     Vec::new()
 }
 

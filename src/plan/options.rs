@@ -6,7 +6,7 @@
 use super::CatalogueEntry;
 use super::limits::{Key, Span};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Node, Pair, Value};
+use super::tree::{Node, Pair, Toml};
 use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::HashMap;
@@ -118,9 +118,9 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
             return read_axis((spec.key, None), spec.kind, key, node, (entered, &name), problems).into_iter().collect();
         }
     };
-    let Value::Table(pairs) = &node.value else {
-        let message = format!("{name} must be {}, found {}", describe(spec.kind), node.noun());
-        problems.add(Problem::at(&node.span, message).help(format!("write {} = {{ ... }}", spec.key)));
+    let Toml::Table(pairs) = &node.value else {
+        let problem = node.must_be(name, &describe(spec.kind));
+        problems.add(problem.help(format!("write {} = {{ ... }}", spec.key)));
         return Vec::new();
     };
     if matches!(spec.kind, OptionKind::Table(_)) {
@@ -129,13 +129,9 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
     }
     let mut axes = Vec::new();
     for (inner, node) in pairs {
-        let kind = match spec.kind {
-            OptionKind::Properties => OptionKind::Scalar,
-            _ => match of_table.iter().find(|spec| spec.key == inner.text) {
-                Some(spec) => spec.kind,
-                None => continue,
-            },
-        };
+        let of_inner = of_table.iter().find(|spec| spec.key == inner.text).map(|spec| spec.kind);
+        let of_inner = of_inner.or(matches!(spec.kind, OptionKind::Properties).then_some(OptionKind::Scalar));
+        let Some(kind) = of_inner else { continue };
         let inner_name = format!("`{}` in {name}", inner.text);
         let option = (spec.key, Some(inner.text.as_str()));
         axes.extend(read_axis(option, kind, inner, node, (entered, &inner_name), problems));
@@ -152,12 +148,7 @@ fn read_axis(
     (entered, name): (&Entered<'_>, &str),
     problems: &mut Problems,
 ) -> Option<Axis> {
-    let is_list = |node: &Node| matches!(node.value, Value::List(_));
-    let items = match &node.value {
-        Value::List(items) if is_scalar(kind) || items.iter().any(is_list) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
-    let choices = read_choices(name, node, items, problems, |item| read(kind, item))?;
+    let choices = read_choices(name, node, node.axis_items(is_scalar(kind)), problems, |item| read(kind, item))?;
     let plain = inner.unwrap_or(option);
     let name = match entered.prefix {
         // The size of a node named `loop` is the axis `loop`, not `loop.loop`.
@@ -182,23 +173,20 @@ pub(super) fn read_choices(
         problems.add(Problem::at(&node.span, format!("{name} is an empty list")).help("remove it, or give a value"));
     }
     let mut choices: Vec<Choice> = Vec::new();
-    let mut known: HashMap<String, Span> = HashMap::new();
+    let mut spans: HashMap<String, Span> = HashMap::new();
     for item in items {
         match read(item) {
-            Ok(choice) => match known.get(&choice.identity) {
-                Some(first) => problems.add(
-                    Problem::at(&choice.span, format!("{name} has the value `{}` twice", choice.value.plain()))
-                        .also(first, "first here"),
-                ),
+            Ok(choice) => match spans.get(&choice.identity) {
+                Some(first) => {
+                    let message = format!("{name} has the value `{}` twice", choice.value.plain());
+                    problems.add(Problem::at(&choice.span, message).also(first, "first here"));
+                }
                 None => {
-                    known.insert(choice.identity.clone(), choice.span.clone());
+                    spans.insert(choice.identity.clone(), choice.span.clone());
                     choices.push(choice);
                 }
             },
-            Err(refusal) => {
-                let problem = Problem::at(&refusal.span, format!("{name} {}", refusal.message));
-                problems.add(refusal.help.into_iter().fold(problem, Problem::help));
-            }
+            Err(refusal) => problems.add(refusal.problem(name)),
         }
     }
     (problems.len() == before).then_some(choices)
@@ -235,8 +223,7 @@ fn report(
         Some(key) => format!("`{key}` of {}: {}", entered.what, problem.message),
         None => format!("{}: {}", entered.what, problem.message),
     };
-    let shown = Problem::at(&span, message);
-    problems.add(problem.help.into_iter().fold(shown, Problem::help));
+    problems.add(Problem::at(&span, message).help_if(problem.help));
 }
 
 /// All combinations of one value per axis, the last axis varying fastest; `None` if there are more than `most`. No axes

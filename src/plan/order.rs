@@ -5,7 +5,7 @@
 //! other one equally often, and stand at each place of a block equally often. A Williams design does both (E. J.
 //! Williams, Australian Journal of Scientific Research A 2, 1949, 149): its rows are the cyclic shifts of a zigzag, `n`
 //! of them for an even number of cases, and for an odd one these and their mirror images. Cases are numbered at random.
-//! Each block takes one unused row: among some drawn at random, the one with the least [`Tally::score`]. A plan with
+//! Each block takes one unused row: among some drawn at random, the one with the least [`Balance::score`]. A plan with
 //! fewer blocks than rows is then as balanced as such rows can be, and further blocks do not change the order of
 //! earlier ones. When all rows are used, the cases are renumbered.
 //!
@@ -30,23 +30,23 @@ const CANDIDATES: usize = 64;
 /// ones.
 pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialKey> {
     // A guest's name stands for the trials of its group; cases without a guest form one group.
-    let name = |case: &CaseSpec| case.guest.clone().unwrap_or_default();
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut guests: Vec<String> = Vec::new();
     for case in cases {
-        if !groups.contains_key(&name(case)) {
-            guests.push(name(case));
+        let guest = case.guest.clone().unwrap_or_default();
+        if !groups.contains_key(&guest) {
+            guests.push(guest.clone());
         }
-        groups.entry(name(case)).or_default().push(case.id.clone());
+        groups.entry(guest).or_default().push(case.id.clone());
     }
     let ordered: BTreeMap<String, Vec<TrialKey>> =
         groups.iter().map(|(guest, ids)| (guest.clone(), order(ids, blocks, seed))).collect();
-    let group = |turn: &TrialKey| {
+    let turns = order(&guests, blocks, seed).into_iter().flat_map(|turn| {
         let (all, cases) = (&ordered[&turn.case], groups[&turn.case].len());
         let before = (turn.trial as usize - 1) * cases;
         all[before..before + cases].to_vec()
-    };
-    order(&guests, blocks, seed).iter().flat_map(group).collect()
+    });
+    turns.collect()
 }
 
 /// The trials of `blocks` rounds through `cases`. More blocks do not change the order of earlier ones.
@@ -55,11 +55,11 @@ fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
     key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
     let mut trials = Vec::with_capacity(cases.len().saturating_mul(blocks as usize));
-    let mut tally = Tally::default();
-    let mut design = Design::default();
+    let mut tally = Balance::default();
+    let mut design = WilliamsDesign::default();
     for trial in 1..=blocks {
         if design.left.is_empty() {
-            design = Design::draw(cases.len(), &mut rng);
+            design = WilliamsDesign::draw(cases.len(), &mut rng);
         }
         let round = design.take(&tally, &mut rng);
         tally.add(&round);
@@ -70,32 +70,32 @@ fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
 
 /// A Williams design with the rows that no block has used yet.
 #[derive(Default)]
-struct Design {
+struct WilliamsDesign {
     /// Case index by number in the design.
     cases: Vec<usize>,
-    left: Vec<Row>,
+    left: Vec<DesignRow>,
 }
 
 /// The zigzag shifted by `shift`, optionally reversed.
 #[derive(Clone, Copy)]
-struct Row {
+struct DesignRow {
     shift: usize,
     mirrored: bool,
 }
 
-impl Design {
-    fn draw(n: usize, rng: &mut ChaCha8Rng) -> Design {
+impl WilliamsDesign {
+    fn draw(n: usize, rng: &mut ChaCha8Rng) -> WilliamsDesign {
         let mut cases: Vec<usize> = (0..n).collect();
         shuffle(&mut cases, rng);
         let mirrors: &[bool] = if n.is_multiple_of(2) { &[false] } else { &[false, true] };
-        let rows = mirrors.iter().flat_map(|mirrored| (0..n).map(|shift| Row { shift, mirrored: *mirrored }));
-        let mut left: Vec<Row> = rows.collect();
+        let rows = mirrors.iter().flat_map(|mirrored| (0..n).map(|shift| DesignRow { shift, mirrored: *mirrored }));
+        let mut left: Vec<DesignRow> = rows.collect();
         shuffle(&mut left, rng);
-        Design { cases, left }
+        WilliamsDesign { cases, left }
     }
 
     /// Removes the row with the least score among the last [`CANDIDATES`], which are in random order.
-    fn take(&mut self, tally: &Tally, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    fn take(&mut self, tally: &Balance, rng: &mut ChaCha8Rng) -> Vec<usize> {
         let first = self.left.len().saturating_sub(CANDIDATES);
         let scored = (first..self.left.len()).map(|at| (tally.score(&self.round(self.left[at])), at));
         let Some((_, best)) = scored.min() else { return Vec::new() };
@@ -107,7 +107,7 @@ impl Design {
         self.round(row)
     }
 
-    fn round(&self, row: Row) -> Vec<usize> {
+    fn round(&self, row: DesignRow) -> Vec<usize> {
         let n = self.cases.len();
         // 0, 1, n-1, 2, n-2, ...: each difference between neighbours occurs once.
         let zigzag = (0..n).map(|place| if place % 2 == 0 { (n - place / 2) % n } else { place.div_ceil(2) });
@@ -121,7 +121,7 @@ impl Design {
 
 /// Counts of each case following another one, and of each case at each place of a block.
 #[derive(Default)]
-struct Tally {
+struct Balance {
     /// By predecessor and case, over the whole run, block borders included.
     followed: BTreeMap<(usize, usize), u64>,
     /// By place and case.
@@ -129,13 +129,13 @@ struct Tally {
     last: Option<usize>,
 }
 
-impl Tally {
+impl Balance {
     /// Increase of the sum of squares of both counts if this round is added; the smaller, the more even they become.
     /// Adding one to a count `c` adds `2 c + 1`. A case that follows itself counts like any other pair.
     fn score(&self, round: &[usize]) -> u64 {
-        let count = |counts: &BTreeMap<(usize, usize), u64>, key| 2 * counts.get(&key).copied().unwrap_or(0) + 1;
-        let pairs: u64 = self.pairs(round).map(|pair| count(&self.followed, pair)).sum();
-        pairs + round.iter().enumerate().map(|(place, case)| count(&self.stood, (place, *case))).sum::<u64>()
+        let followed = self.pairs(round).map(|pair| self.followed.get(&pair));
+        let stood = round.iter().enumerate().map(|(place, case)| self.stood.get(&(place, *case)));
+        followed.chain(stood).map(|count| 2 * count.copied().unwrap_or(0) + 1).sum()
     }
 
     fn pairs<'r>(&self, round: &'r [usize]) -> impl Iterator<Item = (usize, usize)> + use<'r> {
@@ -212,7 +212,7 @@ mod tests {
         (0..n * n).filter(|at| at / n != at % n).map(|at| counts[at]).collect()
     }
 
-    /// Sum of squares of [`Tally::score`]'s counts over a whole order.
+    /// Sum of squares of [`Balance::score`]'s counts over a whole order.
     fn unevenness(trials: &[TrialKey], n: usize) -> usize {
         let (mut pairs, mut places) = (BTreeMap::new(), BTreeMap::new());
         for pair in trials.windows(2) {

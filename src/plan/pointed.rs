@@ -5,7 +5,7 @@ use super::limits::Span;
 use super::postgres::{INITDB, flatten};
 use super::problem::{Paint, Problem, Problems};
 use super::stacks::AGE;
-use super::tree::{self, Node, Pair, Value, get};
+use super::tree::{self, Node, Pair, Toml, get};
 use super::values::on_off;
 use crate::error::Error;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub enum Spot {
 
 /// A rejected part, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct MachineRefusal {
     pub spot: Spot,
     /// A lower-case fragment that names the subject.
     pub message: String,
@@ -37,7 +37,7 @@ pub struct Refusal {
 }
 
 /// The error that shows each refusal at its line of the plan's text.
-pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> Error {
+pub fn refused(plan: &Plan, file: &Path, refusals: &[MachineRefusal], paint: Paint) -> Error {
     let mut problems = Problems::default();
     // The text was parsed before, so this succeeds.
     let root = tree::parse(&plan.text, &mut Problems::default()).unwrap_or_default();
@@ -48,14 +48,13 @@ pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> 
         }
         for span in spans {
             let problem = Problem::at(&span, refusal.message.clone());
-            problems.add(refusal.help.iter().fold(problem, Problem::help));
+            problems.add(problem.help_if(refusal.help.clone()));
         }
     }
     problems.into_error(&plan.text, &file.display().to_string(), paint)
 }
 
 fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
-    let place = |(key, _): &Pair| key.span.clone();
     match spot {
         Spot::Setting(name) => setting(root, name).map(|(key, _)| key).into_iter().collect(),
         Spot::SettingValue(name, value) => {
@@ -73,26 +72,33 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
         Spot::Workload { name, key } => {
             let kind = table(root, "workload").and_then(|workloads| table(workloads, name)?.first());
             let key = kind.map(|kind| match &kind.1.value {
-                Value::Table(options) => get(options, key).unwrap_or(kind),
+                Toml::Table(options) => get(options, key).unwrap_or(kind),
                 _ => kind,
             });
             key.map(place).into_iter().collect()
         }
         Spot::Mount { stack, option } => {
-            let has_it =
-                |node: &Node| node.text().is_some_and(|words| words.split(',').any(|word| word.trim() == option));
             let of_stack = table(root, "stack").and_then(|stacks| get(stacks, stack));
-            let mounts = of_stack.map_or(Vec::new(), |(_, node)| values_of("mount", node));
-            mounts.into_iter().flat_map(|node| places(node, None, has_it)).collect()
+            let mounts = of_stack.map_or(Vec::new(), |(_, node)| values_of("mount", node)).into_iter();
+            let found = mounts.flat_map(|mount| {
+                places(mount, None, |node| {
+                    node.text().is_some_and(|words| words.split(',').any(|word| word.trim() == option))
+                })
+            });
+            found.collect()
         }
     }
+}
+
+fn place((key, _): &Pair) -> Span {
+    key.span.clone()
 }
 
 /// Spans of the matching items in a node; the span of its key if none matches.
 fn places(node: &Node, key: Option<Span>, is_it: impl Fn(&Node) -> bool) -> Vec<Span> {
     fn leaves(node: &Node) -> Vec<&Node> {
         match &node.value {
-            Value::List(items) => items.iter().flat_map(leaves).collect(),
+            Toml::List(items) => items.iter().flat_map(leaves).collect(),
             _ => vec![node],
         }
     }
@@ -102,20 +108,22 @@ fn places(node: &Node, key: Option<Span>, is_it: impl Fn(&Node) -> bool) -> Vec<
 
 /// The values of every key of this name at or below the node.
 fn values_of<'n>(name: &str, node: &'n Node) -> Vec<&'n Node> {
-    let of_pair = |(key, node): &'n Pair| {
-        let own = (key.text == name).then_some(node);
-        own.into_iter().chain(values_of(name, node)).collect::<Vec<_>>()
-    };
     match &node.value {
-        Value::Table(pairs) => pairs.iter().flat_map(of_pair).collect(),
-        Value::List(items) => items.iter().flat_map(|item| values_of(name, item)).collect(),
+        Toml::Table(pairs) => {
+            let found = pairs.iter().flat_map(|(key, node)| {
+                let own = (key.text == name).then_some(node);
+                own.into_iter().chain(values_of(name, node))
+            });
+            found.collect()
+        }
+        Toml::List(items) => items.iter().flat_map(|item| values_of(name, item)).collect(),
         _ => Vec::new(),
     }
 }
 
 fn table<'t>(root: &'t [Pair], name: &str) -> Option<&'t [Pair]> {
     match &get(root, name)?.1.value {
-        Value::Table(pairs) => Some(pairs),
+        Toml::Table(pairs) => Some(pairs),
         _ => None,
     }
 }
@@ -129,11 +137,11 @@ fn setting<'t>(root: &'t [Pair], name: &str) -> Option<(Span, &'t Node)> {
 /// A value as passed to the server.
 fn written(node: &Node) -> Option<String> {
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
-        Value::Integer(n) => Some(n.to_string()),
-        Value::Number(n) => Some(n.to_string()),
-        Value::Boolean(flag) => Some(on_off(*flag).to_owned()),
-        Value::Moment | Value::List(_) | Value::Table(_) => None,
+        Toml::Text(text) => Some(text.clone()),
+        Toml::Integer(n) => Some(n.to_string()),
+        Toml::Number(n) => Some(n.to_string()),
+        Toml::Boolean(flag) => Some(on_off(*flag).to_owned()),
+        Toml::Moment | Toml::List(_) | Toml::Table(_) => None,
     }
 }
 

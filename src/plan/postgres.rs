@@ -7,8 +7,8 @@ use super::build::{BUILD, read_build};
 use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Node, Pair, Value, get};
-use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text};
+use super::tree::{Node, Pair, Toml, get};
+use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text, read, texts};
 use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
 
@@ -44,10 +44,6 @@ impl PostgresDraft {
 
 /// Reads the table; a plan without one uses the server found, with its defaults.
 pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresDraft {
-    let only = |bin: &str| {
-        let choice = Choice { value: OptionValue::Text(bin.to_owned()), identity: bin.to_owned(), span: 0..0 };
-        Axis::of(BIN_AXIS, 0..0, vec![choice])
-    };
     let mut draft = PostgresDraft { bin: only(AUTO), build: Vec::new(), initdb: Vec::new(), settings: Vec::new() };
     let Some((_, node)) = get(root, "postgres") else { return draft };
     let Some(pairs) = node.table("`postgres`", "write [postgres]", problems) else { return draft };
@@ -73,25 +69,28 @@ pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresD
     draft
 }
 
+/// The axis of servers with this one alone.
+fn only(bin: &str) -> Axis {
+    let choice = Choice { value: OptionValue::Text(bin.to_owned()), identity: bin.to_owned(), span: 0..0 };
+    Axis::of(BIN_AXIS, 0..0, vec![choice])
+}
+
 fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
-    let refuse = |message: String| ValueRefusal { span: node.span.clone(), message, help: None };
     let text = match node.text() {
         Some(AUTO) => AUTO.to_owned(),
         Some(major) if is_major(major) => major.to_owned(),
-        Some(_) => absolute_path(node).map_err(|refusal| ValueRefusal {
-            help: Some("or write \"auto\" for the newest installed version, \"17\" for the newest 17".into()),
-            ..refusal
+        Some(_) => absolute_path(node).map_err(|refusal| {
+            refusal.help("or write \"auto\" for the newest installed version, \"17\" for the newest 17")
         })?,
         None => match node.value {
-            Value::Integer(major) if is_major(&major.to_string()) => major.to_string(),
+            Toml::Integer(major) if is_major(&major.to_string()) => major.to_string(),
             _ => {
                 let wanted = "must be \"auto\", a major version or the folder of the programs";
-                return Err(refuse(format!("{wanted}, found {}", node.noun())));
+                return Err(ValueRefusal::new(&node.span, format!("{wanted}, found {}", node.noun())));
             }
         },
     };
-    let identity = if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text };
-    Ok(Choice { value: OptionValue::Text(identity.clone()), identity, span: node.span.clone() })
+    Ok(Choice::text(node, if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text }))
 }
 
 /// True for a major version: `17`.
@@ -126,7 +125,7 @@ pub(super) fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
     let mut flat = Vec::new();
     for (key, node) in pairs {
         match &node.value {
-            Value::Table(inner) if !inner.is_empty() => {
+            Toml::Table(inner) if !inner.is_empty() => {
                 for (rest, node) in flatten(inner) {
                     flat.push((Key { text: format!("{}.{}", key.text, rest.text), span: rest.span }, node));
                 }
@@ -149,25 +148,24 @@ fn is_setting_name(name: &str) -> bool {
 
 fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
     let text = match &node.value {
-        Value::Integer(n) => n.to_string(),
-        Value::Number(n) => n.to_string(),
-        Value::Boolean(flag) => on_off(*flag).to_owned(),
+        Toml::Integer(n) => n.to_string(),
+        Toml::Number(n) => n.to_string(),
+        Toml::Boolean(flag) => on_off(*flag).to_owned(),
         // An empty text is valid in PostgreSQL: `synchronous_standby_names = ""`.
-        Value::Text(text) if text.is_empty() => String::new(),
-        Value::Text(_) => proper_text(node)?,
-        Value::Moment | Value::List(_) | Value::Table(_) => {
+        Toml::Text(text) if text.is_empty() => String::new(),
+        Toml::Text(_) => proper_text(node)?,
+        Toml::Moment | Toml::List(_) | Toml::Table(_) => {
             let message = format!("must be a number, text, true or false, found {}", node.noun());
-            return Err(ValueRefusal { span: node.span.clone(), message, help: None });
+            return Err(ValueRefusal::new(&node.span, message));
         }
     };
-    Ok(Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() })
+    Ok(Choice::text(node, text))
 }
 
 /// Reads `["--wal-segsize=64"]`, a list of such lists (an axis), or `{ wal-segsize = [16, 64] }`.
 fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
-    let is_list = |node: &Node| matches!(node.value, Value::List(_));
     match &node.value {
-        Value::Table(pairs) => {
+        Toml::Table(pairs) => {
             let mut axes = Vec::new();
             for (key, node) in pairs {
                 let name = format!("`{}` of initdb", key.text);
@@ -177,8 +175,8 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
                         Problem::at(&key.span, message).help("write it without leading dashes, such as wal-segsize"),
                     );
                 }
-                let read = |node: &Node| super::values::read(OptionKind::Scalar, node);
-                if let Some(choices) = read_choices(&name, node, node.items(), problems, read) {
+                let choices = read_choices(&name, node, node.items(), problems, |node| read(OptionKind::Scalar, node));
+                if let Some(choices) = choices {
                     let axis = format!("{INITDB}.{}", key.text);
                     let option = (INITDB.to_owned(), Some(key.text.clone()));
                     axes.push(Axis { name: axis, option, span: key.span.clone(), choices });
@@ -187,10 +185,9 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
             axes
         }
         _ => {
-            let nested = matches!(&node.value, Value::List(inner) if inner.iter().any(is_list));
-            let values = if nested { node.items() } else { std::slice::from_ref(node) };
-            let read = |node: &Node| super::values::read(OptionKind::TextList, node);
-            let choices = read_choices("`initdb` of [postgres]", node, values, problems, read);
+            let choices = read_choices("`initdb` of [postgres]", node, node.axis_items(false), problems, |node| {
+                read(OptionKind::TextList, node)
+            });
             choices.map(|choices| Axis::of(INITDB, key.span.clone(), choices)).into_iter().collect()
         }
     }
@@ -199,8 +196,7 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
 /// Arguments for a value of one of initdb's axes.
 pub(super) fn initdb_arguments(axis: &Axis, value: &OptionValue) -> Vec<String> {
     match (&axis.option.1, value) {
-        (None, OptionValue::List(arguments)) => arguments.iter().map(OptionValue::plain).collect(),
-        (None, one) => vec![one.plain()],
+        (None, arguments) => texts(arguments),
         (Some(name), OptionValue::Boolean(true)) => vec![format!("--{name}")],
         (Some(name), OptionValue::Boolean(false)) => vec![format!("--no-{name}")],
         (Some(name), value) => vec![format!("--{name}={}", value.plain())],

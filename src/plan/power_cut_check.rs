@@ -1,7 +1,7 @@
 //! `durability = "quick"`: the run also determines what a power cut would cost.
 
 use super::problem::{Problem, Problems, did_you_mean};
-use super::tree::{Pair, Value, get};
+use super::tree::{Pair, Toml, get};
 use crate::record::verdict::DurabilityCheck;
 
 pub(super) const KEY: &str = "durability";
@@ -13,15 +13,14 @@ pub(super) fn words() -> Vec<&'static str> {
 
 pub(super) fn read(root: &[Pair], problems: &mut Problems) -> Option<DurabilityCheck> {
     let (_, node) = get(root, KEY)?;
-    let Value::Text(text) = &node.value else {
-        let message = format!("`{KEY}` must be text, found {}", node.noun());
-        problems.add(Problem::at(&node.span, message).help(format!("write {KEY} = \"quick\"")));
+    let Toml::Text(text) = &node.value else {
+        problems.add(node.must_be(format!("`{KEY}`"), "text").help(format!("write {KEY} = \"quick\"")));
         return None;
     };
     let found = DurabilityCheck::ALL.into_iter().find(|check| check.word() == text);
     if found.is_none() {
         let problem = Problem::at(&node.span, format!("`{KEY}` must be one of {}", words().join(", ")));
-        problems.add(did_you_mean(text, words()).into_iter().fold(problem, Problem::help));
+        problems.add(problem.help_if(did_you_mean(text, words())));
     }
     found
 }

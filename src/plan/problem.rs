@@ -54,6 +54,11 @@ impl Problem {
         self
     }
 
+    /// Adds the remedy, if one is known.
+    pub fn help_if(self, help: Option<String>) -> Self {
+        help.into_iter().fold(self, Problem::help)
+    }
+
     fn render(&self, text: &str, file_name: &str, renderer: &Renderer) -> String {
         let primary = AnnotationKind::Primary.span(inside(text, &self.span)).label(self.label.as_deref().map(clean));
         let mut snippet = Snippet::source(harmless(text)).path(clean(file_name)).annotation(primary);
@@ -158,12 +163,14 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 /// "did you mean `x`?", or the known words if they are few.
 pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let list = || known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-    match did_you_mean(word, known.iter().copied()) {
-        Some(question) => question,
-        None if known.is_empty() => "no names are defined here".to_owned(),
-        None if known.len() > 12 => format!("known: {} and {} more", list(), known.len() - 12),
-        None => format!("known: {}", list()),
+    if let Some(question) = did_you_mean(word, known.iter().copied()) {
+        return question;
+    }
+    let list = known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    match known.len() {
+        0 => "no names are defined here".to_owned(),
+        1..=12 => format!("known: {list}"),
+        all => format!("known: {list} and {} more", all - 12),
     }
 }
 
@@ -211,12 +218,12 @@ fn inside(text: &str, span: &Span) -> Span {
 /// The source without the control characters that the renderer lets through: C1 (0x80 to 0x9f) and marks that reverse
 /// the direction of text. Replacements have as many bytes, so that spans stay valid.
 fn harmless(source: &str) -> String {
-    let replace = |c: char| match c {
+    let replaced = source.chars().map(|c| match c {
         '\u{80}'..='\u{9f}' => '\u{b7}',
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         _ => c,
-    };
-    source.chars().map(replace).collect()
+    });
+    replaced.collect()
 }
 
 /// The text with control characters escaped, so that a file cannot control the terminal.

@@ -1,13 +1,14 @@
 //! `[quick]`: the part of a plan that `--quick` measures, with short windows.
 
+use super::blocks::narrow;
 use super::matrix::CaseCandidate;
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::select::{Condition, is_of, known_values, read_conditions};
-use super::tree::{Node, Pair, Value, get};
+use super::select::{AxisCondition, is_of, known_values, read_conditions};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::read;
-use super::{Catalogue, CatalogueEntry, MAX_BLOCKS, read_whole};
+use super::{Catalogue, MAX_BLOCKS, read_whole};
 use crate::record::case::CaseSpec;
-use crate::record::options::{OptionProblem, OptionSpec, OptionValue};
+use crate::record::options::{OptionProblem, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const KEYS: [&str; 3] = ["blocks", "only", "set"];
@@ -23,9 +24,9 @@ pub struct QuickPart {
 }
 
 /// `[quick]` as read, before the cases have names.
-pub(super) struct Draft {
+pub(super) struct QuickDraft {
     blocks: Option<u32>,
-    only: Vec<Condition>,
+    only: Vec<AxisCondition>,
     /// Options of layers and workloads, by key.
     set: BTreeMap<String, OptionValue>,
     /// Option keys that no layer of the plan has, with the kinds of workload that take them and get the value.
@@ -39,13 +40,13 @@ pub(super) fn read_quick(
     baseline: &BTreeMap<String, String>,
     catalogue: &Catalogue,
     problems: &mut Problems,
-) -> Option<Draft> {
+) -> Option<QuickDraft> {
     let (key, node) = get(root, "quick")?;
     let before = problems.len();
     let pairs = node.table("`quick`", "write [quick]", problems)?;
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "`quick`", problems);
     let blocks = read_whole(pairs, "blocks", 1, i64::from(MAX_BLOCKS), problems);
-    let blocks = blocks.map(|blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
+    let blocks = blocks.map(narrow);
     let only =
         get(pairs, "only").and_then(|(_, table)| read_conditions(table, &known_values(left), "`only`", problems));
     let set = get(pairs, "set").map(|(_, table)| read_set(table, left, catalogue, problems));
@@ -53,11 +54,11 @@ pub(super) fn read_quick(
         return None;
     }
     let (set, added) = set.unwrap_or_default();
-    let draft = Draft { blocks, only: only.unwrap_or_default(), set, added };
+    let draft = QuickDraft { blocks, only: only.unwrap_or_default(), set, added };
     let kept: Vec<&CaseCandidate> = left.iter().filter(|candidate| draft.keeps(candidate)).collect();
     if let Some(objection) = kept.iter().find_map(|candidate| draft.objection(&candidate.case, catalogue)) {
         let problem = Problem::at(&key.span, format!("`set` is refused by a workload: {}", objection.message));
-        problems.add(objection.help.into_iter().fold(problem, Problem::help));
+        problems.add(problem.help_if(objection.help));
         return None;
     }
     let problem = match kept.iter().any(|candidate| is_of(baseline, candidate)) {
@@ -75,9 +76,8 @@ type Set = (BTreeMap<String, OptionValue>, BTreeMap<String, BTreeSet<String>>);
 /// The options to set: on the layers to which the plan gives them; if on none, on all workloads that have them.
 fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problems: &mut Problems) -> Set {
     let (mut set, mut added) = Set::default();
-    let Value::Table(pairs) = &table.value else {
-        let message = format!("`set` must be a table of options, found {}", table.noun());
-        problems.add(Problem::at(&table.span, message).help("write set = { loop = \"2GiB\" }"));
+    let Toml::Table(pairs) = &table.value else {
+        problems.add(table.must_be("`set`", "a table of options").help("write set = { loop = \"2GiB\" }"));
         return (set, added);
     };
     for (key, node) in pairs {
@@ -86,8 +86,8 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         let entry = uses.and_then(|layer| catalogue.layers.iter().find(|entry| entry.name == layer));
         let kinds: BTreeSet<&str> = left.iter().map(|candidate| candidate.case.workload.kind.as_str()).collect();
         let of_workloads = catalogue.workloads.iter().filter(|workload| kinds.contains(workload.name));
-        let having: Vec<_> = of_workloads.filter_map(|entry| Some((entry.name, spec_of(entry, &key.text)?))).collect();
-        let of_layer = entry.and_then(|entry| spec_of(entry, &key.text));
+        let having: Vec<_> = of_workloads.filter_map(|entry| Some((entry.name, entry.option(&key.text)?))).collect();
+        let of_layer = entry.and_then(|entry| entry.option(&key.text));
         // An option that a layer has applies to layers only: a workload's option of that name may mean something else.
         if of_layer.is_none() {
             added.insert(key.text.clone(), having.iter().map(|(kind, _)| (*kind).to_owned()).collect());
@@ -100,20 +100,13 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         };
         match read(spec.kind, node) {
             Ok(choice) => drop(set.insert(key.text.clone(), choice.value)),
-            Err(refusal) => {
-                let problem = Problem::at(&refusal.span, format!("`{}` {}", key.text, refusal.message));
-                problems.add(refusal.help.into_iter().fold(problem, Problem::help));
-            }
+            Err(refusal) => problems.add(refusal.problem(&format!("`{}`", key.text))),
         }
     }
     (set, added)
 }
 
-fn spec_of(entry: &CatalogueEntry, key: &str) -> Option<&'static OptionSpec> {
-    entry.options.iter().find(|spec| spec.key == key)
-}
-
-impl Draft {
+impl QuickDraft {
     /// A condition on an axis that the case lacks does not exclude it.
     fn keeps(&self, candidate: &CaseCandidate) -> bool {
         self.only.iter().all(|condition| condition.matches(candidate) || condition.is_of_another(candidate))

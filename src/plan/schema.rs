@@ -3,11 +3,11 @@
 //! Generated from the catalogue. It describes single tables; conditions across tables (an existing baseline, names of
 //! other stacks) are left to [`super::check`].
 
+use super::build::KeyKind;
 use super::stacks::{AGE, MODULE, Slot, stands_alone};
 use super::values::{describe, is_scalar};
 use super::{Catalogue, CatalogueEntry, build, names};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
-use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
 
 /// The fixed part; `null` where the catalogue's part belongs.
@@ -56,22 +56,21 @@ fn axis_of(value: &Value) -> Value {
 
 /// A server built from source.
 fn build() -> Value {
-    let value = |kind: build::Kind| match kind {
-        build::Kind::Version => json!({ "anyOf": [
-            { "type": "string", "pattern": r"^[0-9]{1,4}(\.[0-9]{1,4})?$" }, { "type": "integer", "minimum": 1 }
-        ] }),
-        build::Kind::Suite => json!({ "type": "string", "pattern": "^[a-z]+$" }),
-        build::Kind::Path => json!({ "type": "string", "minLength": 1 }),
-        build::Kind::OneOf(sizes) => json!({ "enum": sizes }),
-        build::Kind::Whole => json!({ "type": "integer", "minimum": 1 }),
-        build::Kind::Texts => text_list(),
-    };
-    let key = |(key, kind, doc): &(&str, build::Kind, &str)| {
-        let mut schema = axis_of(&value(*kind));
+    let mut properties = Map::new();
+    for (key, kind, doc) in build::KEYS {
+        let mut schema = axis_of(&match kind {
+            KeyKind::Version => json!({ "anyOf": [
+                { "type": "string", "pattern": r"^[0-9]{1,4}(\.[0-9]{1,4})?$" }, { "type": "integer", "minimum": 1 }
+            ] }),
+            KeyKind::Suite => json!({ "type": "string", "pattern": "^[a-z]+$" }),
+            KeyKind::Path => json!({ "type": "string", "minLength": 1 }),
+            KeyKind::OneOf(sizes) => json!({ "enum": sizes }),
+            KeyKind::Whole => json!({ "type": "integer", "minimum": 1 }),
+            KeyKind::Texts => text_list(),
+        });
         schema["description"] = json!(format!("{doc} A list is an axis."));
-        ((*key).to_owned(), schema)
-    };
-    let properties = build::KEYS.iter().map(key).collect::<Map<_, _>>();
+        properties.insert(key.to_owned(), schema);
+    }
     let mut table = table("Build the server from source, once; the result is cached.", properties, &[]);
     table["anyOf"] = json!([{ "required": ["version"] }, { "required": ["source"] }]);
     table
@@ -92,21 +91,20 @@ fn machine(catalogue: &Catalogue) -> Value {
 }
 
 fn stack(catalogue: &Catalogue) -> Value {
-    let any = |description: &str, slot: Slot| any_layer(description, &slot.entries(catalogue).collect::<Vec<_>>());
     let mut properties = Map::new();
-    let device = any("The block device.", Slot::Device);
+    let device = any_layer("The block device.", Slot::Device, catalogue);
     let several = json!({ "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &device } });
     let devices = json!({ "description": "Several devices: by name, or identical ones with a count.",
         "anyOf": [several, &device] });
     properties.insert("device".into(), device);
     properties.insert("devices".into(), devices);
     if Slot::Volume.entries(catalogue).next().is_some() {
-        let item = any("A layer between device and filesystem.", Slot::Volume);
+        let item = any_layer("A layer between device and filesystem.", Slot::Volume, catalogue);
         let list = json!({ "description": "Layers between devices and filesystem, lowest first.",
             "anyOf": [list_of(&item), &item] });
         properties.insert("volume".into(), list);
     }
-    let filesystem = any("The filesystem.", Slot::Filesystem);
+    let filesystem = any_layer("The filesystem.", Slot::Filesystem, catalogue);
     let wal = json!({ "description": "Location of pg_wal: another stack by name, or a separate filesystem.",
         "anyOf": [{ "type": "string" }, &filesystem] });
     let tablespace = json!({ "description": "One filesystem per tablespace, by tablespace name.",
@@ -119,8 +117,7 @@ fn stack(catalogue: &Catalogue) -> Value {
     }
     properties.insert("wal".into(), wal);
     properties.insert("tablespace".into(), tablespace);
-    let of_modules = catalogue.layers.iter().find_map(|entry| entry.options.iter().find(|spec| spec.key == MODULE));
-    if let Some(spec) = of_modules {
+    if let Some(spec) = catalogue.layers.iter().find_map(|entry| entry.option(MODULE)) {
         properties.insert(MODULE.into(), axis(spec));
     }
     let reuse = json!({ "description": "Build the stack once and let it age across trials.",
@@ -136,8 +133,8 @@ fn stack(catalogue: &Catalogue) -> Value {
     table
 }
 
-fn any_layer(description: &str, entries: &[&CatalogueEntry]) -> Value {
-    let spellings: Vec<Value> = entries.iter().flat_map(|entry| layer(entry)).collect();
+fn any_layer(description: &str, slot: Slot, catalogue: &Catalogue) -> Value {
+    let spellings: Vec<Value> = slot.entries(catalogue).flat_map(layer).collect();
     if spellings.is_empty() {
         return json!({ "description": description, "not": {} });
     }
@@ -173,7 +170,7 @@ fn layer(entry: &CatalogueEntry) -> Vec<Value> {
 fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
     let name = json!({ "type": "string", "minLength": 1 });
     let names = json!({ "anyOf": [&name, list_of(&name)] });
-    let take = |take: &Take| {
+    let keys = entry.takes.iter().map(|take| {
         let groups: Map<String, Value> = take.groups.iter().map(|word| ((*word).to_owned(), names.clone())).collect();
         let item = json!({ "anyOf": [&name, { "type": "object", "properties": groups, "minProperties": 1,
             "additionalProperties": false }] });
@@ -182,8 +179,8 @@ fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
             _ => json!({ "anyOf": [&item, list_of(&item)] }),
         };
         (take.key.to_owned(), json!({ "description": take.doc, "allOf": [value] }))
-    };
-    entry.takes.iter().map(take).collect()
+    });
+    keys.collect()
 }
 
 /// The keys that a layer has because of its place in the stack.
@@ -223,14 +220,8 @@ fn axis(spec: &OptionSpec) -> Value {
         return one;
     }
     let mut schema = axis_of(&one);
-    schema["description"] = json!(format!(
-        "{} A list{} is an axis.",
-        spec.doc,
-        match is_scalar(spec.kind) {
-            true => "",
-            false => " of lists",
-        }
-    ));
+    let of_lists = if is_scalar(spec.kind) { "" } else { " of lists" };
+    schema["description"] = json!(format!("{} A list{of_lists} is an axis.", spec.doc));
     schema
 }
 
@@ -243,9 +234,7 @@ fn value(spec: &OptionSpec) -> Value {
         OptionKind::Text => json!({ "type": "string", "minLength": 1 }),
         OptionKind::Path => json!({ "type": "string", "pattern": "^/" }),
         OptionKind::OneOf(words) => json!({ "enum": words }),
-        OptionKind::TextOrList => {
-            json!({ "anyOf": [{ "type": "string", "minLength": 1 }, text_list()] })
-        }
+        OptionKind::TextOrList => json!({ "anyOf": [{ "type": "string", "minLength": 1 }, text_list()] }),
         OptionKind::TextList => text_list(),
         OptionKind::Size => json!({ "type": "string", "pattern": SIZE }),
         OptionKind::Span => json!({ "type": "string", "pattern": SPAN }),

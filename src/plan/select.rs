@@ -5,7 +5,7 @@ use super::limits::Key;
 use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::identities;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub(super) fn known_values(candidates: &[CaseCandidate]) -> KnownValues<'_> {
 /// do not matter.
 pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
     let Some((key, node)) = get(root, "exclude") else { return candidates };
-    let Value::List(tables) = &node.value else {
+    let Toml::List(tables) = &node.value else {
         let message = format!("`exclude` must be tables, found {}", node.noun());
         problems.add(Problem::at(&key.span, message).help("write [[exclude]], in double brackets"));
         return candidates;
@@ -65,12 +65,12 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
 }
 
 /// One line of an exclude: an axis and values, any of which matches.
-pub(super) struct Condition {
+pub(super) struct AxisCondition {
     axis: String,
     identities: BTreeSet<String>,
 }
 
-impl Condition {
+impl AxisCondition {
     pub fn matches(&self, candidate: &CaseCandidate) -> bool {
         candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
     }
@@ -87,10 +87,9 @@ pub(super) fn read_conditions(
     known: &KnownValues<'_>,
     place: &str,
     problems: &mut Problems,
-) -> Option<Vec<Condition>> {
-    let Value::Table(pairs) = &table.value else {
-        let message = format!("{place} must be a table of axes, found {}", table.noun());
-        problems.add(Problem::at(&table.span, message).help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
+) -> Option<Vec<AxisCondition>> {
+    let Toml::Table(pairs) = &table.value else {
+        problems.add(table.must_be(place, "a table of axes").help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
         return None;
     };
     if pairs.is_empty() {
@@ -107,7 +106,7 @@ pub(super) fn read_conditions(
         }
         let found = node.items().iter().filter_map(|item| find_value(key, item, values, problems));
         let identities = found.map(|(identity, _)| identity).collect();
-        conditions.push(Condition { axis: key.text.clone(), identities });
+        conditions.push(AxisCondition { axis: key.text.clone(), identities });
     }
     (problems.len() == before).then_some(conditions)
 }
@@ -132,7 +131,7 @@ fn values_of<'k>(
 
 fn find_value(key: &Key, node: &Node, values: &Values<'_>, problems: &mut Problems) -> Option<(String, String)> {
     let Some(wanted) = identities(node) else {
-        problems.add(Problem::at(&node.span, format!("`{}` must be a value, found {}", key.text, node.noun())));
+        problems.add(node.must_be(format!("`{}`", key.text), "a value"));
         return None;
     };
     if let Some((identity, text)) = wanted.iter().find_map(|identity| values.get_key_value(identity.as_str())) {
@@ -156,19 +155,18 @@ pub(super) fn baseline(
     let Some((key, node)) = get(root, "baseline") else { return wanted };
     let before = problems.len();
     match &node.value {
-        Value::Text(_) => {
+        Toml::Text(_) => {
             let stack = Key { text: "stack".to_owned(), span: key.span.clone() };
             add_axis(&stack, node, all, &mut wanted, problems);
         }
-        Value::Table(pairs) if !pairs.is_empty() => {
+        Toml::Table(pairs) if !pairs.is_empty() => {
             for (axis, value) in &flatten(pairs) {
                 add_axis(axis, value, all, &mut wanted, problems);
             }
         }
         _ => {
-            let message = format!("`baseline` must be the name of a stack or a table of axes, found {}", node.noun());
-            let help = "write baseline = \"STACK\" or baseline = { AXIS = VALUE }";
-            problems.add(Problem::at(&node.span, message).help(help));
+            let problem = node.must_be("`baseline`", "the name of a stack or a table of axes");
+            problems.add(problem.help("write baseline = \"STACK\" or baseline = { AXIS = VALUE }"));
         }
     }
     if problems.len() == before && !left.iter().any(|candidate| is_of(&wanted, candidate)) {
@@ -200,14 +198,13 @@ fn refuse_guest_among_others(node: &Node, wanted: &Baseline, problems: &mut Prob
 
 /// If the baseline's stack varied in several options, the baseline would be ambiguous.
 fn refuse_two_baselines(node: &Node, left: &[CaseCandidate], wanted: &Baseline, problems: &mut Problems) {
-    let is_baseline = |candidate: &&CaseCandidate| is_of(wanted, candidate);
-    let open: BTreeSet<&String> = left
-        .iter()
-        .filter(is_baseline)
-        .flat_map(|c| c.case.axes.keys().filter(|axis| c.case.is_of_stack(axis) && !wanted.contains_key(*axis)))
+    let matching = left.iter().filter(|candidate| is_of(wanted, candidate)).map(|candidate| &candidate.case);
+    let open: BTreeSet<&String> = matching
+        .clone()
+        .flat_map(|case| case.axes.keys().filter(|axis| case.is_of_stack(axis) && !wanted.contains_key(*axis)))
         .collect();
     let Some(axis) = open.first().filter(|_| wanted.contains_key("stack")) else { return };
-    let values: BTreeSet<&String> = left.iter().filter(is_baseline).filter_map(|c| c.case.axes.get(*axis)).collect();
+    let values: BTreeSet<&String> = matching.filter_map(|case| case.axes.get(*axis)).collect();
     let [value, _, ..] = values.iter().copied().collect::<Vec<_>>()[..] else { return };
     let message = format!("the baseline matches several cases, which differ in `{axis}`");
     let named = wanted.iter().map(|(axis, value)| format!("\"{axis}\" = \"{value}\""));

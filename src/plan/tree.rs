@@ -13,14 +13,15 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Node {
     /// Span of the value; for a table with a header, of the header.
     pub span: Span,
-    pub value: Value,
+    pub value: Toml,
 }
 
 /// A key of a table with its value.
 pub(super) type Pair = (Key, Node);
 
+/// A value of the plan's text.
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(super) enum Toml {
     Text(String),
     Integer(i64),
     /// A finite number with a fraction or an exponent.
@@ -38,20 +39,25 @@ impl Node {
     /// The kind of value, for messages.
     pub fn noun(&self) -> &'static str {
         match self.value {
-            Value::Text(_) => "text",
-            Value::Integer(_) => "a whole number",
-            Value::Number(_) => "a number with a fraction",
-            Value::Boolean(_) => "true or false",
-            Value::Moment => "a date or time",
-            Value::List(_) => "a list",
-            Value::Table(_) => "a table",
+            Toml::Text(_) => "text",
+            Toml::Integer(_) => "a whole number",
+            Toml::Number(_) => "a number with a fraction",
+            Toml::Boolean(_) => "true or false",
+            Toml::Moment => "a date or time",
+            Toml::List(_) => "a list",
+            Toml::Table(_) => "a table",
         }
+    }
+
+    /// The problem of a value of the wrong kind.
+    pub fn must_be(&self, what: impl Display, wanted: &str) -> Problem {
+        Problem::at(&self.span, format!("{what} must be {wanted}, found {}", self.noun()))
     }
 
     /// The pairs of a table; for anything else, adds a problem that says what to write.
     pub fn table(&self, what: impl Display, help: &str, problems: &mut Problems) -> Option<&[Pair]> {
-        let Value::Table(pairs) = &self.value else {
-            problems.add(Problem::at(&self.span, format!("{what} must be a table, found {}", self.noun())).help(help));
+        let Toml::Table(pairs) = &self.value else {
+            problems.add(self.must_be(what, "a table").help(help));
             return None;
         };
         Some(pairs)
@@ -60,15 +66,21 @@ impl Node {
     /// The items of a list, or the value itself.
     pub fn items(&self) -> &[Node] {
         match &self.value {
-            Value::List(items) => items,
+            Toml::List(items) => items,
             _ => std::slice::from_ref(self),
         }
+    }
+
+    /// The values of an axis: the items of a list. Where a value may be a list itself, only those of a list of lists.
+    pub fn axis_items(&self, is_scalar: bool) -> &[Node] {
+        let is_nested = self.items().iter().any(|item| matches!(item.value, Toml::List(_)));
+        if is_scalar || is_nested { self.items() } else { std::slice::from_ref(self) }
     }
 
     /// The text, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            Toml::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -143,34 +155,32 @@ fn convert_table(table: &DeTable<'_>, span: Span, depth: usize, problems: &mut P
 fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problems) -> Node {
     if depth > MAX_DEPTH {
         problems.add(Problem::at(&span, format!("nested more than {MAX_DEPTH} levels deep; this is not a plan")));
-        return Node { span, value: Value::Moment };
+        return Node { span, value: Toml::Moment };
     }
     let value = match value {
-        DeValue::String(text) if exceeds(MAX_TEXT, text.len(), "bytes in one text", &span, problems) => Value::Moment,
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Boolean(flag) => Value::Boolean(*flag),
-        DeValue::Datetime(_) => Value::Moment,
+        DeValue::String(text) if exceeds(MAX_TEXT, text.len(), "bytes in one text", &span, problems) => Toml::Moment,
+        DeValue::String(text) => Toml::Text(text.to_string()),
+        DeValue::Boolean(flag) => Toml::Boolean(*flag),
+        DeValue::Datetime(_) => Toml::Moment,
         DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
-            Ok(number) => Value::Integer(number),
+            Ok(number) => Toml::Integer(number),
             Err(_) => {
                 problems.add(Problem::at(&span, format!("`{digits}` does not fit into 64 bits")));
-                Value::Moment
+                Toml::Moment
             }
         },
         DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
-            Ok(number) if number.is_finite() => Value::Number(number),
+            Ok(number) if number.is_finite() => Toml::Number(number),
             _ => {
                 problems.add(Problem::at(&span, format!("`{digits}` is not a finite number")));
-                Value::Moment
+                Toml::Moment
             }
         },
-        DeValue::Array(items) if exceeds(MAX_ITEMS, items.len(), "values in one list", &span, problems) => {
-            Value::Moment
-        }
+        DeValue::Array(items) if exceeds(MAX_ITEMS, items.len(), "values in one list", &span, problems) => Toml::Moment,
         DeValue::Array(items) => {
-            Value::List(items.iter().map(|item| convert(item.get_ref(), item.span(), depth + 1, problems)).collect())
+            Toml::List(items.iter().map(|item| convert(item.get_ref(), item.span(), depth + 1, problems)).collect())
         }
-        DeValue::Table(table) => Value::Table(convert_table(table, span.clone(), depth, problems)),
+        DeValue::Table(table) => Toml::Table(convert_table(table, span.clone(), depth, problems)),
     };
     Node { span, value }
 }

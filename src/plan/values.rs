@@ -4,8 +4,8 @@
 //! (`1GiB` and `1024MiB`). Absent on purpose: the options that exist.
 
 use super::limits::Span;
-use super::problem::suggestion;
-use super::tree::{Node, Value};
+use super::problem::{Problem, suggestion};
+use super::tree::{Node, Toml};
 use crate::record::options::{LEAVE, OptionKind, OptionValue};
 use crate::units::{Bytes, Micros};
 
@@ -20,6 +20,12 @@ pub(super) struct Choice {
     pub span: Span,
 }
 
+impl Choice {
+    pub fn text(node: &Node, text: String) -> Choice {
+        Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() }
+    }
+}
+
 /// Reason for rejecting one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueRefusal {
@@ -31,13 +37,18 @@ pub(super) struct ValueRefusal {
 }
 
 impl ValueRefusal {
-    fn new(span: &Span, message: impl Into<String>) -> ValueRefusal {
+    pub fn new(span: &Span, message: impl Into<String>) -> ValueRefusal {
         ValueRefusal { span: span.clone(), message: message.into(), help: None }
     }
 
-    fn help(mut self, help: impl Into<String>) -> ValueRefusal {
+    pub fn help(mut self, help: impl Into<String>) -> ValueRefusal {
         self.help = Some(help.into());
         self
+    }
+
+    /// The problem of an option with this name.
+    pub fn problem(self, name: &str) -> Problem {
+        Problem::at(&self.span, format!("{name} {}", self.message)).help_if(self.help)
     }
 }
 
@@ -78,27 +89,27 @@ pub(super) fn is_scalar(kind: OptionKind) -> bool {
 /// Reads one value of an option of `kind`.
 pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal> {
     let value = match (kind, &node.value) {
-        (OptionKind::OrDefault(_), Value::Text(text)) if text == LEAVE => OptionValue::Text(LEAVE.to_owned()),
+        (OptionKind::OrDefault(_), Toml::Text(text)) if text == LEAVE => OptionValue::Text(LEAVE.to_owned()),
         (OptionKind::OrDefault(kind), _) => return read(*kind, node),
         (OptionKind::Size | OptionKind::Span, _) => return read_with_unit(kind, node),
-        (OptionKind::Integer { .. } | OptionKind::IntegerOrShare, Value::Integer(n)) => whole(kind, *n, node)?,
-        (OptionKind::Number, Value::Integer(n)) if *n > 0 => OptionValue::Integer(*n),
-        (OptionKind::Number, Value::Number(n)) if *n > 0.0 => OptionValue::Number(*n),
-        (OptionKind::Number, Value::Integer(_) | Value::Number(_)) => {
+        (OptionKind::Integer { .. } | OptionKind::IntegerOrShare, Toml::Integer(n)) => whole(kind, *n, node)?,
+        (OptionKind::Number, Toml::Integer(n)) if *n > 0 => OptionValue::Integer(*n),
+        (OptionKind::Number, Toml::Number(n)) if *n > 0.0 => OptionValue::Number(*n),
+        (OptionKind::Number, Toml::Integer(_) | Toml::Number(_)) => {
             return Err(ValueRefusal::new(&node.span, "must be greater than 0"));
         }
-        (OptionKind::Boolean | OptionKind::Scalar, Value::Boolean(flag)) => OptionValue::Boolean(*flag),
-        (OptionKind::Scalar, Value::Integer(n)) => OptionValue::Integer(*n),
-        (OptionKind::Scalar, Value::Number(n)) => OptionValue::Number(*n),
-        (OptionKind::Text | OptionKind::TextOrList | OptionKind::Scalar, Value::Text(_)) => {
+        (OptionKind::Boolean | OptionKind::Scalar, Toml::Boolean(flag)) => OptionValue::Boolean(*flag),
+        (OptionKind::Scalar, Toml::Integer(n)) => OptionValue::Integer(*n),
+        (OptionKind::Scalar, Toml::Number(n)) => OptionValue::Number(*n),
+        (OptionKind::Text | OptionKind::TextOrList | OptionKind::Scalar, Toml::Text(_)) => {
             OptionValue::Text(proper_text(node)?)
         }
-        (OptionKind::Path, Value::Text(_)) => OptionValue::Text(absolute_path(node)?),
-        (OptionKind::OneOf(words), Value::Text(text)) if words.contains(&text.as_str()) => {
+        (OptionKind::Path, Toml::Text(_)) => OptionValue::Text(absolute_path(node)?),
+        (OptionKind::OneOf(words), Toml::Text(text)) if words.contains(&text.as_str()) => {
             OptionValue::Text(text.clone())
         }
-        (OptionKind::TextOrList | OptionKind::TextList, Value::List(items)) => text_list(kind, node, items)?,
-        (OptionKind::IntegerOrShare, Value::Text(text)) => match share_of_memory(text) {
+        (OptionKind::TextOrList | OptionKind::TextList, Toml::List(items)) => text_list(kind, node, items)?,
+        (OptionKind::IntegerOrShare, Toml::Text(text)) => match share_of_memory(text) {
             Some(share) => OptionValue::Text(share),
             None => return Err(refuse(kind, node)),
         },
@@ -111,20 +122,20 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal
 /// Names what was wanted and what was found, and the right spelling if the intent is plain.
 fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
     let found = match (kind, &node.value) {
-        (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Value::Text(text)) => format!("\"{text}\""),
+        (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Toml::Text(text)) => format!("\"{text}\""),
         _ => node.noun().to_owned(),
     };
     let refusal = ValueRefusal::new(&node.span, format!("must be {}, found {found}", describe(kind)));
     match (kind, &node.value) {
-        (OptionKind::Boolean, Value::Text(text)) if matches!(text.as_str(), "true" | "false") => {
+        (OptionKind::Boolean, Toml::Text(text)) if matches!(text.as_str(), "true" | "false") => {
             refusal.help(format!("write it without quotes: {text}"))
         }
-        (OptionKind::OneOf(words), Value::Text(text)) => refusal.help(suggestion(text, words.iter().copied())),
-        (OptionKind::TextList, Value::Text(text)) => refusal.help(as_list(text)),
-        (OptionKind::Size, Value::Integer(_)) => {
+        (OptionKind::OneOf(words), Toml::Text(text)) => refusal.help(suggestion(text, words.iter().copied())),
+        (OptionKind::TextList, Toml::Text(text)) => refusal.help(as_list(text)),
+        (OptionKind::Size, Toml::Integer(_)) => {
             refusal.help("add a unit to the number: MiB, GiB or TiB (MB, GB, TB and M, G, T mean the same)")
         }
-        (OptionKind::Span, Value::Integer(n)) if *n > 0 => {
+        (OptionKind::Span, Toml::Integer(n)) if *n > 0 => {
             refusal.help(format!("add a unit to the number: \"{n}ms\", \"{n}s\" or \"{n}min\""))
         }
         _ => refusal,
@@ -142,12 +153,9 @@ fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal>
     } else {
         Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
     };
-    let wants = |message| ValueRefusal::new(&node.span, format!("must be {}: {message}", describe(kind)));
-    Ok(Choice {
-        value: OptionValue::Text(text.trim().to_owned()),
-        identity: identity.map_err(wants)?,
-        span: node.span.clone(),
-    })
+    let identity =
+        identity.map_err(|message| ValueRefusal::new(&node.span, format!("must be {}: {message}", describe(kind))))?;
+    Ok(Choice { value: OptionValue::Text(text.trim().to_owned()), identity, span: node.span.clone() })
 }
 
 fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, ValueRefusal> {
@@ -161,18 +169,26 @@ fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, ValueRefu
 /// Keys by which a scalar of unknown kind is compared, in `[[exclude]]` and `baseline`.
 pub(super) fn identities(node: &Node) -> Option<Vec<String>> {
     Some(match &node.value {
-        Value::Text(text) => {
+        Toml::Text(text) => {
             let mut all = vec![text.clone()];
             all.extend(Bytes::parse(text).ok().map(|bytes| format!("bytes:{}", bytes.0)));
             all.extend(Micros::parse(text).ok().map(|span| format!("us:{}", span.0)));
             all.extend(share_of_memory(text));
             all
         }
-        Value::Integer(n) => vec![n.to_string()],
-        Value::Number(n) => vec![n.to_string()],
-        Value::Boolean(flag) => vec![flag.to_string(), on_off(*flag).to_owned()],
-        Value::Moment | Value::List(_) | Value::Table(_) => return None,
+        Toml::Integer(n) => vec![n.to_string()],
+        Toml::Number(n) => vec![n.to_string()],
+        Toml::Boolean(flag) => vec![flag.to_string(), on_off(*flag).to_owned()],
+        Toml::Moment | Toml::List(_) | Toml::Table(_) => return None,
     })
+}
+
+/// The items of a list, or the one value.
+pub(super) fn texts(value: &OptionValue) -> Vec<String> {
+    match value {
+        OptionValue::List(items) => items.iter().map(OptionValue::plain).collect(),
+        one => vec![one.plain()],
+    }
 }
 
 /// A flag in PostgreSQL's spelling.

@@ -4,7 +4,7 @@ use super::limits::Key;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, read_options};
 use super::problem::{Problem, Problems, nearest, suggestion};
-use super::tree::{Node, Pair, Value};
+use super::tree::{Node, Pair, Toml};
 use super::{Catalogue, CatalogueEntry};
 use std::path::Path;
 
@@ -41,14 +41,13 @@ fn read_workload<'c>(
     problems: &mut Problems,
 ) -> Option<WorkloadDraft<'c>> {
     let (kind, written) = match &node.value {
-        Value::Text(kind) => (Key { text: kind.clone(), span: node.span.clone() }, None),
-        Value::Table(pairs) => {
+        Toml::Text(kind) => (Key { text: kind.clone(), span: node.span.clone() }, None),
+        Toml::Table(pairs) => {
             let (kind, written) = only_kind(name, pairs, catalogue, problems)?;
             (kind.clone(), Some(written))
         }
         _ => {
-            let message = format!("workload `{}` must be a table, found {}", name.text, node.noun());
-            problems.add(Problem::at(&node.span, message));
+            problems.add(node.must_be(format!("workload `{}`", name.text), "a table"));
             return None;
         }
     };
@@ -58,10 +57,10 @@ fn read_workload<'c>(
     };
     let pairs: &[Pair] = match written.map(|node| (node, &node.value)) {
         None => &[],
-        Some((_, Value::Table(inner))) => inner,
+        Some((_, Toml::Table(inner))) => inner,
         Some((node, _)) => {
-            let message = format!("`{}` must be a table of options, found {}", kind.text, node.noun());
-            problems.add(Problem::at(&node.span, message).help(format!("write {} = {{}} for no options", kind.text)));
+            let problem = node.must_be(format!("`{}`", kind.text), "a table of options");
+            problems.add(problem.help(format!("write {} = {{}} for no options", kind.text)));
             return None;
         }
     };
@@ -73,17 +72,18 @@ fn read_workload<'c>(
 }
 
 fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems: &mut Problems) -> Option<&'t Pair> {
-    let is_kind = |key: &Key| catalogue.workloads.iter().any(|entry| entry.name == key.text);
-    let known: Vec<String> = catalogue.workloads.iter().map(|entry| format!("`{}`", entry.name)).collect();
     match pairs {
         [only] => Some(only),
         [] => {
+            let kinds: Vec<String> = catalogue.workloads.iter().map(|entry| format!("`{}`", entry.name)).collect();
             let problem = Problem::at(&name.span, format!("workload `{}` has no kind", name.text));
-            problems.add(problem.help(format!("add KIND = {{ ... }}; known: {}", known.join(", "))));
+            problems.add(problem.help(format!("add KIND = {{ ... }}; known: {}", kinds.join(", "))));
             None
         }
         [(first, _), (second, _), ..] => {
-            let kinds: Vec<&Key> = pairs.iter().map(|(key, _)| key).filter(|key| is_kind(key)).collect();
+            let kinds = pairs.iter().map(|(key, _)| key);
+            let kinds: Vec<&Key> =
+                kinds.filter(|key| catalogue.workloads.iter().any(|entry| entry.name == key.text)).collect();
             match kinds.as_slice() {
                 [] => unknown_kind(first, catalogue, problems),
                 [kind] => {
@@ -104,13 +104,13 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
 }
 
 fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
-    let known = || catalogue.workloads.iter().map(|entry| entry.name);
-    let owner = catalogue.workloads.iter().find(|entry| entry.options.iter().any(|spec| spec.key == kind.text));
+    let kinds = catalogue.workloads.iter().map(|entry| entry.name);
+    let owner = catalogue.workloads.iter().find(|entry| entry.option(&kind.text).is_some());
     let help = match owner {
-        Some(owner) if nearest(&kind.text, known()).is_empty() => {
+        Some(owner) if nearest(&kind.text, kinds.clone()).is_empty() => {
             format!("it is an option of `{0}`; write {0} = {{ {1} = ... }}", owner.name, kind.text)
         }
-        _ => suggestion(&kind.text, known()),
+        _ => suggestion(&kind.text, kinds),
     };
     problems.add(Problem::at(&kind.span, format!("`{}` is not a workload kind", kind.text)).help(help));
 }

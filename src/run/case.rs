@@ -1,10 +1,11 @@
-//! Workload and memory of a case.
+//! Workload and memory of a case, and the case of a trial.
 
 use crate::cluster::setting;
 use crate::error::{Error, Result};
-use crate::record::case::CaseSpec;
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::run::RunRecord;
 use crate::units::Bytes;
-use crate::workload::{self, Memory, Workload};
+use crate::workload::{self, MemorySizes, Workload};
 
 /// Size of an empty cluster with its first WAL segments and catalogs.
 pub(crate) const EMPTY_CLUSTER: u64 = 64 << 20;
@@ -14,20 +15,26 @@ pub(crate) const EMPTY_CLUSTER: u64 = 64 << 20;
 /// # Errors
 /// Otherwise a bug, or a run folder from a pgstrata with more workloads.
 pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
-    workload::ALL
-        .iter()
-        .copied()
-        .find(|w| w.name() == kind)
-        .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
+    let found = workload::ALL.iter().copied().find(|workload| workload.name() == kind);
+    found.ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
+}
+
+/// The case of a trial.
+///
+/// # Errors
+/// When the run's record has no such case.
+pub fn of_trial<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
+    let found = record.cases.iter().find(|case| case.id == key.case);
+    found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
 }
 
 /// Memory sizes that a case's data sizes refer to.
-pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
-    let set = case.postgres.as_ref().map(|postgres| {
+pub fn memory_of(case: &CaseSpec, total: Bytes) -> MemorySizes {
+    let shared_buffers = case.postgres.as_ref().map_or(0, |postgres| {
         let value = postgres.asked("shared_buffers");
         value.and_then(|value| setting::bytes(value, BUFFER_BYTES)).unwrap_or(DEFAULT_SHARED_BUFFERS)
     });
-    Memory { total, shared_buffers: Bytes(set.unwrap_or(0)) }
+    MemorySizes { total, shared_buffers: Bytes(shared_buffers) }
 }
 
 /// `shared_buffers` if the plan does not set it.

@@ -7,7 +7,7 @@ use crate::cluster::conf;
 use crate::cluster::install::{self, Installation};
 use crate::error::{Error, Result};
 use crate::host::{Host, machine, paths, users};
-use crate::plan::pointed::{Refusal, Spot};
+use crate::plan::pointed::{MachineRefusal, Spot};
 use crate::plan::{Plan, did_you_mean};
 use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
 use crate::provision::{same_bytes, snapshots};
@@ -32,11 +32,11 @@ const FILES_OF_PGBENCH: u64 = 3;
 const WITHOUT_STANDBY: [&str; 5] = ["local", "off", "false", "no", "0"];
 
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct PlanCheck {
     /// Servers that will run, in the order of the plan.
     pub servers: Vec<ServerLine>,
     /// Rejections by server or kernel.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<MachineRefusal>,
     /// Things that could not be checked.
     pub unchecked: Vec<String>,
 }
@@ -57,8 +57,8 @@ pub struct ServerLine {
 ///
 /// # Errors
 /// When an installed server does not answer.
-pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
-    let mut checked = Checked { refusals: reserved(&plan.cases), ..Checked::default() };
+pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<PlanCheck> {
+    let mut checked = PlanCheck { refusals: reserved(&plan.cases), ..PlanCheck::default() };
     // The layers of a stack know this without the machine, so those in other guests are checked as well.
     checked.snapshots(&plan.cases);
     checked.same_bytes(&plan.cases);
@@ -89,27 +89,25 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
 }
 
 /// Settings and initdb arguments that servers under test depend on.
-pub(super) fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
-    let servers = || cases.iter().filter_map(|case| case.postgres.as_ref());
-    let names: BTreeSet<&String> = servers().flat_map(|postgres| postgres.settings.keys()).collect();
-    let arguments: BTreeSet<&String> = servers().flat_map(|postgres| &postgres.initdb).collect();
-    let refusal = |spot, what: String, reason: &str| Refusal {
+pub(super) fn reserved(cases: &[CaseSpec]) -> Vec<MachineRefusal> {
+    let servers = cases.iter().filter_map(|case| case.postgres.as_ref());
+    let names: BTreeSet<&String> = servers.clone().flat_map(|postgres| postgres.settings.keys()).collect();
+    let arguments: BTreeSet<&String> = servers.flat_map(|postgres| &postgres.initdb).collect();
+    let of_settings = names
+        .into_iter()
+        .filter_map(|name| Some((Spot::Setting(name.clone()), format!("setting `{name}`"), conf::reserved(name)?)));
+    let of_initdb = arguments.into_iter().filter_map(|name| {
+        Some((Spot::Initdb(name.clone()), format!("initdb argument `{name}`"), conf::reserved_argument(name)?))
+    });
+    let refusals = of_settings.chain(of_initdb).map(|(spot, what, reason)| MachineRefusal {
         spot,
-        message: format!("{what} is reserved for pgstrata: {reason}"),
+        message: format!("the {what} is reserved for pgstrata: {reason}"),
         help: Some("remove it from [postgres]".to_owned()),
-    };
-    let of_settings = names.into_iter().filter_map(|name| {
-        let reason = conf::reserved(name)?;
-        Some(refusal(Spot::Setting(name.clone()), format!("the setting `{name}`"), reason))
     });
-    let of_initdb = arguments.into_iter().filter_map(|argument| {
-        let reason = conf::reserved_argument(argument)?;
-        Some(refusal(Spot::Initdb(argument.clone()), format!("the initdb argument `{argument}`"), reason))
-    });
-    of_settings.chain(of_initdb).collect()
+    refusals.collect()
 }
 
-impl Checked {
+impl PlanCheck {
     fn server(&mut self, host: &Host, bin: &str, mut values: Values) -> Result<()> {
         let extensions: Vec<String> = values.keys().filter(|name| check::is_extension(name)).cloned().collect();
         let Ok(install) = install::find(host, bin) else {
@@ -127,19 +125,18 @@ impl Checked {
         let user = users::server_user(host)?;
         let refused = check::refused(host, &install, &user, &values)?;
         if !refused.is_empty() {
-            let known = check::names(host, &install, &user)?;
-            let refusals = refused.iter().map(|setting| refusal(&install, &known, setting));
-            self.refusals.extend(refusals);
+            let names = check::names(host, &install, &user)?;
+            self.refusals.extend(refused.iter().map(|setting| refusal(&install, &names, setting)));
         }
         self.servers.push(ServerLine { asked: bin.to_owned(), version: install.version, bin: install.bin });
         Ok(())
     }
 
     fn mounts(&mut self, plan: &Plan) {
-        let mut known = MountOptions::default();
+        let mut options = MountOptions::default();
         let mut unchecked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
-            for MountOption { option, filesystem, finding } in known.of(stack) {
+            for MountOption { option, filesystem, finding } in options.of(stack) {
                 match finding {
                     MountFinding::Good => {}
                     MountFinding::Refused(words) => {
@@ -147,7 +144,7 @@ impl Checked {
                         let name = option.split('=').next().unwrap_or_default();
                         let message = format!("the kernel refuses the mount option `{option}`: {words}");
                         let help = did_you_mean(name, usual(&filesystem).into_iter().filter(|known| *known != name));
-                        self.refuse(Refusal { spot, message, help });
+                        self.refuse(MachineRefusal { spot, message, help });
                     }
                     MountFinding::Unchecked(why) => {
                         unchecked.entry(why).or_default().insert(format!("{option} ({filesystem})"));
@@ -163,10 +160,10 @@ impl Checked {
 
     /// Rejects cases whose server is to use io_uring if the kernel refuses it.
     fn io_uring(&mut self, cases: &[CaseSpec], refused: impl Fn() -> Option<io_uring::Obstacle>) {
-        let asked = cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?));
-        let spots: BTreeSet<(&String, &String)> = asked.collect();
+        let spots: BTreeSet<(&String, &String)> =
+            cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?)).collect();
         let Some(obstacle) = (!spots.is_empty()).then(refused).flatten() else { return };
-        self.refusals.extend(spots.into_iter().map(|(name, value)| Refusal {
+        self.refusals.extend(spots.into_iter().map(|(name, value)| MachineRefusal {
             spot: Spot::SettingValue(name.clone(), value.clone()),
             message: format!("`{name} = {value}` cannot work here: {}", obstacle.why),
             help: Some(obstacle.hint.clone()),
@@ -176,13 +173,13 @@ impl Checked {
     /// Rejects cases whose every commit would wait forever.
     fn standbys(&mut self, cases: &[CaseSpec]) {
         const NAMES: &str = "synchronous_standby_names";
-        let waits = |case: &&CaseSpec| {
-            let commit = case.postgres.as_ref().and_then(|postgres| postgres.asked("synchronous_commit"));
+        let waiting = cases.iter().filter_map(|case| case.postgres.as_ref()).filter(|postgres| {
+            let commit = postgres.asked("synchronous_commit");
             commit.is_none_or(|commit| WITHOUT_STANDBY.iter().all(|word| !word.eq_ignore_ascii_case(commit)))
-        };
-        let named = cases.iter().filter(waits).filter_map(|case| case.postgres.as_ref()?.asked(NAMES));
+        });
+        let named = waiting.filter_map(|postgres| postgres.asked(NAMES));
         let named: BTreeSet<&str> = named.filter(|value| !value.trim().is_empty()).collect();
-        self.refusals.extend(named.into_iter().map(|value| Refusal {
+        self.refusals.extend(named.into_iter().map(|value| MachineRefusal {
             spot: Spot::SettingValue(NAMES.to_owned(), value.to_owned()),
             message: format!("`{NAMES} = {value}`: every commit would wait for ever, since pgstrata starts no standby"),
             help: Some("remove it, or set synchronous_commit = \"local\" or \"off\"".to_owned()),
@@ -213,14 +210,12 @@ impl Checked {
                 && case.guest.as_deref() == guest
             {
                 let message = format!("pgbench cannot open {clients} connections: the limit of open files is {files}");
-                found.insert(
-                    message,
-                    (spot, "raise it: ulimit -Hn, LimitNOFILE of systemd; or use fewer clients".into()),
-                );
+                let help = "raise it: ulimit -Hn, LimitNOFILE of systemd; or use fewer clients";
+                found.insert(message, (spot, help.to_owned()));
             }
         }
-        let refusal = |(message, (spot, help))| Refusal { spot, message, help: Some(help) };
-        self.refusals.extend(found.into_iter().map(refusal));
+        let found = found.into_iter();
+        self.refusals.extend(found.map(|(message, (spot, help))| MachineRefusal { spot, message, help: Some(help) }));
         Ok(())
     }
 
@@ -244,24 +239,24 @@ impl Checked {
 
     fn age(&mut self, case: &CaseSpec, key: &str, message: String, help: &str) {
         let spot = Spot::Age { stack: case.stack.name.clone(), key: key.to_owned() };
-        self.refuse(Refusal { spot, message, help: Some(help.to_owned()) });
+        self.refuse(MachineRefusal { spot, message, help: Some(help.to_owned()) });
     }
 
     /// Adds a refusal, once.
-    fn refuse(&mut self, refusal: Refusal) {
+    fn refuse(&mut self, refusal: MachineRefusal) {
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }
     }
 }
 
-fn refusal(install: &Installation, known: &[String], setting: &RefusedSetting) -> Refusal {
+fn refusal(install: &Installation, names: &[String], setting: &RefusedSetting) -> MachineRefusal {
     let (name, version) = (&setting.name, short(&install.version));
     let Some(value) = &setting.value else {
-        return Refusal {
+        return MachineRefusal {
             spot: Spot::Setting(name.clone()),
             message: format!("PostgreSQL {version} has no setting `{name}`"),
-            help: did_you_mean(name, known.iter().map(String::as_str)),
+            help: did_you_mean(name, names.iter().map(String::as_str)),
         };
     };
     let words = setting.hint.as_deref().and_then(|hint| hint.strip_prefix("Available values: "));
@@ -271,7 +266,7 @@ fn refusal(install: &Installation, known: &[String], setting: &RefusedSetting) -
         Some(question) => Some(format!("{question} {hint}")),
         None => setting.hint.clone(),
     };
-    Refusal {
+    MachineRefusal {
         spot: Spot::SettingValue(name.clone(), value.clone()),
         message: format!("PostgreSQL {version} refuses `{name}`: {}", setting.message),
         help,
@@ -354,7 +349,7 @@ mod tests {
         let obstacle =
             || Some(io_uring::Obstacle { why: "kernel.io_uring_disabled is 2".into(), hint: "sysctl x".into() });
         let refusals = |cases: &[CaseSpec], found: fn() -> Option<io_uring::Obstacle>| {
-            let mut checked = Checked::default();
+            let mut checked = PlanCheck::default();
             checked.io_uring(cases, found);
             checked.refusals
         };
@@ -370,14 +365,14 @@ mod tests {
     #[test]
     fn excess_clients_and_standbys_that_never_connect_are_refused() {
         let refused = |clients, settings: &[(&str, &str)]| {
-            let mut checked = Checked::default();
+            let mut checked = PlanCheck::default();
             let cases = [1, 2].map(|_| crate::run::warnings::tests::case(clients, settings));
             checked.clients(&cases, None, Some(1000)).unwrap();
             checked.standbys(&cases);
-            let shown = |refusal: &Refusal| format!("{}; {}", refusal.message, refusal.help.clone().unwrap());
+            let shown = |refusal: &MachineRefusal| format!("{}; {}", refusal.message, refusal.help.clone().unwrap());
             (checked.refusals.iter().map(shown).collect::<Vec<_>>().join("\n"), checked.refusals)
         };
-        let at = |refusals: &[Refusal]| refusals.iter().map(|refusal| refusal.spot.clone()).collect::<Vec<_>>();
+        let at = |refusals: &[MachineRefusal]| refusals.iter().map(|refusal| refusal.spot.clone()).collect::<Vec<_>>();
         let (message, refusals) = refused(98, &[]);
         assert!(
             message.contains("workload's 98 and pgstrata's 3 connections") && message.contains("max_connections = 101"),
@@ -411,7 +406,7 @@ mod tests {
             let mut case =
                 CaseSpec { stack: StackSpec::linear("pool", layers), ..crate::run::warnings::tests::case(1, &[]) };
             age.iter().for_each(|(key, value)| case.age.set(key, value.clone()));
-            let mut checked = Checked::default();
+            let mut checked = PlanCheck::default();
             checked.same_bytes(&[case.clone(), case]);
             checked.refusals
         };
@@ -429,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_plan_with_a_missing_server_reports_settings_as_unchecked() {
-        let mut checked = Checked::default();
+        let mut checked = PlanCheck::default();
         let values = Values::from([("fsync".to_owned(), BTreeSet::from(["off".to_owned()]))]);
         checked.server(&Host::this(), "/nowhere/bin", values).unwrap();
         assert!(checked.unchecked[0].contains("/nowhere/bin") && checked.servers.is_empty(), "{checked:?}");

@@ -35,14 +35,11 @@ pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
     for listed in ledger::list(&folder)? {
         let (run, live) = (listed.run_id, listed.held);
         let mut leftover = Leftover { run, live, things: Vec::new(), left: Vec::new(), failure: None };
-        if live {
-            leftovers.push(leftover);
-            continue;
-        }
-        match Ledger::take(&folder, &leftover.run) {
+        match (!live).then(|| Ledger::take(&folder, &leftover.run)) {
+            None => {}
             // A damaged ledger, or one that another `clean` has just taken, must not block the others.
-            Err(e) => leftover.failure = Some(e),
-            Ok(ledger) => {
+            Some(Err(e)) => leftover.failure = Some(e),
+            Some(Ok(ledger)) => {
                 leftover.left = knobs::strayed(host, &ledger, 0);
                 leftover.things = ledger.open_things().into_iter().map(|(_, thing)| thing).collect();
                 if !dry {

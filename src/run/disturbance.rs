@@ -20,20 +20,20 @@ pub(super) struct Others {
 
 impl Others {
     pub fn among(telemetry: &[Column]) -> Others {
-        let find = |name: &str| telemetry.iter().position(|column| column.name == name);
-        let (name, cpu_ns) = (find(columns::OTHERS_NAME.name), find(columns::OTHERS_CPU_NS.name));
+        let [name, cpu_ns] = [columns::OTHERS_NAME, columns::OTHERS_CPU_NS]
+            .map(|wanted| telemetry.iter().position(|column| column.name == wanted.name));
         Others { name, cpu_ns, since: None, warned: false }
     }
 
     /// The warning that this row triggers.
     pub fn warning(&mut self, wall_us: u64, row: &Row) -> Option<String> {
-        let Some(Value::Count(cpu_ns)) = row.get(self.cpu_ns?)? else { return None };
-        let (since_us, before_ns) = *self.since.get_or_insert((wall_us, *cpu_ns));
+        let Some(Value::Count(cpu_ns)) = *row.get(self.cpu_ns?)? else { return None };
+        let (since_us, before_ns) = *self.since.get_or_insert((wall_us, cpu_ns));
         let passed_us = wall_us.saturating_sub(since_us);
         if self.warned || passed_us < OVER_US {
             return None;
         }
-        self.since = Some((wall_us, *cpu_ns));
+        self.since = Some((wall_us, cpu_ns));
         let share = cpu_ns.saturating_sub(before_ns) as f64 / (passed_us as f64 * 1e3);
         self.warned = share >= SHARE;
         let name = match row.get(self.name?)? {

@@ -107,20 +107,18 @@ const VM: [&str; 7] = [
 ];
 
 fn kernel_settings(host: &Host) -> Vec<KernelSetting> {
-    let vm = |name: &&str| {
+    let of_vm = VM.iter().filter_map(|name| {
         let value = host.read_optional(format!("/proc/sys/vm/{name}"))?;
-        Some(KernelSetting { name: format!("vm.{name}"), value })
-    };
-    // Of two mutually exclusive settings, the one that is 0 is inactive.
-    let counts = |setting: &KernelSetting| setting.value != "0" || setting.name == "vm.swappiness";
+        // Of two mutually exclusive settings, the one that is 0 is inactive.
+        (value != "0" || *name == "swappiness").then(|| KernelSetting { name: format!("vm.{name}"), value })
+    });
     let governor = machine::governors(host).unwrap_or_else(|| "none: the kernel does not clock the CPUs".to_owned());
     let governor = KernelSetting { name: "CPU frequency governor".to_owned(), value: governor };
-    VM.iter().filter_map(vm).filter(counts).chain([governor]).chain(io_uring_settings(host)).collect()
+    of_vm.chain([governor]).chain(io_uring_settings(host)).collect()
 }
 
 /// Current io_uring switch of the kernel, and the memory that a process may lock.
 fn io_uring_settings(host: &Host) -> Vec<KernelSetting> {
-    let setting = |name: &str, value: String| KernelSetting { name: name.to_owned(), value };
     let switch = match io_uring::switch(host).as_deref() {
         Some("0") => "0: every process may use io_uring".to_owned(),
         Some("1") => "1: only members of kernel.io_uring_group may use io_uring".to_owned(),
@@ -132,8 +130,10 @@ fn io_uring_settings(host: &Host) -> Vec<KernelSetting> {
         SoftLimit::Bytes(bytes) => Bytes(bytes).to_string(),
         SoftLimit::Unlimited => "unlimited".to_owned(),
     });
-    let locked = locked.map(|value| setting("RLIMIT_MEMLOCK of pgstrata", value));
-    [setting("kernel.io_uring_disabled", switch)].into_iter().chain(locked).collect()
+    let settings = [("kernel.io_uring_disabled", Some(switch)), ("RLIMIT_MEMLOCK of pgstrata", locked)];
+    let known =
+        settings.into_iter().filter_map(|(name, value)| Some(KernelSetting { name: name.to_owned(), value: value? }));
+    known.collect()
 }
 
 fn free_space(purpose: &str, folder: &Path) -> FreeSpace {

@@ -11,21 +11,17 @@ use crate::record::drive::DriveRecord;
 use crate::record::event::{Event, Stamped};
 use crate::record::stack::StackSpec;
 use crate::stats::steady_state::{MOST_ROUNDS, WINDOW};
-use crate::units::Micros;
-use std::collections::BTreeMap;
+use crate::units::{Bytes, Micros};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sequential write speed of a drive, conservatively: a SATA SSD. Only for the estimate.
 const FILL_BYTES_PER_S: u64 = 450_000_000;
 
 /// Each drive that these stacks want in its steady state, once.
 fn of_stacks<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<WantedDrive>> {
-    let mut all: Vec<WantedDrive> = Vec::new();
-    for drive in stacks.map(drives::of_stack).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-        if !all.iter().any(|known| known.key == drive.key) {
-            all.push(drive);
-        }
-    }
-    Ok(all)
+    let all: Vec<Vec<WantedDrive>> = stacks.map(drives::of_stack).collect::<Result<_>>()?;
+    let mut keys = BTreeSet::new();
+    Ok(all.into_iter().flatten().filter(|drive| keys.insert(drive.key.clone())).collect())
 }
 
 /// Cost of preparing the drives of some stacks.
@@ -33,22 +29,22 @@ fn of_stacks<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<Want
 /// # Errors
 /// When one of them does not outlive a trial.
 pub fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<DriveLine>> {
-    let line = |drive: WantedDrive| {
+    let lines = of_stacks(stacks)?.into_iter().map(|drive| {
         let bytes = drive.bytes(host);
         let fill_us = bytes.map(|bytes| (bytes.0 as f64 * f64::from(FILLS) / FILL_BYTES_PER_S as f64 * 1e6) as u64);
         let Micros(round_us) = drive.round;
         DriveLine {
             drive: drive.key,
             is_image: drive.is_image,
-            written_bytes: bytes.map(|bytes| crate::units::Bytes(bytes.0.saturating_mul(u64::from(FILLS)))),
+            written_bytes: bytes.map(|bytes| Bytes(bytes.0.saturating_mul(u64::from(FILLS)))),
             bytes_per_s: FILL_BYTES_PER_S,
             fill_us,
             least_rounds: WINDOW,
             most_rounds: MOST_ROUNDS,
             round_us,
         }
-    };
-    Ok(of_stacks(stacks)?.into_iter().map(line).collect())
+    });
+    Ok(lines.collect())
 }
 
 /// Time to prepare the drives of some stacks at the assumed speed, except those already prepared, microseconds.
@@ -70,10 +66,10 @@ pub(super) fn expected_us<'s>(
 /// # Errors
 /// With the drive and two such cases.
 pub(super) fn refuse_mixed(host: &Host, cases: &[CaseSpec]) -> Result<()> {
-    let mut known: BTreeMap<String, (AskedOfOne, &str)> = BTreeMap::new();
+    let mut firsts: BTreeMap<String, (AskedOfOne, &str)> = BTreeMap::new();
     for case in cases {
         for (drive, asked) in drives::asked_of_each(host, &case.stack) {
-            let (first, before) = known.entry(drive.clone()).or_insert_with(|| (asked.clone(), &case.id));
+            let (first, before) = firsts.entry(drive.clone()).or_insert_with(|| (asked.clone(), &case.id));
             if *first != asked {
                 let message = format!(
                     "{drive} is to be preconditioned {} in {before}, and {} in {}",
@@ -91,11 +87,10 @@ pub(super) fn refuse_mixed(host: &Host, cases: &[CaseSpec]) -> Result<()> {
 }
 
 fn in_words(asked: &AskedOfOne) -> String {
-    let one = |(key, round): (&String, &Micros)| format!("as {key} in rounds of {round}");
     if asked.is_empty() {
         return "not at all".to_owned();
     }
-    asked.iter().map(one).collect::<Vec<_>>().join(" and ")
+    asked.iter().map(|(key, round)| format!("as {key} in rounds of {round}")).collect::<Vec<_>>().join(" and ")
 }
 
 /// Preconditioning by earlier sessions, the latest per drive. Images are gone with their session.

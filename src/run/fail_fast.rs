@@ -9,7 +9,7 @@ use crate::record::event::Step;
 
 /// A trial without figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct TrialFailure {
     pub step: Step,
     pub kind: Kind,
     pub reason: String,
@@ -19,7 +19,7 @@ pub struct Failure {
 /// The trials of a session so far.
 #[derive(Debug)]
 pub struct FailFast {
-    first: Option<Failure>,
+    first: Option<TrialFailure>,
     failed: usize,
     most: usize,
     over: bool,
@@ -37,7 +37,7 @@ impl FailFast {
     }
 
     /// Records how a trial ended; returns the error that ends the run, if any.
-    pub fn see(&mut self, failure: Option<Failure>) -> Option<Error> {
+    pub fn see(&mut self, failure: Option<TrialFailure>) -> Option<Error> {
         let Some(failure) = failure else {
             self.over = true;
             return None;
@@ -47,7 +47,8 @@ impl FailFast {
             return None;
         }
         let first = self.first.get_or_insert_with(|| failure.clone());
-        if !before_measuring(failure.step) || first.step != failure.step || gist(first) != gist(&failure) {
+        let is_late = matches!(failure.step, Step::Age | Step::Measure | Step::ReadBack | Step::TearDown | Step::Store);
+        if is_late || first.step != failure.step || gist(first) != gist(&failure) {
             self.over = true;
             return None;
         }
@@ -58,20 +59,12 @@ impl FailFast {
         let message = format!("stopped: the first {} trials all failed in the same way: {}", self.failed, first.reason);
         // Exit codes of a run that cannot go on: 3 the machine, 4 a program.
         let kind = if first.kind == Kind::Host { Kind::Host } else { Kind::Tool };
-        let error = Error::new(kind, message);
-        Some(match &first.hint {
-            Some(hint) => error.hint(hint.clone()),
-            None => error,
-        })
+        Some(first.hint.iter().fold(Error::new(kind, message), |error, hint| error.hint(hint.clone())))
     }
 }
 
-fn before_measuring(step: Step) -> bool {
-    !matches!(step, Step::Age | Step::Measure | Step::ReadBack | Step::TearDown | Step::Store)
-}
-
 /// The first line without parts that vary between trials: process ids, times, numbered devices, file names.
-fn gist(failure: &Failure) -> String {
+fn gist(failure: &TrialFailure) -> String {
     let line = failure.reason.lines().next().unwrap_or_default();
     let words = line.split_whitespace().filter(|word| !word.contains('/'));
     words.map(|word| word.chars().filter(|c| !c.is_ascii_digit()).collect::<String>() + " ").collect()
@@ -81,8 +74,8 @@ fn gist(failure: &Failure) -> String {
 mod tests {
     use super::*;
 
-    fn failure(step: Step, reason: &str) -> Option<Failure> {
-        Some(Failure { step, kind: Kind::Tool, reason: reason.to_owned(), hint: Some("do so".to_owned()) })
+    fn failure(step: Step, reason: &str) -> Option<TrialFailure> {
+        Some(TrialFailure { step, kind: Kind::Tool, reason: reason.to_owned(), hint: Some("do so".to_owned()) })
     }
 
     #[test]

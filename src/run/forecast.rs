@@ -55,12 +55,11 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
-    let mut known = KnownUnmet::default();
+    let mut asked = KnownUnmet::default();
     let here = plan.part_in(guest);
     for case in &here.cases {
-        for missing in known.of(host, case) {
-            unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
-        }
+        let missing = asked.of(host, case).into_iter();
+        unmet.extend(missing.map(|Unmet { what, hint }| CaseUnmet { case: case.id.clone(), what, hint }));
         warnings.extend(io_uring::warning(host, case));
     }
     for case in &plan.cases {
@@ -75,8 +74,8 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     let space = spaces(&here, memory, &self::templates(&here, memory)?, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
     let once = writing.saturating_add(preparing).saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
-    let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(once));
-    let (expected_us, least_us) = (expected(plan.blocks_here())?, plan.at_least.map(expected).transpose()?);
+    let of_trials = expected_us(plan, plan.blocks_here(), memory, &templates)?;
+    let least = plan.at_least.map(|blocks| expected_us(plan, blocks, memory, &templates)).transpose()?;
     let mut windows = Vec::new();
     for case in &plan.cases {
         let line = format!("{}: {}", case.workload.name, window::described(case)?);
@@ -90,8 +89,8 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         plan.cases.iter().map(|case| trial_us(case, memory)).collect::<Result<Vec<u64>>>()?.into_iter().max();
     let repeats_us = longest_us.unwrap_or(0).saturating_mul(u64::from(most_repeats));
     Ok(Forecast {
-        expected_us,
-        least_us,
+        expected_us: of_trials.saturating_add(once),
+        least_us: least.map(|of_trials| of_trials.saturating_add(once)),
         most_repeats,
         repeats_us,
         images,
@@ -110,12 +109,12 @@ fn images<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<ImagesLine> {
         let (count, sum) = folders.entry(image.folder).or_default();
         (*count, *sum) = (*count + 1, sum.saturating_add(image.size.0));
     }
-    let line = |(folder, (images, bytes)): (PathBuf, (usize, u64))| {
+    let lines = folders.into_iter().map(|(folder, (images, bytes))| {
         let bytes_per_s = images::try_speed(&folder);
         let expected_us = bytes_per_s.map(|speed| (bytes as f64 / speed * 1e6) as u64);
         ImagesLine { folder: folder.display().to_string(), images, bytes: Bytes(bytes), bytes_per_s, expected_us }
-    };
-    folders.into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// Expected time to write the images of these stacks in full, microseconds, if known.
@@ -175,14 +174,22 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
 /// # Errors
 /// When no case can run on this machine, with what the first of them lacks.
 pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
-    let lacking: BTreeSet<&str> = forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect();
     match forecast.unmet.first() {
-        Some(first) if lacking.len() == plan.cases.len() => {
-            let error = Error::host(format!("nothing of this plan can run here: {}: {}", first.case, first.what));
-            Err(if first.hint.is_empty() { error } else { error.hint(first.hint.clone()) })
+        Some(first) if lacking(forecast) == plan.cases.len() => {
+            Err(unmet_error(first, format!("nothing of this plan can run here: {}: {}", first.case, first.what)))
         }
         _ => Ok(()),
     }
+}
+
+/// Number of cases that cannot run.
+fn lacking(forecast: &Forecast) -> usize {
+    forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect::<BTreeSet<_>>().len()
+}
+
+fn unmet_error(first: &CaseUnmet, message: String) -> Error {
+    let error = Error::host(message);
+    if first.hint.is_empty() { error } else { error.hint(first.hint.clone()) }
 }
 
 /// Checks that every case can run, for commands that only look: a run measures those that can.
@@ -191,10 +198,8 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
 /// With how many cannot, and what the first of them lacks.
 pub fn must_run_all(plan: &Plan, forecast: &Forecast) -> Result<()> {
     let Some(first) = forecast.unmet.first() else { return Ok(()) };
-    let lacking: BTreeSet<&str> = forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect();
-    let message = format!("{} of {} cases cannot run here: {}", lacking.len(), plan.cases.len(), first.what);
-    let error = Error::host(message);
-    Err(if first.hint.is_empty() { error } else { error.hint(first.hint.clone()) })
+    let (lacking, all) = (lacking(forecast), plan.cases.len());
+    Err(unmet_error(first, format!("{lacking} of {all} cases cannot run here: {}", first.what)))
 }
 
 /// Unmet requirements found so far, so that a plan of thousands of cases asks once for each stack and server.
@@ -207,18 +212,21 @@ struct KnownUnmet {
 
 impl KnownUnmet {
     fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
-        let mut unmet = Vec::new();
-        let lacks = || provision::stack::unmet(host, &case.stack, &Images::default());
-        unmet.extend(self.stacks.entry(format!("{:?}", case.stack)).or_insert_with(lacks).iter().cloned());
-        unmet.extend(knobs::unmet(host, &case.machine));
-        unmet.extend(tablespaces_unmet(case));
+        let of_stack = self.stacks.entry(format!("{:?}", case.stack));
+        let of_stack = of_stack.or_insert_with(|| provision::stack::unmet(host, &case.stack, &Images::default()));
         // Building reports what a build lacks.
-        if let Some(postgres) = case.postgres.as_ref().filter(|postgres| postgres.bin != UNBUILT) {
-            let lacks = || postgres_unmet(host, &postgres.bin);
-            unmet.extend(self.servers.entry(postgres.bin.clone()).or_insert_with(lacks).clone());
-        }
-        unmet
+        let server = case.postgres.as_ref().filter(|postgres| postgres.bin != UNBUILT).and_then(|postgres| {
+            self.servers.entry(postgres.bin.clone()).or_insert_with_key(|bin| postgres_unmet(host, bin)).clone()
+        });
+        all_unmet(host, case, of_stack.clone(), server)
     }
+}
+
+fn all_unmet(host: &Host, case: &CaseSpec, mut of_stack: Vec<Unmet>, server: Option<Unmet>) -> Vec<Unmet> {
+    of_stack.extend(knobs::unmet(host, &case.machine));
+    of_stack.extend(tablespaces_unmet(case));
+    of_stack.extend(server);
+    of_stack
 }
 
 /// Requirements of a case that this machine does not meet.
@@ -226,11 +234,9 @@ impl KnownUnmet {
 /// A stack that `stands` already (kept for all its trials) needs nothing more: checked again, it would find its own
 /// space and disk taken. The same holds for images that are `there`.
 pub fn case_unmet(host: &Host, case: &CaseSpec, there: &Images, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
-    let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack, there) };
-    unmet.extend(knobs::unmet(host, &case.machine));
-    unmet.extend(tablespaces_unmet(case));
-    unmet.extend(case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin)));
-    unmet
+    let of_stack = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack, there) };
+    let server = case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin));
+    all_unmet(host, case, of_stack, server)
 }
 
 /// Tablespaces that the workload uses and the stack does not have.
@@ -255,22 +261,25 @@ fn postgres_unmet(host: &Host, bin: &str) -> Option<Unmet> {
 /// When a layer or workload is unknown here, or rejects its options.
 pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
     refuse_reserved_settings(cases)?;
-    let refused = |name: &str, problem: OptionProblem| {
-        Error::user(format!("run.json gives `{name}` an option that it refuses: {}", problem.message))
-    };
     for case in cases {
-        knobs::check(&case.machine).map_err(|problem| refused("machine", problem))?;
-        ageing::check(&case.age).map_err(|problem| refused("age", problem))?;
+        accepted("machine", knobs::check(&case.machine))?;
+        accepted("age", ageing::check(&case.age))?;
         refuse_age(case)?;
         for spec in &case.stack.nodes {
             let layer = provision::layer(&spec.layer)
                 .ok_or_else(|| Error::user(format!("this pgstrata has no layer `{}`", spec.layer)))?;
-            layer.check(&spec.options).map_err(|problem| refused(&spec.layer, problem))?;
+            accepted(&spec.layer, layer.check(&spec.options))?;
         }
         let kind = &case.workload.kind;
-        workload(kind)?.check(&case.workload.options).map_err(|problem| refused(kind, problem))?;
+        accepted(kind, workload(kind)?.check(&case.workload.options))?;
     }
     Ok(())
+}
+
+fn accepted(name: &str, checked: Result<(), OptionProblem>) -> Result<()> {
+    checked.map_err(|problem| {
+        Error::user(format!("run.json gives `{name}` an option that it refuses: {}", problem.message))
+    })
 }
 
 /// A stack is aged only if it is made for the trial and removed with it: otherwise `fill` would fill other people's
@@ -294,11 +303,11 @@ pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     let workload = workload(&case.workload.kind)?;
     let (warm_up_us, measure_us) = window::expected_us(case)?;
     let data = workload.data_set(&case.workload.options, memory_of(case, memory)).map_or(0, |set| set.expected.0);
-    let copy_us = data.saturating_mul(1_000_000) / COPY_BYTES_PER_S;
-    // Each segment is made and then filled.
+    let copy_us = age_cost::us_at(data, COPY_BYTES_PER_S);
     let cycles = matches!(workload.window(&case.workload.options).extent, Extent::Cycles { .. });
     let prefill = case.postgres.as_ref().filter(|_| cycles).and_then(|postgres| window::prefill(postgres, u64::MAX));
-    let prefill_us = prefill.unwrap_or(0).saturating_mul(2 * 1_000_000) / COPY_BYTES_PER_S;
+    // Each segment is made and then filled.
+    let prefill_us = age_cost::us_at(prefill.unwrap_or(0).saturating_mul(2), COPY_BYTES_PER_S);
     let age_us = age_cost::us(case, data, COPY_BYTES_PER_S);
     Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us, age_us].into_iter().fold(warm_up_us, u64::saturating_add))
 }
@@ -332,8 +341,8 @@ fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<Str
     for case in &plan.cases {
         trials = trials.saturating_add(trial_us(case, memory)?.saturating_mul(u64::from(blocks)));
     }
-    let loading: u64 =
-        templates.values().map(|bytes| bytes.saturating_mul(1_000_000) / LOAD_BYTES_PER_S).fold(0, u64::saturating_add);
+    let loading =
+        templates.values().map(|bytes| age_cost::us_at(*bytes, LOAD_BYTES_PER_S)).fold(0, u64::saturating_add);
     // A guest keeps nothing when another one is booted.
     let guests: BTreeSet<&Option<String>> = plan.cases.iter().map(|case| &case.guest).collect();
     let times = if guests.len() > 1 { u64::from(blocks) } else { 1 };

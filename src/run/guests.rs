@@ -29,9 +29,10 @@ impl<'r> Guests<'r> {
 /// Trials that ended without figures since a person began or resumed the run. They are not retried before somebody
 /// resumes it again: otherwise a rebooted guest would never get past them.
 pub(super) fn tried(events: &[Stamped]) -> BTreeSet<TrialKey> {
-    let begun =
-        |event: &Stamped| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { next_guest: None, .. });
-    let from = events.iter().rposition(begun).unwrap_or(0);
+    let from = events
+        .iter()
+        .rposition(|event| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { next_guest: None, .. }));
+    let from = from.unwrap_or(0);
     let failed = events[from..].iter().filter_map(|event| match &event.what {
         Event::TrialNotRun { trial, .. } => Some(trial.clone()),
         _ => None,

@@ -6,6 +6,7 @@ use crate::host::users::{self, User};
 use crate::parse::proc_limits::{self, SoftLimit};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::units::Bytes;
+use rustix::io::Errno;
 use serde::Serialize;
 use std::io;
 
@@ -36,10 +37,10 @@ pub(super) fn diagnose(host: &Host) -> IoUring {
 
 /// The value as the case writes it, and the setting's name, if its server is to use io_uring.
 pub(super) fn asked_by(postgres: &PostgresSpec) -> Option<(&String, &String)> {
-    let is_it = |(name, value): &(&String, &String)| {
-        name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING)
-    };
-    postgres.settings.iter().find(is_it)
+    postgres
+        .settings
+        .iter()
+        .find(|(name, value)| name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING))
 }
 
 /// Why the kernel gives no ring to the user that servers run as.
@@ -54,31 +55,29 @@ pub(super) fn switch(host: &Host) -> Option<String> {
 
 /// Checks the switch for the server's user, then tries: seccomp shows up nowhere else.
 fn refused_to(host: &Host, user: Option<&User>, set_up: impl FnOnce() -> io::Result<()>) -> Option<Obstacle> {
-    let obstacle = |why: String, hint: &str| Some(Obstacle { why, hint: hint.to_owned() });
-    match switch(host).as_deref() {
-        Some("2") => {
-            let why = "kernel.io_uring_disabled is 2: no process may use io_uring";
-            return obstacle(why.to_owned(), "sysctl kernel.io_uring_disabled=0");
-        }
+    let (why, hint) = match switch(host).as_deref() {
+        Some("2") => (
+            "kernel.io_uring_disabled is 2: no process may use io_uring".to_owned(),
+            "sysctl kernel.io_uring_disabled=0",
+        ),
         Some("1") if !is_of_group(host, user) => {
             let name = user.map_or("the server's user", |user| &user.name);
             let why = format!("kernel.io_uring_disabled is 1, and {name} is not in the group kernel.io_uring_group");
-            return obstacle(
-                why,
-                "sysctl kernel.io_uring_disabled=0, or set kernel.io_uring_group to that user's group",
-            );
+            (why, "sysctl kernel.io_uring_disabled=0, or set kernel.io_uring_group to that user's group")
         }
-        _ => {}
-    }
-    let error = set_up().err()?;
-    match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::NOSYS) => obstacle("the kernel has no io_uring".to_owned(), "use another io_method"),
-        Some(rustix::io::Errno::PERM | rustix::io::Errno::ACCESS) => obstacle(
-            "io_uring is refused to this process: seccomp, as in a container, or a security module".to_owned(),
-            "allow io_uring_setup, io_uring_enter and io_uring_register in the seccomp profile",
-        ),
-        _ => obstacle(format!("io_uring cannot be set up: {error}"), "use another io_method"),
-    }
+        _ => {
+            let error = set_up().err()?;
+            match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::NOSYS) => ("the kernel has no io_uring".to_owned(), "use another io_method"),
+                Some(Errno::PERM | Errno::ACCESS) => (
+                    "io_uring is refused to this process: seccomp, as in a container, or a security module".to_owned(),
+                    "allow io_uring_setup, io_uring_enter and io_uring_register in the seccomp profile",
+                ),
+                _ => (format!("io_uring cannot be set up: {error}"), "use another io_method"),
+            }
+        }
+    };
+    Some(Obstacle { why, hint: hint.to_owned() })
 }
 
 /// True if a server is in the group that may use io_uring. Started by root, it has no group but its user's own.
@@ -105,10 +104,13 @@ const NOT_LOCKED_SINCE: (u32, u32) = (5, 12);
 /// A warning if lockable memory is too small for the rings of a case's server.
 pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     let postgres = case.postgres.as_ref().filter(|postgres| asked_by(postgres).is_some())?;
-    let number = |name: &str| postgres.asked(name).and_then(|value| value.trim().parse::<u64>().ok());
-    let connections = number("max_connections").unwrap_or(DEFAULT_CONNECTIONS);
-    let Obstacle { why, hint } =
-        low_memory(host, connections, number("io_max_concurrency").unwrap_or(DEFAULT_CONCURRENCY))?;
+    let [connections, concurrency] =
+        [("max_connections", DEFAULT_CONNECTIONS), ("io_max_concurrency", DEFAULT_CONCURRENCY)].map(
+            |(name, default)| {
+                postgres.asked(name).and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(default)
+            },
+        );
+    let Obstacle { why, hint } = low_memory(host, connections, concurrency)?;
     Some(format!("{SETTING} = {IO_URING}: {why}; {hint}"))
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::host::time;
 use crate::plan;
 use crate::record::case::TrialKey;
-use crate::record::event::{CaseStopped, Event};
+use crate::record::event::Event;
 use crate::record::run::{Extension, RunRecord};
 use crate::store::folder::{RunFolder, Writer};
 use std::collections::BTreeMap;
@@ -36,7 +36,12 @@ impl Looks {
 
     /// True if no earlier look has stopped the case of this trial.
     pub fn goes_on(&self, key: &TrialKey) -> bool {
-        self.taken.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case))
+        self.went_on(&key.case, key.trial)
+    }
+
+    /// True if no look before this block has stopped the case.
+    fn went_on(&self, case: &str, block: u32) -> bool {
+        self.taken.range(..block).all(|(_, going_on)| going_on.iter().any(|other| other == case))
     }
 
     /// Takes a look after a block, once; `None` if there is nothing to look at.
@@ -47,9 +52,8 @@ impl Looks {
             return Ok(None);
         }
         let BlockLook { decided, needed, stopped } = look::look(folder.path(), block)?;
-        let went_on = |case: &String| self.goes_on(&TrialKey { case: case.clone(), trial: block });
-        let going_on: Vec<String> = needed.into_iter().filter(went_on).collect();
-        let stopped: Vec<CaseStopped> = stopped.into_iter().filter(|case| went_on(&case.case)).collect();
+        let going_on: Vec<String> = needed.into_iter().filter(|case| self.went_on(case, block)).collect();
+        let stopped = stopped.into_iter().filter(|stopped| self.went_on(&stopped.case, block)).collect();
         let left = going_on.len().saturating_mul(record.blocks.saturating_sub(block) as usize);
         self.taken.insert(block, going_on.clone());
         let left = u32::try_from(left).unwrap_or(u32::MAX);

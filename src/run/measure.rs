@@ -23,7 +23,7 @@ use crate::telemetry::recorder::{Began, SampledSecond, TelemetryTicker, TickerTo
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, SampledObjects};
 use crate::units::Micros;
-use crate::workload::{ClientSecond, LoadEvent, Measuring, Memory, Place, Until, Workload};
+use crate::workload::{ClientSecond, LoadEvent, Measuring, MemorySizes, Place, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::path::Path;
@@ -39,11 +39,12 @@ pub struct Measurement<'a> {
     pub axes: &'a BTreeMap<String, String>,
     pub workload: &'a dyn Workload,
     pub options: &'a Options,
-    pub memory: Memory,
+    pub memory: MemorySizes,
     /// Expected duration.
     pub expected: Micros,
     pub target: &'a SampledObjects,
     pub events: &'a Events<'a>,
+    pub staging: &'a Staging,
 }
 
 /// When the measurement began, once known, and whether it is over.
@@ -53,7 +54,7 @@ struct Gate {
     over: AtomicBool,
 }
 
-enum Half {
+enum RowHalf {
     Client(ClientSecond),
     Telemetry(SampledSecond),
 }
@@ -65,13 +66,8 @@ impl Measurement<'_> {
     ///
     /// # Errors
     /// Of the workload or the store.
-    pub fn run(
-        &self,
-        place: &Place<'_>,
-        until: Until<'_>,
-        staging: &Staging,
-        record: &mut TrialRecord,
-    ) -> Result<Option<u64>> {
+    pub fn run(&self, place: &Place<'_>, until: Until<'_>, record: &mut TrialRecord) -> Result<Option<u64>> {
+        let staging = self.staging;
         let recorder = TelemetryTicker::open(telemetry::ALL, self.host, self.target, self.lead());
         let columns = recorder.columns().to_vec();
         let joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
@@ -90,35 +86,32 @@ impl Measurement<'_> {
             })();
             let (rows, latencies, recording, waits) = begun.inspect_err(|_| gate.over.store(true, Ordering::SeqCst))?;
             let gate = &gate;
-            // The writer only goes away if writing failed; its error is reported when it is joined.
-            let listener = move |event| match event {
-                LoadEvent::Began(wall_us) => drop(gate.began_us.set(wall_us)),
-                LoadEvent::Second(second) => drop(halves.send(Half::Client(second))),
-                LoadEvent::Latencies(interval) => drop(intervals.send(interval)),
-            };
             let counts = self.workload.measure(Measuring {
                 place,
                 options: self.options,
                 memory: self.memory,
                 until: Until { longest, progress },
-                listener: &listener,
+                // The writer only goes away if writing failed; its error is reported when it is joined.
+                listener: &move |event| match event {
+                    LoadEvent::Began(wall_us) => drop(gate.began_us.set(wall_us)),
+                    LoadEvent::Second(second) => drop(halves.send(RowHalf::Client(second))),
+                    LoadEvent::Latencies(interval) => drop(intervals.send(interval)),
+                },
             });
             gate.over.store(true, Ordering::SeqCst);
-            drop(listener);
             Ok((counts, rows.join(), latencies.join(), recording.join(), waits.join()))
         })?;
-        let panicked = || Error::bug("a thread of the measurement panicked");
         record.counts = Some(counts?);
-        let joining_cpu_us = rows.map_err(|_| panicked())??;
-        let latencies_cpu_us = latencies.map_err(|_| panicked())??;
+        let joining_cpu_us = rows.map_err(panicked)??;
+        let latencies_cpu_us = latencies.map_err(panicked)??;
         let TickerTotals { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
-            recording.map_err(|_| panicked())?;
+            recording.map_err(panicked)?;
         let began_us = gate.began_us.get().copied();
         record.columns = columns;
         record.gaps = gaps;
         record.load_counts = load_counts;
         record.clock_step_us = Some(clock_step_us);
-        let waits_cpu_us = self.note_waits(waits.map_err(|_| panicked())?, &staging.waits(), began_us, record)?;
+        let waits_cpu_us = self.note_waits(waits.map_err(panicked)?, &staging.waits(), began_us, record)?;
         parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
         parts.extend(waits_cpu_us.map(|cpu_us| ("waits", cpu_us)));
         record.telemetry_cpu_us = Some(cpu_us + joining_cpu_us + latencies_cpu_us + waits_cpu_us.unwrap_or(0));
@@ -176,7 +169,7 @@ impl Measurement<'_> {
     /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds.
     fn join(
         &self,
-        halves: Receiver<Half>,
+        halves: Receiver<RowHalf>,
         mut joiner: Joiner,
         mut writer: SecondsWriter,
         columns: &[Column],
@@ -186,14 +179,14 @@ impl Measurement<'_> {
         for half in halves.into_iter().map(Some).chain([None]) {
             let ended = half.is_none();
             match half {
-                Some(Half::Telemetry(tick)) => {
+                Some(RowHalf::Telemetry(tick)) => {
                     if let Some(warning) = others.warning(tick.wall_us, &tick.row) {
                         let message = format!("{} #{}: {warning}", self.key.case, self.key.trial);
                         self.events.emit(Event::Warning { message })?;
                     }
                     joiner.ticks.push_back(tick);
                 }
-                Some(Half::Client(second)) => {
+                Some(RowHalf::Client(second)) => {
                     self.events.emit(second_event(self.key, &second))?;
                     joiner.clients.push_back(second);
                 }
@@ -208,6 +201,10 @@ impl Measurement<'_> {
     }
 }
 
+fn panicked<E>(_: E) -> Error {
+    Error::bug("a thread of the measurement panicked")
+}
+
 pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
     let latency_us_p99 = (second.done > 0).then(|| second.latencies.value_at_quantile(0.99));
     Event::Second { trial: trial.clone(), second: second.second, done: second.done, latency_us_p99 }
@@ -215,9 +212,9 @@ pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
 
 /// Ticks from just before the measurement to its end.
 #[expect(clippy::needless_pass_by_value, reason = "the channel must end with the ticking: the joiner waits for that")]
-fn tick(recorder: TelemetryTicker, gate: &Gate, ticks: Sender<Half>) -> TickerTotals {
+fn tick(recorder: TelemetryTicker, gate: &Gate, ticks: Sender<RowHalf>) -> TickerTotals {
     // The joiner only goes away if writing failed; its error is reported when it is joined.
-    let mut sink = |tick| drop(ticks.send(Half::Telemetry(tick)));
+    let mut sink = |tick| drop(ticks.send(RowHalf::Telemetry(tick)));
     recorder.record(Began::now(), &|| gate.began_us.get().copied(), &gate.over, &mut sink)
 }
 
@@ -248,14 +245,12 @@ impl Joiner {
     /// The next row, once both halves are there or no more are coming (`ended`).
     fn next(&mut self, ended: bool) -> Option<Row> {
         let second = self.next;
-        let client = match second {
-            0 => None,
-            _ => match self.clients.front() {
-                Some(client) if client.second == second => Some(()),
-                // Left out by the workload: between two steps there is no load to count.
-                Some(client) if client.second > second => None,
-                _ => return None,
-            },
+        let has_client = match self.clients.front() {
+            _ if second == 0 => false,
+            Some(client) if client.second == second => true,
+            // Left out by the workload: between two steps there is no load to count.
+            Some(client) if client.second > second => false,
+            _ => return None,
         };
         let tick = self.ticks.front().map(|tick| tick.second);
         // A later tick means that this second's was missed.
@@ -266,7 +261,7 @@ impl Joiner {
             return None;
         }
         let tick = if tick == Some(second) { self.ticks.pop_front() } else { None };
-        let client = client.and_then(|()| self.clients.pop_front());
+        let client = if has_client { self.clients.pop_front() } else { None };
         self.next += 1;
         let wall_us = tick.as_ref().map(|tick| tick.wall_us);
         let mut row = tick.map_or_else(|| self.blank.clone(), |tick| tick.row);
@@ -281,24 +276,17 @@ impl Joiner {
 
 /// The client's half, in the order of [`client_columns`].
 fn client_row(client: &ClientSecond) -> Row {
-    let seen = |value: u64| (!client.latencies.is_empty()).then_some(Value::Count(value));
-    let quantile = |q: f64| seen(client.latencies.value_at_quantile(q));
-    let sum = (client.latencies.mean() * client.done as f64).round();
+    let ClientSecond { done, failed, skipped, late, latencies, .. } = client;
+    let sum = (latencies.mean() * *done as f64).round();
+    let sum = if sum.is_finite() { sum as u64 } else { 0 };
+    let mut row: Row = [*done, *failed, *skipped, *late, sum].map(|count| Some(Value::Count(count))).into();
+    row.extend(
+        [0.5, 0.95, 0.99, 0.999].map(|q| (!latencies.is_empty()).then(|| Value::Count(latencies.value_at_quantile(q)))),
+    );
     // The slowest of a sample is not the slowest overall.
-    let slowest = seen(client.latencies.max()).filter(|_| client.log_sample >= 1.0);
-    vec![
-        Some(Value::Count(client.done)),
-        Some(Value::Count(client.failed)),
-        Some(Value::Count(client.skipped)),
-        Some(Value::Count(client.late)),
-        Some(Value::Count(if sum.is_finite() { sum as u64 } else { 0 })),
-        quantile(0.5),
-        quantile(0.95),
-        quantile(0.99),
-        quantile(0.999),
-        slowest,
-        client.idle_us.map(Value::Count),
-    ]
+    let has_slowest = !latencies.is_empty() && client.log_sample >= 1.0;
+    row.extend([has_slowest.then(|| Value::Count(latencies.max())), client.idle_us.map(Value::Count)]);
+    row
 }
 
 #[cfg(test)]

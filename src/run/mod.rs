@@ -5,7 +5,7 @@
 //!
 //! A stack that fills up in `age` or later is a result (`trial::full`): the counts so far stand, the trial is not
 //! retried, and steps that need the server are left out. Steps after `measure` find the server running and the stack in
-//! place. Verdicts come through a function that `cli` passes in ([`verdicts::Judge`]), since `cut` uses `run`.
+//! place. Verdicts come through a function that `cli` passes in ([`session::Judge`]), since `cut` uses `run`.
 //! `analyse::look` decides which cases need more blocks, and `stats` when a drive is steady or a trial disturbed: the
 //! same code decides when a run stops and how its report ranks. `run` itself computes nothing.
 
@@ -13,7 +13,6 @@ mod age_cost;
 pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod clean;
-pub(crate) mod crashed;
 pub(crate) mod died;
 mod disturbance;
 pub(crate) mod doctor;

@@ -1,15 +1,11 @@
 //! Starts a run, and each further session of it.
 
-use super::crashed::Crashed;
-use super::died::Died;
-use super::events::Watcher;
-use super::session::{Ending, Places, Session};
-use super::trial_loop::{case_of, count};
-use super::verdicts::Judge;
-use super::{drives, forecast, guests, looks, repeats, share, undo};
+use super::died::{Crashed, Died};
+use super::session::{Ending, RunContext, Session};
+use super::trial_loop::count;
+use super::{case, drives, forecast, guests, looks, repeats, share, undo};
 use crate::cluster::install;
 use crate::error::{Error, Result};
-use crate::host::signals::Interrupt;
 use crate::host::{Host, files, machine, time};
 use crate::plan::{self, Plan};
 use crate::provision::ledger::Ledger;
@@ -28,14 +24,8 @@ use std::path::Path;
 /// # Errors
 /// Before anything is built: if sizes don't fit, or a folder cannot be written. Later: if the run folder cannot be
 /// written, or something built cannot be undone. A failed trial is not an error of the run.
-pub fn start(
-    host: &Host,
-    plan: &Plan,
-    places: &Places,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
+pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
+    let RunContext { host, places, .. } = *context;
     let guest = places.guest.as_deref();
     let forecast = forecast::forecast(host, plan, guest, &places.state)?;
     forecast::must_fit(&forecast)?;
@@ -63,10 +53,7 @@ pub fn start(
         .map_err(|e| e.hint("choose another folder for ledgers and templates with --state DIR"))?;
     let writer = match Writer::create(&places.results, record, &plan.text) {
         Ok(writer) => writer,
-        Err(e) => {
-            ledger.close()?;
-            return Err(e);
-        }
+        Err(e) => return ledger.close().and(Err(e)),
     };
     let machine = machine::facts(host);
     let mut cases = BTreeMap::new();
@@ -83,7 +70,7 @@ pub fn start(
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
-    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening, judge)
+    Session::open(context, machine, ledger, writer)?.run(opening, context.judge)
 }
 
 /// Resolves `auto` to the PostgreSQL found now: an installation added later does not affect this run. For other guests
@@ -93,9 +80,12 @@ fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     let here = cases.iter_mut().filter(|case| case.guest.as_deref() == guest);
     for postgres in here.filter_map(|case| case.postgres.as_mut()) {
-        let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
+        let bin = found.entry(postgres.bin.clone()).or_insert_with_key(|bin| {
+            let install = install::find(host, bin).ok()?;
+            Some(install.bin.display().to_string())
+        });
         // If none is found, each of its trials reports that.
-        if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
+        if let Some(bin) = bin {
             postgres.bin.clone_from(bin);
         }
     }
@@ -109,19 +99,20 @@ fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec
 /// When `folder` is not a run folder, or its copy of the plan or `given` is not the plan that the run began with.
 pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     let stored = RunFolder::open(folder)?;
-    let same = |what: &str, bytes: &[u8]| {
-        if plan::sha256(bytes) == stored.record().plan_sha256 {
-            return Ok(());
-        }
-        Err(Error::user(format!("{what} is not the one that {} began with", folder.display()))
-            .hint("a run keeps its plan to its end; start a new run for the changed plan"))
-    };
-    same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
+    must_be_its_plan(&stored, "the plan in the run folder", stored.plan_text()?.as_bytes())?;
     if let Some(path) = given {
         let what = format!("the plan {}", path.display());
-        same(&what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
+        must_be_its_plan(&stored, &what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
     }
     Ok(stored)
+}
+
+fn must_be_its_plan(stored: &RunFolder, what: &str, bytes: &[u8]) -> Result<()> {
+    if plan::sha256(bytes) == stored.record().plan_sha256 {
+        return Ok(());
+    }
+    Err(Error::user(format!("{what} is not the one that {} began with", stored.path().display()))
+        .hint("a run keeps its plan to its end; start a new run for the changed plan"))
 }
 
 /// How a run continues.
@@ -159,15 +150,8 @@ impl Continuing {
 ///
 /// # Errors
 /// As [`start`].
-pub fn resume(
-    host: &Host,
-    stored: &RunFolder,
-    more: Continuing,
-    places: &Places,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
+pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) -> Result<Ending> {
+    let RunContext { host, places, .. } = *context;
     forecast::recheck(&stored.record().cases)?;
     let mut writer = more.writer(stored.path())?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
@@ -185,12 +169,13 @@ pub fn resume(
     let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
     for key in &due {
         let stored = writer.folder().stored(key)?;
-        if let StoredTrial::Damaged(why) = &stored {
-            let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
-            damaged.push(Event::Warning { message });
-        }
-        if matches!(stored, StoredTrial::Whole(_)) {
-            whole.push(key);
+        match &stored {
+            StoredTrial::Whole(_) => whole.push(key),
+            StoredTrial::Damaged(why) => {
+                let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
+                damaged.push(Event::Warning { message });
+            }
+            StoredTrial::Missing => {}
         }
         match &stored {
             StoredTrial::Whole(trial) if trial.is_result() && !again.contains(key) => {
@@ -203,7 +188,7 @@ pub fn resume(
             _ if tried.contains(key) => {}
             _ => {
                 left += 1;
-                let case = case_of(record, key)?;
+                let case = case::of_trial(record, key)?;
                 let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
                 expected_us += trial_us;
                 let of_case = CaseLeft { trials: 0, expected_us: trial_us };
@@ -224,10 +209,10 @@ pub fn resume(
     damaged.extend(share::warning(&again));
     let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
-    let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
+    let mut session = Session::open(context, machine, ledger, writer)?;
     (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
     (session.again, session.earlier_drives) = (again, drives::earlier(&events));
-    session.run(opening, judge)
+    session.run(opening, context.judge)
 }
 
 /// Trials of earlier sessions that ran on another machine.

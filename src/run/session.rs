@@ -1,7 +1,6 @@
 //! A run from its first trial to its last, in one session or several.
 
-use super::crashed::Crashed;
-use super::died::Died;
+use super::died::{Crashed, Died};
 use super::events::{Events, Watcher};
 use super::{case, undo};
 use crate::cluster::server::Server;
@@ -19,15 +18,16 @@ use crate::record::drive::DriveRecord;
 use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
+use crate::record::verdict::VerdictRecord;
 use crate::store::folder::Writer;
 use crate::units::Bytes;
-use crate::workload::{Memory, Place};
+use crate::workload::{MemorySizes, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct RunPlaces {
     /// Parent of the run folders.
     pub results: PathBuf,
     /// Holds ledgers and templates.
@@ -36,10 +36,23 @@ pub struct Places {
     pub guest: Option<String>,
 }
 
-impl Places {
+impl RunPlaces {
     pub fn ledgers(&self) -> PathBuf {
         ledgers(&self.state)
     }
+}
+
+/// Determines what a power cut costs a case; the result does not name other cases that share it.
+pub type Judge<'a> = &'a dyn Fn(&CaseSpec) -> Result<VerdictRecord>;
+
+/// What every session of a run is given.
+#[derive(Clone, Copy)]
+pub struct RunContext<'a> {
+    pub host: &'a Host,
+    pub places: &'a RunPlaces,
+    pub interrupt: &'a Interrupt,
+    pub watcher: Watcher<'a>,
+    pub judge: Judge<'a>,
 }
 
 /// Folder of the ledgers within a state folder.
@@ -48,7 +61,7 @@ pub fn ledgers(state: &Path) -> PathBuf {
 }
 
 /// How a session ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ending {
     pub folder: PathBuf,
     /// Trials measured, including earlier sessions.
@@ -96,8 +109,6 @@ pub struct Session<'a> {
     pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why undoing failed: nothing more is built after that.
     pub undo_failure: Option<Error>,
-    /// True if an interrupt came during a trial.
-    pub cut_short: bool,
     /// Suite of the guest that this program runs in.
     pub(super) guest: Option<String>,
     /// Trials during which a guest died: not run.
@@ -135,14 +146,12 @@ pub fn both(done: Result<()>, undone: Result<()>) -> Result<()> {
 
 impl<'a> Session<'a> {
     pub(super) fn open(
-        host: &Host,
+        given: &RunContext<'a>,
         machine: HostFacts,
         ledger: Ledger,
         writer: Writer,
-        places: &Places,
-        interrupt: &Interrupt,
-        watcher: Watcher<'a>,
     ) -> Result<Session<'a>> {
+        let RunContext { host, places, interrupt, watcher, .. } = *given;
         let record = writer.folder().record().clone();
         let group = cgroup::place(host, &record.id);
         let prepared = users::server_user(host).and_then(|user| {
@@ -151,10 +160,7 @@ impl<'a> Session<'a> {
         });
         let (user, folder) = match prepared {
             Ok(prepared) => prepared,
-            Err(e) => {
-                undo::undo(&ledger, 0, host).and_then(|()| ledger.close())?;
-                return Err(e);
-            }
+            Err(e) => return undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).and(Err(e)),
         };
         Ok(Session {
             host: host.for_run(&record.id).keeping_together(group.as_deref()).heeding(interrupt),
@@ -166,7 +172,6 @@ impl<'a> Session<'a> {
             earlier_drives: Vec::new(),
             kept: Vec::new(),
             undo_failure: None,
-            cut_short: false,
             guest: places.guest.clone(),
             died: Vec::new(),
             tried: BTreeSet::new(),
@@ -185,7 +190,7 @@ impl<'a> Session<'a> {
     }
 
     /// Memory sizes that a case's data sizes refer to.
-    pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
+    pub(crate) fn memory_of(&self, case: &CaseSpec) -> MemorySizes {
         case::memory_of(case, self.memory())
     }
 

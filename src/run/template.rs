@@ -2,6 +2,7 @@
 //!
 //! Every stack starts from the same bytes, and loading happens once. `docs/adr/0004-template-copy.md` has the savings.
 
+use super::case::workload;
 use super::session::{Session, Template};
 use super::undo;
 use crate::cluster::install::Installation;
@@ -11,9 +12,8 @@ use crate::error::{Context, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{files, folders};
-use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::record::case::CaseSpec;
 use crate::record::operation::CacheState;
-use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,38 +41,29 @@ fn load_settings(initdb: &[String]) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// With the tools' own message; a full disk is reported as such.
-pub fn template(
-    session: &mut Session<'_>,
-    case: &CaseSpec,
-    postgres: &PostgresSpec,
-    install: &Installation,
-    workload: &dyn Workload,
-    raw: &Path,
-) -> Result<Template> {
-    let set = workload.data_set(&case.workload.options, session.memory_of(case));
+pub fn template(session: &mut Session<'_>, case: &CaseSpec, install: &Installation, raw: &Path) -> Result<Template> {
+    let set = workload(&case.workload.kind)?.data_set(&case.workload.options, session.memory_of(case));
     let name = set.map_or_else(|| "empty".to_owned(), |set| set.key);
-    let key = format!("{} {} {name}", install.bin.display(), postgres.initdb.join(" "));
+    let initdb: Vec<String> = case.postgres.iter().flat_map(|postgres| &postgres.initdb).cloned().collect();
+    let key = format!("{} {} {name}", install.bin.display(), initdb.join(" "));
     if let Some(template) = session.templates.made.get(&key) {
         return Ok(template.clone());
     }
     let folder = templates_folder(session)?;
     let mark = session.ledger.mark();
     let data = folder.join(session.ledger.mark().to_string());
+    let sockets = session.folder.join("pgstrata-template");
     let spec = ServerSpec {
         install: install.clone(),
         user: session.user.clone(),
         data: data.clone(),
         wal: None,
-        socket_folder: undo::make_folder_for(
-            &session.ledger,
-            &session.folder.join("pgstrata-template"),
-            &session.user,
-        )?,
+        socket_folder: undo::make_folder_for(&session.ledger, &sockets, &session.user)?,
         log: raw.join("template-server.log"),
-        settings: load_settings(&postgres.initdb),
-        initdb: postgres.initdb.clone(),
+        settings: load_settings(&initdb),
+        initdb,
     };
-    let made = make(session, case, workload, spec, raw);
+    let made = make(session, case, spec, raw);
     // The server is stopped by now, or must be; the data folder stays with the templates' folder.
     session.undo_from(mark);
     let template = made.inspect_err(|_| drop(folders::remove_all(&data)))?;
@@ -107,19 +98,14 @@ pub fn aside(session: &mut Session<'_>) -> Result<PathBuf> {
     Ok(templates_folder(session)?.join("aside"))
 }
 
-fn make(
-    session: &Session<'_>,
-    case: &CaseSpec,
-    workload: &dyn Workload,
-    spec: ServerSpec,
-    raw: &Path,
-) -> Result<Template> {
+fn make(session: &Session<'_>, case: &CaseSpec, spec: ServerSpec, raw: &Path) -> Result<Template> {
     let begun = now();
     let data = spec.data.clone();
     session.ledger.enter(undo::server_thing(&spec)?)?;
     server::init(&session.host, &spec)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
-    workload.load(&session.place(&data, Some(&server), raw), &case.workload.options, session.memory_of(case))?;
+    let options = &case.workload.options;
+    workload(&case.workload.kind)?.load(&session.place(&data, Some(&server), raw), options, session.memory_of(case))?;
     let mut client = server.connect(server::DATABASE)?;
     client.query("CHECKPOINT")?;
     let database_bytes = database_bytes(&server)?;
@@ -157,15 +143,11 @@ pub fn described(state: CacheState) -> &'static str {
 pub fn set_cache(folder: &Path, state: CacheState, interrupt: &Interrupt) -> Result<()> {
     folders::each_file(folder, &mut |path| {
         interrupt.check()?;
-        set_file_cache(path, state)
+        let mut file = files::open(path)?;
+        let set = match state {
+            CacheState::Warm => std::io::copy(&mut file, &mut std::io::sink()).map(drop),
+            CacheState::Cold => files::drop_cache(&file),
+        };
+        set.or_host(|| format!("read {}", path.display()))
     })
-}
-
-fn set_file_cache(path: &Path, state: CacheState) -> Result<()> {
-    let mut file = files::open(path)?;
-    let set = match state {
-        CacheState::Warm => std::io::copy(&mut file, &mut std::io::sink()).map(drop),
-        CacheState::Cold => files::drop_cache(&file),
-    };
-    set.or_host(|| format!("read {}", path.display()))
 }

@@ -4,81 +4,58 @@
 use super::fail_fast::FailFast;
 use super::guests::Guests;
 use super::looks::Looks;
-use super::session::{Ending, Session, both, give_to_person};
+use super::session::{Ending, Judge, Session, both, give_to_person};
 use super::share::{self, has_result};
-use super::verdicts::Judge;
-use super::{repeats, trial};
-use crate::error::{Error, Kind, Result};
+use super::{case, repeats, trial};
+use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
-use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::case::TrialKey;
 use crate::record::event::Event;
-use crate::record::run::RunRecord;
 use std::path::Path;
-
-/// Progress of a session.
-#[derive(Default)]
-pub(super) struct Progress {
-    /// Time spent measuring workloads, microseconds.
-    pub(super) measured_us: u64,
-    pub(super) stopped: Option<(Kind, String)>,
-    pub(super) handed_over: Option<String>,
-}
 
 impl Session<'_> {
     /// Reports the opening events, runs the remaining trials, then undoes everything, whatever happened.
     pub(super) fn run(mut self, opening: Vec<Event>, judge: Judge<'_>) -> Result<Ending> {
         let begun = now();
-        let mut progress = Progress::default();
-        let nothing_left =
+        let mut ending = Ending { folder: self.events.writer().folder().path().to_path_buf(), ..Ending::default() };
+        ending.nothing_left =
             opening.iter().any(|event| matches!(event, Event::RunResumed { left: 0, most_repeats: 0, .. }));
-        let trials = self.trials(opening, judge, &mut progress);
-        let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
+        let trials = self.trials(opening, judge, &mut ending);
+        ending.interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
         // A run folder that cannot be written must not prevent undoing.
-        let reported = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
+        let reported = if ending.interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
         self.undo_from(0);
         let counted = self.count_trials();
-        let folder = self.events.writer().folder().path().to_path_buf();
-        let Session { events, ledger, undo_failure, cut_short, .. } = self;
+        let Session { events, ledger, undo_failure, .. } = self;
         let undone = undo_failure.map_or_else(|| ledger.close(), Err);
-        if let Err(e) = give_to_person(&folder) {
+        if let Err(e) = give_to_person(&ending.folder) {
             // A run folder that cannot be written has its own error.
             drop(events.emit(Event::Warning { message: e.to_string() }));
         }
-        settle(trials, undone, &folder)?;
+        settle(trials, undone, &ending.folder)?;
         reported?;
-        let (done, not_run) = counted?;
-        let wall_us = micros(begun.elapsed());
-        let Progress { measured_us, stopped, handed_over } = progress;
-        match &handed_over {
+        (ending.done, ending.not_run) = counted?;
+        ending.wall_us = micros(begun.elapsed());
+        let Ending { done, not_run, wall_us, measured_us, .. } = ending;
+        match &ending.handed_over {
             Some(guest) => events.emit(Event::HandedOver { guest: guest.clone() })?,
-            None if !interrupted && stopped.is_none() => {
+            None if !ending.interrupted && ending.stopped.is_none() => {
                 events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
             }
             None => {}
         }
-        Ok(Ending {
-            folder,
-            done,
-            not_run,
-            cut_short,
-            nothing_left,
-            wall_us,
-            measured_us,
-            interrupted,
-            stopped,
-            handed_over,
-        })
+        Ok(ending)
     }
 
     /// Runs every trial without figures, in the run's order, until the first ones have all failed alike, or a trial of
     /// another guest is due.
-    pub(super) fn trials(&mut self, opening: Vec<Event>, judge: Judge<'_>, progress: &mut Progress) -> Result<()> {
+    fn trials(&mut self, opening: Vec<Event>, judge: Judge<'_>, ending: &mut Ending) -> Result<()> {
         let mut fail_fast = FailFast::new(self.record.cases.len());
         for event in opening {
             self.events.emit(event)?;
         }
         if let Some(crashed) = self.crashed.take() {
-            progress.measured_us += trial::come_back(self, &crashed)?.measured_us;
+            ending.measured_us += trial::come_back(self, &crashed)?.measured_us;
             // Whatever the outcome: retried, it would crash again.
             self.tried.insert(crashed.trial);
         }
@@ -89,13 +66,13 @@ impl Session<'_> {
         for block in record.order.chunk_by(|one, next| one.trial == next.trial) {
             for (guest, part) in guests.parts(block) {
                 if guest != self.guest.as_deref() && self.is_due(part, &looks)? {
-                    progress.handed_over = guest.map(str::to_owned);
+                    ending.handed_over = guest.map(str::to_owned);
                     return Ok(());
                 }
                 if guest == self.guest.as_deref() {
-                    self.part(part, &looks, &mut fail_fast, progress)?;
+                    self.part(part, &looks, &mut fail_fast, ending)?;
                 }
-                if progress.stopped.is_some() {
+                if ending.stopped.is_some() {
                     return Ok(());
                 }
             }
@@ -128,53 +105,39 @@ impl Session<'_> {
     }
 
     /// Runs the part of a block that belongs to one guest: its trials, then repeats of disturbed ones.
-    fn part(
-        &mut self,
-        part: &[TrialKey],
-        looks: &Looks,
-        fail_fast: &mut FailFast,
-        progress: &mut Progress,
-    ) -> Result<()> {
+    fn part(&mut self, part: &[TrialKey], looks: &Looks, fail_fast: &mut FailFast, ending: &mut Ending) -> Result<()> {
         for key in part {
             if !self.is_missing(key, looks)? {
                 continue;
             }
             self.interrupt.check()?;
-            let case = case_of(&self.record, key)?.clone();
+            let case = case::of_trial(&self.record, key)?.clone();
             if let Some(died) = self.died.iter().find(|died| died.trial == *key).cloned() {
                 trial::died(self, &case, key, &died)?;
                 continue;
             }
             let ran = trial::run(self, &case, key);
-            self.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
+            ending.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
             let ran = ran?;
-            progress.measured_us += ran.measured_us;
+            ending.measured_us += ran.measured_us;
             if let Some(why) = fail_fast.see(ran.failure) {
                 let message = match why.hint_text() {
                     Some(hint) => format!("{why}\nhint: {hint}"),
                     None => why.to_string(),
                 };
                 self.events.emit(Event::Warning { message: message.clone() })?;
-                progress.stopped = Some((why.kind(), message));
+                ending.stopped = Some((why.kind(), message));
                 return Ok(());
             }
         }
-        progress.measured_us += self.repeat_disturbed(part)?;
-        Ok(())
-    }
-
-    /// Repeats disturbed trials in their original order. Returns the microseconds measured.
-    fn repeat_disturbed(&mut self, part: &[TrialKey]) -> Result<u64> {
-        let mut measured_us = 0;
         for key in part {
-            if !self.is_repeat_due(key)? {
-                continue;
+            if self.is_repeat_due(key)? {
+                self.interrupt.check()?;
+                let case = case::of_trial(&self.record, key)?.clone();
+                ending.measured_us += trial::repeat(self, &case, key)?.measured_us;
             }
-            self.interrupt.check()?;
-            let case = case_of(&self.record, key)?.clone();
-            measured_us += trial::repeat(self, &case, key)?.measured_us;
         }
-        Ok(measured_us)
+        Ok(())
     }
 
     /// Counts trials with and without a result, over all sessions.
@@ -187,11 +150,6 @@ impl Session<'_> {
         }
         Ok((done, count(due.len()) - done))
     }
-}
-
-pub(super) fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
-    let found = record.cases.iter().find(|case| case.id == key.case);
-    found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
 }
 
 pub(super) fn count(n: usize) -> u32 {

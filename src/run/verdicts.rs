@@ -3,14 +3,11 @@
 //! Before the trials, because looks rank by it and nothing may disturb a trial. This room cannot cut: the caller passes
 //! in the function that does.
 
-use super::session::Session;
+use super::session::{Judge, Session};
 use crate::error::Result;
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::event::Event;
 use crate::record::verdict::{DurabilityCheck, VerdictRecord};
-
-/// Determines what a power cut costs a case; the result does not name other cases that share it.
-pub type Judge<'a> = &'a dyn Fn(&CaseSpec) -> Result<VerdictRecord>;
 
 /// Duration of one verdict, microseconds. Only for the estimate.
 const VERDICT_US: u64 = 8_000_000;

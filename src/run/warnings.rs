@@ -7,7 +7,6 @@ use crate::host::Host;
 use crate::record::build::UNBUILT;
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
-use crate::record::stack::NodeSpec;
 use crate::record::window::Extent;
 use crate::units::Micros;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,8 +42,7 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
     let mut majors: BTreeMap<&str, Option<u32>> = BTreeMap::new();
     let mut defaults: BTreeSet<(bool, u32)> = BTreeSet::new();
     for postgres in cases.iter().filter_map(|case| case.postgres.as_ref()) {
-        let says = |argument: &String| argument == "-k" || argument.ends_with("data-checksums");
-        if postgres.initdb.iter().any(says) {
+        if postgres.initdb.iter().any(|argument| argument == "-k" || argument.ends_with("data-checksums")) {
             continue;
         }
         // Builds that do not exist yet share one name.
@@ -64,9 +62,11 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
 
 /// The major version of a case's server, if known.
 fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
-    let of_build = || postgres.build.as_ref()?.version.as_ref()?.split('.').next()?.parse().ok();
-    let found = || install::find(host, &postgres.bin).ok().map(|install| install.major);
-    if postgres.bin == UNBUILT { of_build() } else { found().or_else(of_build) }
+    let found = if postgres.bin == UNBUILT { None } else { install::find(host, &postgres.bin).ok() };
+    match found {
+        Some(install) => Some(install.major),
+        None => postgres.build.as_ref()?.version.as_ref()?.split('.').next()?.parse().ok(),
+    }
 }
 
 /// A warning if btrfs is asked to compress but may not compress tables: a file with space reserved by
@@ -74,13 +74,13 @@ fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
 /// written as zeros (`mdzeroextend`, storage/smgr/md.c). `major` returns the version of the server, if known.
 fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32>) -> Option<String> {
     let postgres = case.postgres.as_ref()?;
-    let compresses =
-        |option: &str| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none");
-    let asks = |node: &&NodeSpec| {
-        let mounts = node.options.texts("mount");
-        node.layer == "btrfs" && mounts.iter().flat_map(|text| text.split(',')).any(compresses)
-    };
-    let node = case.stack.nodes.iter().find(asks)?;
+    let node = case.stack.nodes.iter().filter(|node| node.layer == "btrfs").find(|node| {
+        node.options
+            .texts("mount")
+            .iter()
+            .flat_map(|text| text.split(','))
+            .any(|option| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none"))
+    })?;
     let reserves = major(postgres).is_none_or(|major| postgres.reserves_space(major));
     reserves.then(|| {
         format!(

@@ -100,18 +100,16 @@ pub fn described(case: &CaseSpec) -> Result<String> {
 
 /// Settings for a window of cycles on a stack with this much space for WAL, except those that the plan sets.
 pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
-    let mut settings = BTreeMap::new();
-    let mut set = |name: &str, value: String| {
-        if postgres.asked(name).is_none() {
-            settings.insert(name.to_owned(), value);
-        }
-    };
-    set("checkpoint_timeout", format!("{CHECKPOINT_TIMEOUT_S}s"));
-    set("max_wal_size", format!("{}MB", most_wal(postgres, free_bytes) / MIB));
+    let mut settings = BTreeMap::from([
+        ("checkpoint_timeout".to_owned(), format!("{CHECKPOINT_TIMEOUT_S}s")),
+        ("max_wal_size".to_owned(), format!("{}MB", most_wal(postgres, free_bytes) / MIB)),
+    ]);
     // A server needs at least two segments; PostgreSQL's default assumes the default segment size.
     if !postgres.initdb.iter().any(|argument| argument.starts_with("--wal-segsize")) {
-        set("min_wal_size", format!("{}MB", prefill(postgres, free_bytes).unwrap_or(LEAST_WAL).max(LEAST_WAL) / MIB));
+        let least = prefill(postgres, free_bytes).unwrap_or(LEAST_WAL).max(LEAST_WAL);
+        settings.insert("min_wal_size".to_owned(), format!("{}MB", least / MIB));
     }
+    settings.retain(|name, _| postgres.asked(name).is_none());
     settings
 }
 

@@ -3,12 +3,12 @@
 //! Writes go to the page cache until the file is synced, which counts as part of the time. Seconds are shares of a
 //! file.
 
-use super::timed::{Spread, Timed};
-use super::wal_segments::{Segments, unavailable};
+use super::timed::{PieceSeconds, TimedWork};
+use super::wal_segments::{NewSegments, unavailable};
 use super::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::host::time::{micros, now, wall_us};
+use crate::host::time::{micros, wall_us};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -75,9 +75,9 @@ impl Workload for Files {
         let bytes = options.size("size").map_or(DEFAULT_SIZE, |Bytes(bytes)| bytes);
         let blocks = bytes / BLOCK as u64;
         let mut block = random_block();
-        let (mut writes, mut reads) = (Timed::new("write"), Timed::new("read"));
-        let mut seconds = Spread::new(listener);
-        let begun = now();
+        let (mut writes, mut reads) = (TimedWork::new("write"), TimedWork::new("read"));
+        let mut seconds = PieceSeconds::new(listener);
+        let begun = seconds.begun;
         listener(LoadEvent::Began(wall_us()));
         for number in 0.. {
             let enough = number >= LEAST_FILES;
@@ -87,18 +87,10 @@ impl Workload for Files {
             place.interrupt.check()?;
             let path = place.folder.join(format!("{number}.dd"));
             let bytes = blocks * BLOCK as u64;
-            let began_us = micros(begun.elapsed());
-            write(&path, blocks, &mut block)?;
-            let ended_us = micros(begun.elapsed());
-            writes.add(bytes, ended_us - began_us);
-            seconds.add(bytes, began_us, ended_us)?;
+            seconds.time(bytes, &mut writes, || write(&path, blocks, &mut block))?;
             let file = files::open(&path)?;
             files::drop_cache(&file).or_host(|| format!("drop the cached pages of {}", path.display()))?;
-            let began_us = micros(begun.elapsed());
-            read(&path, file, &mut block)?;
-            let ended_us = micros(begun.elapsed());
-            reads.add(bytes, ended_us - began_us);
-            seconds.add(bytes, began_us, ended_us)?;
+            seconds.time(bytes, &mut reads, || read(&path, file, &mut block))?;
             files::remove(&path)?;
         }
         let elapsed_us = micros(begun.elapsed());
@@ -114,36 +106,39 @@ fn new_segments(place: &Place<'_>, bytes: u64) -> Result<Measure> {
         return Ok(unavailable(format!("`size` is below that of a segment, {}", Bytes(SEGMENT))));
     }
     let (folder, user) = (place.folder, place.user);
-    Segments { folder, user, bytes: SEGMENT, count, zeros: true, synced: true, spare: 0 }.measure(place.interrupt)
+    NewSegments { folder, user, bytes: SEGMENT, count, zeros: true, synced: true, spare: 0 }.measure(place.interrupt)
 }
 
 /// Incompressible bytes (xorshift64*; Vigna, ACM Transactions on Mathematical Software 42, 2016).
 fn random_block() -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut next = || {
+    let numbers = (0..BLOCK / 8).map(|_| {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
         state.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    };
-    (0..BLOCK / 8).flat_map(|_| next().to_le_bytes()).collect()
+    });
+    numbers.flat_map(u64::to_le_bytes).collect()
 }
 
 fn write(path: &Path, blocks: u64, block: &mut [u8]) -> Result<()> {
-    let failed = |e: &std::io::Error| {
+    write_synced(path, blocks, block).map_err(|e| {
         let error = Error::host(e.to_string()).while_doing(format!("write {}", path.display()));
         match e.kind() {
             std::io::ErrorKind::StorageFull => error.hint("reduce `size`, or `fill` where the stack is aged"),
             _ => error,
         }
-    };
-    let mut file = files::create_new(path, 0o600).map_err(|e| failed(&e))?;
+    })
+}
+
+fn write_synced(path: &Path, blocks: u64, block: &mut [u8]) -> std::io::Result<()> {
+    let mut file = files::create_new(path, 0o600)?;
     for number in 0..blocks {
         // No two blocks are equal, so deduplication finds nothing.
         block[..8].copy_from_slice(&number.to_le_bytes());
-        file.write_all(block).map_err(|e| failed(&e))?;
+        file.write_all(block)?;
     }
-    file.sync_all().map_err(|e| failed(&e))
+    file.sync_all()
 }
 
 fn read(path: &Path, mut file: files::File, block: &mut [u8]) -> Result<()> {

@@ -4,10 +4,11 @@
 //!
 //! # Add a workload
 //!
-//! Add its file and its `mod` and `ALL` lines here; no other source file changes. `measure` keeps raw output, reports
-//! seconds and latencies while it runs and returns counts (`record::counts`). `Until::progress` returns the checkpoint
-//! cycles so far. `operation` describes one operation: noun, unit, whether it writes, clients. `analyse` computes rates
-//! and percentiles from these and never looks at a workload's options
+//! Add its file and its `mod` and `ALL` lines here; no other source file changes. `check` and `window` have no default:
+//! one that uses pgbench's tables asks pgbench for the rest of its check. `measure` keeps raw output, reports seconds
+//! and latencies while it runs and returns counts (`record::counts`). `Until::progress` returns the checkpoint cycles
+//! so far. `operation` describes one operation: noun, unit, whether it writes, clients. `analyse` computes rates and
+//! percentiles from these and never looks at a workload's options
 //! (`docs/adr/0014-counts-are-stored-figures-are-computed.md`). `decide` returns options that the first warm-up fixes
 //! for all cases. One-time work returns `StageCounts`: a part of a ranked stage has the kind `part`, and the remainder
 //! is a part with a name.
@@ -33,6 +34,7 @@ use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::recovery::BeforeCrash;
+use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
@@ -43,10 +45,10 @@ use std::path::{Path, PathBuf};
 /// All workloads, in the order of the manual.
 pub const ALL: &[&dyn Workload] = &[
     &Pgbench,
-    &pgbench::capacity::Capacity,
+    &pgbench::capacity::CapacitySearch,
     &pgbench::recovery::Recovery,
     &pgbench::maintenance::Maintenance,
-    &pgbench::snapshots::Snapshots,
+    &pgbench::snapshots::SnapshotLoad,
     &scan::Scan,
     &files::Files,
     &sync::Sync,
@@ -84,7 +86,7 @@ pub struct DataSet {
 
 /// Memory sizes that data sizes can refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemorySizes {
     pub total: Bytes,
     /// The server's `shared_buffers`; 0 without a server.
     pub shared_buffers: Bytes,
@@ -100,7 +102,7 @@ pub struct Window {
 
 /// Progress of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct WindowProgress {
     /// Checkpoint cycles completed so far; 0 if none are counted.
     pub cycles: u64,
     /// True if the window ends before its longest time.
@@ -112,13 +114,16 @@ pub struct Until<'a> {
     /// Upper limit; whole seconds.
     pub longest: Micros,
     /// Called many times a second.
-    pub progress: &'a mut dyn FnMut() -> Result<Progress>,
+    pub progress: &'a mut AskProgress<'a>,
 }
+
+/// Asks how far a window is.
+pub type AskProgress<'a> = dyn FnMut() -> Result<WindowProgress> + 'a;
 
 /// How the machine below a server crashes.
 pub enum Crash<'a> {
     /// Its filesystems are shut down and mounted again.
-    Filesystems(MachineCrash<'a>),
+    Filesystems(CrashActions<'a>),
     /// The whole guest will be killed, pgstrata included: `measure` returns what it has counted
     /// ([`Counts::before_crash`]), then [`Workload::await_end`] waits for the end.
     Guest,
@@ -142,7 +147,7 @@ pub struct GuestIsBack<'a> {
 }
 
 /// Shuts the filesystems of a stack down as a machine crash does, and mounts them again.
-pub struct MachineCrash<'a> {
+pub struct CrashActions<'a> {
     /// Shuts each filesystem down at once: nothing is written back from here on.
     pub stop: Box<dyn Fn() -> Result<()> + 'a>,
     /// Mounts each again, which replays its journal. Returns the total time of the mounts, microseconds.
@@ -214,6 +219,11 @@ impl ClientSecond {
     }
 }
 
+/// One-time work in the counts of a workload.
+pub(crate) fn stage(name: &str, kind: StageKind, length_us: u64, bytes: Option<u64>) -> StageCounts {
+    StageCounts { name: name.to_owned(), kind, length_us, bytes }
+}
+
 /// An empty histogram of latencies in microseconds: three significant digits, resizing automatically.
 ///
 /// # Errors
@@ -238,7 +248,7 @@ pub struct WorkloadInfo {
 pub struct Measuring<'a> {
     pub place: &'a Place<'a>,
     pub options: &'a Options,
-    pub memory: Memory,
+    pub memory: MemorySizes,
     pub until: Until<'a>,
     pub listener: &'a Listener<'a>,
 }
@@ -263,11 +273,9 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// The key and what is wrong with it.
-    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.check(&plain))
-    }
+    fn check(&self, options: &Options) -> Result<(), OptionProblem>;
     /// Advice to show before the run ("more clients than scale: row locks").
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
+    fn warnings(&self, options: &Options, memory: MemorySizes) -> Vec<String> {
         self.as_pgbench(options).map(|plain| Pgbench.warnings(&plain, memory)).unwrap_or_default()
     }
     /// Connections that its clients hold simultaneously.
@@ -283,7 +291,7 @@ pub trait Workload: Sync {
         false
     }
     /// The data set it needs; `memory` resolves "50% of RAM".
-    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
+    fn data_set(&self, options: &Options, memory: MemorySizes) -> Option<DataSet> {
         Pgbench.data_set(&self.as_pgbench(options)?, memory)
     }
     /// Describes one operation. Pure, except that it reads custom script files.
@@ -292,9 +300,7 @@ pub trait Workload: Sync {
     /// Options that the plan would reject.
     fn operation(&self, options: &Options) -> Result<Operation>;
     /// Planned warm-up and measurement.
-    fn window(&self, options: &Options) -> Window {
-        Pgbench.window(&self.as_pgbench(options).unwrap_or_default())
-    }
+    fn window(&self, options: &Options) -> Window;
     /// Shortens the window for a quick run, at the cost of what a full one shows; keeps values from the plan.
     fn make_quick(&self, options: &mut Options) {
         options.set_where_absent(self.info().quick);
@@ -303,7 +309,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own message.
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
+    fn load(&self, place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<()> {
         self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.load(place, &plain, memory))
     }
     /// Tablespaces named in the options.
@@ -325,8 +331,8 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own message; interrupted.
-    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
-        Ok(())
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
+        self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.warm_up(place, &plain, memory, until))
     }
     /// Decides options that the plan leaves open and that must be the same for all cases with this workload. Called
     /// after the warm-up of the first of them, whose output is in `place.raw`.

@@ -3,8 +3,8 @@
 //! Uses pgbench's data. A scan is one query: its seconds are shares of it.
 
 use super::pgbench::Pgbench;
-use super::timed::{Spread, Timed};
-use super::wal_segments::Segments;
+use super::timed::{PieceSeconds, TimedWork};
+use super::wal_segments::NewSegments;
 use super::{LoadEvent, Measuring, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
 use crate::error::{Context, Error, Result};
@@ -97,12 +97,12 @@ impl Workload for Scan {
         let server = place.server.ok_or_else(|| Error::bug("a scan was started without a server"))?;
         let mut client = server.connect_with_limit(LIMIT)?;
         client.query(PLAIN)?;
-        let table = Table::of(&mut client, &server.spec.data)?;
+        let table = ScannedTable::of(&mut client, &server.spec.data)?;
         // The first scan after changes sets hint bits, and so writes pages that do not belong to a scan.
         scan(&mut client)?;
         client.query("checkpoint")?;
-        let (mut scans, mut seconds) = (Timed::new("scan"), Spread::new(listener));
-        let begun = now();
+        let (mut scans, mut seconds) = (TimedWork::new("scan"), PieceSeconds::new(listener));
+        let begun = seconds.begun;
         let mut elapsed_us = 0;
         listener(LoadEvent::Began(wall_us()));
         while scans.slices.len() < LEAST_SCANS
@@ -110,13 +110,10 @@ impl Workload for Scan {
         {
             place.interrupt.check()?;
             table.forget()?;
-            let began_us = micros(begun.elapsed());
-            scan(&mut client)?;
+            seconds.time(table.bytes, &mut scans, || scan(&mut client))?;
             elapsed_us = micros(begun.elapsed());
-            scans.add(table.bytes, elapsed_us - began_us);
-            seconds.add(table.bytes, began_us, elapsed_us)?;
         }
-        let mut index = Timed::new("create index");
+        let mut index = TimedWork::new("create index");
         place.interrupt.check()?;
         table.forget()?;
         let started = now();
@@ -130,7 +127,7 @@ impl Workload for Scan {
 }
 
 /// WAL segments with this server's size, zeroing and syncing.
-fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result<Segments<'a>> {
+fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result<NewSegments<'a>> {
     const SQL: &str = "select pg_size_bytes(current_setting('wal_segment_size')), current_setting('wal_init_zero'), \
                        current_setting('fsync')";
     let rows = client.query(SQL)?;
@@ -142,7 +139,7 @@ fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result
     let count = (SEGMENT_BYTES / bytes.max(1)).max(1);
     // Keep as much again free for the running server.
     let spare = bytes * count;
-    Ok(Segments { folder, user, bytes, count, zeros: zeros == "on", synced: synced == "on", spare })
+    Ok(NewSegments { folder, user, bytes, count, zeros: zeros == "on", synced: synced == "on", spare })
 }
 
 fn of_pgbench(options: &Options) -> Options {
@@ -157,25 +154,26 @@ fn scan(client: &mut Client) -> Result<()> {
     client.query(&format!("select sum(abalance) from {TABLE}")).map(drop)
 }
 
-struct Table {
+fn unknown_place() -> Error {
+    Error::tool(format!("the server did not tell where {TABLE} lies"))
+}
+
+struct ScannedTable {
     files: Vec<PathBuf>,
     bytes: u64,
 }
 
-impl Table {
-    fn of(client: &mut Client, data: &std::path::Path) -> Result<Table> {
+impl ScannedTable {
+    fn of(client: &mut Client, data: &Path) -> Result<ScannedTable> {
         let sql = format!(
             "select pg_relation_filepath('{TABLE}'), pg_relation_size('{TABLE}'), \
              pg_size_bytes(current_setting('shared_buffers')) / 4"
         );
         let rows = client.query(&sql)?;
         let cells: Vec<&str> = rows.iter().flatten().filter_map(Option::as_deref).collect();
-        let number = |text: &str| text.parse::<u64>().ok();
-        let (Some(path), Some(bytes), Some(kept)) =
-            (cells.first(), cells.get(1).and_then(|text| number(text)), cells.get(2).and_then(|text| number(text)))
-        else {
-            return Err(Error::tool(format!("the server did not tell where {TABLE} lies")));
-        };
+        let [path, numbers @ ..] = &cells[..] else { return Err(unknown_place()) };
+        let numbers: Vec<u64> = numbers.iter().filter_map(|text| text.parse().ok()).collect();
+        let [bytes, kept] = numbers[..] else { return Err(unknown_place()) };
         if bytes <= kept {
             let message =
                 format!("{TABLE} has {} MiB, at most a quarter of shared_buffers: it stays there", bytes / MIB);
@@ -184,7 +182,7 @@ impl Table {
         let first = data.join(path);
         let further = (1..).map(|number| PathBuf::from(format!("{}.{number}", first.display())));
         let files = std::iter::once(first.clone()).chain(further).take_while(|path| paths::is_file(path)).collect();
-        Ok(Table { files, bytes })
+        Ok(ScannedTable { files, bytes })
     }
 
     /// Drops it from the page cache.

@@ -2,19 +2,20 @@
 
 use super::{ClientSecond, Listener, LoadEvent};
 use crate::error::Result;
+use crate::host::time::{Instant, micros, now};
 use crate::record::counts::{Measure, MeasureSlice};
 
 const MIB: u64 = 1 << 20;
 
 /// Work that is timed several times.
-pub(super) struct Timed {
+pub(super) struct TimedWork {
     name: &'static str,
     pub slices: Vec<MeasureSlice>,
 }
 
-impl Timed {
-    pub fn new(name: &'static str) -> Timed {
-        Timed { name, slices: Vec::new() }
+impl TimedWork {
+    pub fn new(name: &'static str) -> TimedWork {
+        TimedWork { name, slices: Vec::new() }
     }
 
     pub fn add(&mut self, bytes: u64, elapsed_us: u64) {
@@ -35,20 +36,31 @@ impl Timed {
 }
 
 /// Reports pieces longer than a second as seconds: the work of a piece is spread evenly over its time.
-pub(super) struct Spread<'a> {
+pub(super) struct PieceSeconds<'a> {
     listener: &'a Listener<'a>,
+    /// When the first operation began.
+    pub begun: Instant,
     /// MiB by second.
     seconds: Vec<f64>,
     reported: usize,
 }
 
-impl<'a> Spread<'a> {
-    pub fn new(listener: &'a Listener<'a>) -> Spread<'a> {
-        Spread { listener, seconds: Vec::new(), reported: 0 }
+impl<'a> PieceSeconds<'a> {
+    pub fn new(listener: &'a Listener<'a>) -> PieceSeconds<'a> {
+        PieceSeconds { listener, begun: now(), seconds: Vec::new(), reported: 0 }
+    }
+
+    /// Does a piece of work, and adds it here and to all of its kind.
+    pub fn time(&mut self, bytes: u64, all: &mut TimedWork, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let began_us = micros(self.begun.elapsed());
+        work()?;
+        let ended_us = micros(self.begun.elapsed());
+        all.add(bytes, ended_us - began_us);
+        self.add(bytes, began_us, ended_us)
     }
 
     /// Adds a piece with its start and end, microseconds after the first operation began; reports the complete seconds.
-    pub fn add(&mut self, bytes: u64, began_us: u64, ended_us: u64) -> Result<()> {
+    fn add(&mut self, bytes: u64, began_us: u64, ended_us: u64) -> Result<()> {
         const S: u64 = 1_000_000;
         let per_us = bytes as f64 / MIB as f64 / ended_us.saturating_sub(began_us).max(1) as f64;
         self.seconds.resize((ended_us / S + 1) as usize, 0.0);
@@ -79,7 +91,7 @@ mod tests {
                 heard.lock().unwrap().push((second.second, second.done));
             }
         };
-        let mut spread = Spread::new(&listener);
+        let mut spread = PieceSeconds::new(&listener);
         spread.add(100 * MIB, 0, 2_500_000).unwrap();
         assert_eq!(*heard.lock().unwrap(), [(1, 40), (2, 40)]);
         spread.add(60 * MIB, 2_600_000, 3_200_000).unwrap();

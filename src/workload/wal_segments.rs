@@ -2,7 +2,7 @@
 //! `InstallXLogFileSegment`, access/transam/xlog.c): filled with zeros, synced, renamed durably. `durable_rename`
 //! (storage/file/fd.c) syncs the file under its old and its new name, then the folder.
 
-use super::timed::Timed;
+use super::timed::TimedWork;
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::host::signals::Interrupt;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Zeros per write: 128 pages, as in PostgreSQL 18 (`PG_IOV_MAX`); earlier versions write less at once.
 const WRITE: usize = 1 << 20;
 
-pub(super) struct Segments<'a> {
+pub(super) struct NewSegments<'a> {
     pub folder: &'a Path,
     /// Owner of the files.
     pub user: &'a User,
@@ -49,7 +49,7 @@ pub(super) fn unavailable(why: String) -> Measure {
     Measure { name: NAME.to_owned(), unavailable: Some(why), ..Measure::default() }
 }
 
-impl Segments<'_> {
+impl NewSegments<'_> {
     /// Makes them one after another, times each, and removes them once all exist, so that each takes free space of its
     /// own. Without space for all of them the measure is unavailable and gives the reason.
     ///
@@ -57,15 +57,15 @@ impl Segments<'_> {
     /// The kernel's, with the path; interrupted.
     pub fn measure(&self, interrupt: &Interrupt) -> Result<Measure> {
         let all = self.bytes.saturating_mul(self.count);
-        let no_room = || unavailable(format!("no room for {} segments, {}", self.count, Bytes(all)));
+        let no_room = format!("no room for {} segments, {}", self.count, Bytes(all));
         let free = files::free_bytes_if_limited(self.folder)?;
         if let Some(free) = free.filter(|free| *free < all.saturating_add(self.spare)) {
-            let kept = || format!(", of which {} stays for the server", Bytes(self.spare));
-            let kept = if self.spare > 0 { kept() } else { String::new() };
-            let why = format!("no room for {} segments, {}: {} free{kept}", self.count, Bytes(all), Bytes(free));
-            return Ok(unavailable(why));
+            return Ok(unavailable(match self.spare {
+                0 => format!("{no_room}: {} free", Bytes(free)),
+                kept => format!("{no_room}: {} free, of which {} stays for the server", Bytes(free), Bytes(kept)),
+            }));
         }
-        let mut made = Timed::new(NAME);
+        let mut made = TimedWork::new(NAME);
         let ended = (0..self.count).try_for_each(|number| {
             interrupt.check().map_err(Stop::Failed)?;
             let begun = now();
@@ -78,7 +78,7 @@ impl Segments<'_> {
         }
         match ended {
             Ok(()) => Ok(made.measure()),
-            Err(Stop::Full) => Ok(no_room()),
+            Err(Stop::Full) => Ok(unavailable(no_room)),
             Err(Stop::Failed(e)) => Err(e),
         }
     }
@@ -133,8 +133,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt;
 
-    fn of<'a>(folder: &'a Path, user: &'a User, bytes: u64, count: u64) -> Segments<'a> {
-        Segments { folder, user, bytes, count, zeros: true, synced: true, spare: 0 }
+    fn of<'a>(folder: &'a Path, user: &'a User, bytes: u64, count: u64) -> NewSegments<'a> {
+        NewSegments { folder, user, bytes, count, zeros: true, synced: true, spare: 0 }
     }
 
     /// Root; run by anyone else, the tests change no ownership.
@@ -159,7 +159,7 @@ mod tests {
     fn a_wal_segment_is_synced_as_often_as_by_postgres() {
         let (folder, user) = (tempfile::tempdir().unwrap(), me());
         let synced = |is_synced| {
-            let segments = Segments { synced: is_synced, ..of(folder.path(), &user, 1 << 20, 1) };
+            let segments = NewSegments { synced: is_synced, ..of(folder.path(), &user, 1 << 20, 1) };
             let [first, path] = segments.paths(0);
             let mut seen = Vec::new();
             let mut note = |path: &Path| {
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn without_zeros_a_segment_has_its_length_and_no_blocks() {
         let (folder, user) = (tempfile::tempdir().unwrap(), me());
-        let segments = Segments { zeros: false, synced: false, ..of(folder.path(), &user, 1 << 20, 1) };
+        let segments = NewSegments { zeros: false, synced: false, ..of(folder.path(), &user, 1 << 20, 1) };
         segments.one(0, &mut |_| Ok(())).unwrap();
         assert_eq!(fs::metadata(&segments.paths(0)[1]).unwrap().len(), 1 << 20);
     }
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn where_others_would_be_left_without_room_nothing_is_written() {
         let (folder, user) = (tempfile::tempdir().unwrap(), me());
-        let segments = Segments { spare: u64::MAX, ..of(folder.path(), &user, 1 << 20, 2) };
+        let segments = NewSegments { spare: u64::MAX, ..of(folder.path(), &user, 1 << 20, 2) };
         let why = segments.measure(&Interrupt::never()).unwrap().unavailable.unwrap();
         assert!(why.starts_with("no room for 2 segments, 2 MiB: ") && why.ends_with(" stays for the server"), "{why}");
     }

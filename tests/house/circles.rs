@@ -42,6 +42,18 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "run",
+        &[
+            &["case", "died", "drives", "events", "fail_fast", "guests", "io_uring", "looks", "share", "undo"],
+            &["age_cost", "check", "disturbance", "doctor", "repeats", "session", "warnings", "window"],
+            &["clean", "measure", "template", "verdicts"],
+            &["forecast"],
+            &["trial"],
+            &["trial_loop"],
+            &["opening"],
+        ],
+    ),
+    (
         "provision",
         &[
             &["disk_probe", "ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],

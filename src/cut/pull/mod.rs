@@ -16,7 +16,7 @@ use super::cutting::{Cutting, Finding};
 use super::evidence::verdict_of;
 use super::history::{Acknowledgement, History, link};
 use super::server_check;
-use super::session::Session;
+use super::session::CutSession;
 use super::{commits, invariants};
 use crate::cluster::install;
 use crate::cluster::server::{self, Server};
@@ -32,13 +32,13 @@ use crate::record::facts::DeviceFacts;
 use crate::record::pull::{self, PullRecord, Round, RoundEnd};
 use crate::record::verdict::Verdict;
 use crate::recorder::Seq;
-use crate::run::session::Places;
+use crate::run::session::RunPlaces;
 use crate::run::undo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use witness::{Kept, Voice};
+use witness::{KeptCommit, Voice};
 
 /// File name of the record.
 const FILE: &str = "pull.json";
@@ -49,7 +49,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Parameters of the first pull.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct FirstPull {
     /// Folder on the filesystem under test.
     pub folder: PathBuf,
     pub witness: WitnessPlace,
@@ -70,7 +70,7 @@ impl Pulls {
     ///
     /// # Errors
     /// If the folder is not a folder, or the witness lies on the same filesystem.
-    pub fn prepare(host: &Host, asked: &Asked, places: &Places) -> Result<Pulls> {
+    pub fn prepare(host: &Host, asked: &FirstPull, places: &RunPlaces) -> Result<Pulls> {
         let folder = paths::resolve(&asked.folder)?;
         if !paths::is_folder(&folder) {
             return Err(Error::user(format!("{} is not a folder", folder.display())));
@@ -128,7 +128,7 @@ impl Pulls {
         Path::new(&self.record.folder).join(format!("{PREFIX}pull-{}", self.record.id)).join(format!("round-{round}"))
     }
 
-    fn spec(&self, session: &Session<'_>, round: u32) -> Result<ServerSpec> {
+    fn spec(&self, session: &CutSession<'_>, round: u32) -> Result<ServerSpec> {
         let sockets = session.folder.join("pgstrata-socket");
         let settings = [("max_prepared_transactions", "4")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(ServerSpec {
@@ -148,8 +148,14 @@ impl Pulls {
     ///
     /// # Errors
     /// If the server or the witness fails; the round then counts as cut. If interrupted, it does not.
-    pub fn commit(&mut self, host: &Host, places: &Places, interrupt: &Interrupt, report: &dyn Fn(u32)) -> Result<()> {
-        let session = Session::open(host, places, Cutting::default(), interrupt)?;
+    pub fn commit(
+        &mut self,
+        host: &Host,
+        places: &RunPlaces,
+        interrupt: &Interrupt,
+        report: &dyn Fn(u32),
+    ) -> Result<()> {
+        let session = CutSession::open(host, places, Cutting::default(), interrupt)?;
         let number = self.record.rounds.last().map_or(1, |round| round.number + 1);
         let began = self.begin(&session, number);
         let done = began.and_then(|server| {
@@ -168,7 +174,7 @@ impl Pulls {
     }
 
     /// Creates a new cluster, syncs it, and adds the round to the record: from here on the power may be cut.
-    fn begin(&mut self, session: &Session<'_>, number: u32) -> Result<Server> {
+    fn begin(&mut self, session: &CutSession<'_>, number: u32) -> Result<Server> {
         let folder = self.data_of(number);
         folders::make_all(&folder, 0o755)?;
         files::give_to(&folder, &session.user)?;
@@ -186,46 +192,26 @@ impl Pulls {
     }
 
     fn commit_until(&self, server: &Server, round: u32, interrupt: &Interrupt) -> Result<()> {
-        let place = WitnessPlace::parse(&self.record.witness)?;
+        let place = &WitnessPlace::parse(&self.record.witness)?;
         let stop = &AtomicBool::new(false);
         let going_on = || !stop.load(Ordering::Relaxed) && !interrupt.is_raised();
-        let client = |client: u16| -> Result<()> {
-            let mut voice = Voice::open(&place, &self.record.id)?;
-            let (mut connection, mut chain) = (commits::connect(server)?, String::new());
-            for number in 1.. {
-                if !going_on() {
-                    break;
-                }
-                chain = link(&chain, client, number);
-                connection.query(&commits::transaction(client, number, &chain))?;
-                connection.query("COMMIT")?;
-                voice.report(round, client, number)?;
-            }
-            Ok(())
-        };
-        let beside = || -> Result<()> {
-            let (mut connection, row, mut last) = (commits::connect(server)?, AtomicU64::new(0), now());
-            while going_on() {
-                let row = row.fetch_add(1, Ordering::Relaxed);
-                connection.query(&format!("INSERT INTO pgstrata_unlogged VALUES ({row})"))?;
-                if last.elapsed() >= CHECKPOINT_EVERY {
-                    last = now();
-                    connection.query("CHECKPOINT")?;
-                }
-                sleep(Duration::from_millis(50));
-            }
-            Ok(())
-        };
         let ending = |outcome: Result<()>| outcome.inspect_err(|_| stop.store(true, Ordering::Relaxed));
         let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
-            let clients = (0..self.record.clients).map(|number| threads::begin(scope, move || ending(client(number))));
+            let clients = (0..self.record.clients).map(|client| {
+                threads::begin(scope, move || {
+                    let voice = Voice::open(place, &self.record.id);
+                    ending(voice.and_then(|voice| commit_to(voice, server, round, client, &going_on)))
+                })
+            });
             let mut begun: Vec<_> = clients.collect();
-            begun.push(threads::begin(scope, || ending(beside())));
+            begun.push(threads::begin(scope, || ending(make_checkpoints(server, &going_on))));
             if begun.iter().any(Result::is_err) {
                 stop.store(true, Ordering::Relaxed);
             }
-            let died = |_| Err(Error::bug("a client's thread died"));
-            begun.into_iter().map(|one| one.and_then(|one| one.join().unwrap_or_else(died))).collect()
+            begun
+                .into_iter()
+                .map(|one| one.and_then(|one| one.join().unwrap_or_else(|_| Err(commits::died()))))
+                .collect()
         });
         outcomes.into_iter().collect::<Result<()>>()?;
         interrupt.check()
@@ -236,7 +222,13 @@ impl Pulls {
     ///
     /// # Errors
     /// If there is no power cut to judge, or the check did not finish.
-    pub fn judge(&mut self, host: &Host, places: &Places, drive_only: bool, interrupt: &Interrupt) -> Result<Verdict> {
+    pub fn judge(
+        &mut self,
+        host: &Host,
+        places: &RunPlaces,
+        drive_only: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Verdict> {
         let open = self.record.rounds.last().filter(|round| round.end.is_none()).cloned();
         let Some(round) = open else {
             return Err(Error::user("there is no power cut to judge: the clients were stopped, or never began")
@@ -252,7 +244,7 @@ impl Pulls {
         let kept = Voice::open(&WitnessPlace::parse(&self.record.witness)?, &self.record.id)?.recall(round.number)?;
         let history = history(&kept)?;
         self.same_devices(host)?;
-        let session = Session::open(host, places, Cutting::default(), interrupt)?;
+        let session = CutSession::open(host, places, Cutting::default(), interrupt)?;
         let found = self.recover(&session, round.number, &history);
         let closed = session.close();
         let (found, left_out) = found?;
@@ -281,19 +273,17 @@ impl Pulls {
 
     /// Fails unless the folder is on the same devices as before: after a reboot its filesystem may not be mounted yet.
     fn same_devices(&self, host: &Host) -> Result<()> {
-        // Device names change from boot to boot.
-        let known = |device: &DeviceFacts| (device.model.clone(), device.serial.clone(), device.size_bytes);
         let folder = Path::new(&self.record.folder);
         let there = paths::is_folder(folder).then(|| devices::below(host, folder)).transpose()?;
-        let there: BTreeSet<_> = there.iter().flat_map(|below| &below.devices).map(known).collect();
-        if there == self.record.devices.iter().map(known).collect() {
+        let there: BTreeSet<_> = there.iter().flat_map(|below| &below.devices).map(lasting_facts).collect();
+        if there == self.record.devices.iter().map(lasting_facts).collect() {
             return Ok(());
         }
         Err(Error::host(format!("{} does not lie on the devices on which the clients committed", folder.display()))
             .hint("mount the filesystem under test there, then run `pgstrata pull --resume` again"))
     }
 
-    fn recover(&self, session: &Session<'_>, round: u32, history: &History) -> Result<(Finding, Vec<String>)> {
+    fn recover(&self, session: &CutSession<'_>, round: u32, history: &History) -> Result<(Finding, Vec<String>)> {
         let mut spec = self.spec(session, round)?;
         if !paths::exists(&spec.data.join("PG_VERSION")) {
             let missing = Finding::Torn(format!("{} is not there", spec.data.display()));
@@ -303,23 +293,59 @@ impl Pulls {
         spec.settings.insert("restart_after_crash".to_owned(), "off".to_owned());
         session.ledger.enter(undo::server_thing(&spec)?)?;
         files::remove(&spec.data.join("postmaster.pid"))?;
-        let look =
-            |server: &_| server_check::beside_amcheck(server, || invariants::look(server, history, Seq::MAX, true));
-        server_check::on_server(&session.host, &spec, session.interrupt, look)
+        server_check::on_server(&session.host, &spec, session.interrupt, |server| {
+            server_check::beside_amcheck(server, || invariants::look(server, history, Seq::MAX, true))
+        })
     }
 }
 
+/// Lets one client commit, and tell the witness of each commit before it sends the next.
+fn commit_to(mut voice: Voice, server: &Server, round: u32, client: u16, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    let (mut connection, mut chain) = (commits::connect(server)?, String::new());
+    for number in 1.. {
+        if !goes_on() {
+            break;
+        }
+        chain = link(&chain, client, number);
+        connection.query(&commits::transaction(client, number, &chain))?;
+        connection.query("COMMIT")?;
+        voice.report(round, client, number)?;
+    }
+    Ok(())
+}
+
+fn make_checkpoints(server: &Server, goes_on: &dyn Fn() -> bool) -> Result<()> {
+    let (mut connection, mut last) = (commits::connect(server)?, now());
+    for row in 0_u64.. {
+        if !goes_on() {
+            break;
+        }
+        connection.query(&format!("INSERT INTO pgstrata_unlogged VALUES ({row})"))?;
+        if last.elapsed() >= CHECKPOINT_EVERY {
+            last = now();
+            connection.query("CHECKPOINT")?;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// What identifies a device: names change from boot to boot.
+fn lasting_facts(device: &DeviceFacts) -> (Option<String>, Option<String>, Option<u64>) {
+    (device.model.clone(), device.serial.clone(), device.size_bytes)
+}
+
 /// The witness's record as the clients' history. Sequence positions are the order in which the witness was told.
-fn history(kept: &[Kept]) -> Result<History> {
+fn history(kept: &[KeptCommit]) -> Result<History> {
     if kept.is_empty() {
         return Err(Error::user("the witness kept no commit of this round: there is nothing to look for"));
     }
-    let one = |(kept, place): (&Kept, Seq)| {
+    let acknowledged = kept.iter().zip(0..).map(|(kept, place): (_, Seq)| {
         let (started, mark) = (place * 2, place * 2 + 1);
-        let Kept { client, number, at_us, .. } = *kept;
+        let KeptCommit { client, number, at_us, .. } = *kept;
         Acknowledgement { client, number, started, mark, at_us, ..Acknowledgement::default() }
-    };
-    Ok(History::of(kept.iter().zip(0..).map(one).collect()))
+    });
+    Ok(History::of(acknowledged.collect()))
 }
 
 /// Firmware revision of a device, as NVMe and SCSI disks report it.

@@ -15,7 +15,7 @@ const COMMITS: usize = 40;
 const BYTES: u64 = 640 << 20;
 
 /// Without its filesystem mounted, the folder lies on another device.
-fn refused_on_another_device(pulls: &Pulls, places: &Places) {
+fn refused_on_another_device(pulls: &Pulls, places: &RunPlaces) {
     let mut unmounted = Pulls { at: pulls.at.clone(), record: pulls.record.clone() };
     unmounted.record.devices[0].size_bytes = Some(1);
     let refused = unmounted.judge(&Host::this(), places, true, &Interrupt::never()).unwrap_err();
@@ -23,7 +23,7 @@ fn refused_on_another_device(pulls: &Pulls, places: &Places) {
 }
 
 /// The witness's own disk lost its record.
-fn refused_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
+fn refused_where_the_witness_forgot(pulls: &Pulls, places: &RunPlaces, (at, witness): (&Path, &Path)) {
     let acknowledged = std::fs::read_to_string(witness).unwrap();
     let first: String = acknowledged.lines().take(2).map(|line| format!("{line}\n")).collect();
     std::fs::write(witness, first).unwrap();
@@ -54,7 +54,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let (host, folder) = (Host::this(), tempfile::tempdir().unwrap());
     let (places, never) = (places(folder.path()), Interrupt::never());
     let case = case("ext4", mount, &[]);
-    let session = Session::open(&host, &places, Cutting::default(), &never).unwrap();
+    let session = CutSession::open(&host, &places, Cutting::default(), &never).unwrap();
     let exports =
         Exports::mount(&recorded::prepare(&session.ledger, &session.folder).unwrap(), recorded::SOURCE).unwrap();
     let base = session.work.join("base");
@@ -69,7 +69,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     folders::sync_filesystem(built.folder()).unwrap();
     recorder.begin(&session.work.join("log"), 4 << 30).unwrap();
     let witness = folder.path().join("witness");
-    let asked = Asked {
+    let asked = FirstPull {
         folder: built.folder().clone(),
         witness: WitnessPlace::File(witness.clone()),
         clients: 2,

@@ -24,7 +24,7 @@ pub enum WitnessPlace {
 
 /// A commit as the witness keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptCommit {
     pub round: u32,
     pub client: u16,
     /// Number of the transaction within its client.
@@ -102,16 +102,16 @@ impl Voice {
     ///
     /// # Errors
     /// If they cannot be read, or contradict themselves.
-    pub fn recall(&mut self, round: u32) -> Result<Vec<Kept>> {
+    pub fn recall(&mut self, round: u32) -> Result<Vec<KeptCommit>> {
         let mut all = Vec::new();
         match self {
             Voice::File(file) => all.extend(kept_in(file.path())?.into_iter().filter(|kept| kept.round == round)),
             Voice::Remote(lines, id) => loop {
                 let answer = lines.ask(&format!("recall {id} {round} {}", all.len()))?;
-                let odd = || Error::host(format!("the witness answers `{answer}`"));
-                let part = answer.strip_prefix("kept").ok_or_else(odd)?;
-                let part: Option<Vec<Kept>> = part.split_whitespace().map(|one| read(one, ':')).collect();
-                let part = part.ok_or_else(odd)?;
+                let part: Option<Vec<KeptCommit>> = answer
+                    .strip_prefix("kept")
+                    .and_then(|part| part.split_whitespace().map(|one| read(one, ':')).collect());
+                let part = part.ok_or_else(|| Error::host(format!("the witness answers `{answer}`")))?;
                 if part.is_empty() {
                     break;
                 }
@@ -129,21 +129,22 @@ pub fn answer(folder: &Path, line: &str) -> String {
 
 fn answered(folder: &Path, line: &str) -> Result<String> {
     let words: Vec<&str> = line.split(' ').collect();
-    let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
     let id = words.get(1).filter(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    let path = |id: &str| folder.join(format!("pull-{id}.witness"));
-    let small = |n: u64| u32::try_from(n).ok();
-    match (words.first(), id, number(2).and_then(small), number(3), number(4)) {
-        (Some(&"keep"), Some(id), Some(round), Some(client), Some(number)) if words.len() == 5 => {
-            let client = u16::try_from(client).map_err(|_| Error::user("no such client"))?;
-            keep(&mut Appended::open(&path(id))?, round, client, number)?;
+    let path = id.map(|id| folder.join(format!("pull-{id}.witness")));
+    let round = words.get(2).and_then(|word| word.parse::<u32>().ok());
+    let numbers = words.iter().skip(3).map(|word| word.parse::<u64>().ok()).collect::<Option<Vec<u64>>>();
+    match (words[0], path, round, numbers.as_deref()) {
+        ("keep", Some(path), Some(round), Some([client, number])) => {
+            let client = u16::try_from(*client).map_err(|_| Error::user("no such client"))?;
+            keep(&mut Appended::open(&path)?, round, client, *number)?;
             Ok(KEPT.to_owned())
         }
-        (Some(&"recall"), Some(id), Some(round), Some(from), None) if words.len() == 4 => {
-            let from = usize::try_from(from).unwrap_or(usize::MAX);
-            let kept = kept_in(&path(id))?.into_iter().filter(|kept| kept.round == round).skip(from).take(AT_ONCE);
-            let line = |Kept { round, client, number, at_us }: Kept| format!(" {round}:{client}:{number}:{at_us}");
-            Ok(kept.map(line).fold("kept".to_owned(), |answer, one| answer + &one))
+        ("recall", Some(path), Some(round), Some([from])) => {
+            let from = usize::try_from(*from).unwrap_or(usize::MAX);
+            let kept = kept_in(&path)?.into_iter().filter(|kept| kept.round == round).skip(from).take(AT_ONCE);
+            Ok(kept.fold("kept".to_owned(), |answer, KeptCommit { round, client, number, at_us }| {
+                answer + &format!(" {round}:{client}:{number}:{at_us}")
+            }))
         }
         _ => Err(Error::user("not understood")),
     }
@@ -154,22 +155,22 @@ fn keep(file: &mut Appended, round: u32, client: u16, number: u64) -> Result<()>
 }
 
 /// All commits of a file. A truncated last line was never acknowledged.
-fn kept_in(path: &Path) -> Result<Vec<Kept>> {
+fn kept_in(path: &Path) -> Result<Vec<KeptCommit>> {
     let text = files::read_text(path)?;
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     let lines = whole.lines().zip(1..).map(|(line, number)| {
-        let odd = || Error::host(format!("{} line {number} is not what a witness writes: {line}", path.display()));
-        read(line, ' ').ok_or_else(odd)
+        read(line, ' ').ok_or_else(|| {
+            Error::host(format!("{} line {number} is not what a witness writes: {line}", path.display()))
+        })
     });
     lines.collect()
 }
 
-fn read(text: &str, between: char) -> Option<Kept> {
-    let mut numbers = text.split(between).map(|word| word.parse::<u64>().ok());
-    let mut next = || numbers.next().flatten();
-    let (round, client, number, at_us) = (next()?, next()?, next()?, next()?);
-    let (round, client) = (u32::try_from(round).ok()?, u16::try_from(client).ok()?);
-    numbers.next().is_none().then_some(Kept { round, client, number, at_us })
+fn read(text: &str, between: char) -> Option<KeptCommit> {
+    let words: Vec<&str> = text.split(between).collect();
+    let [round, client, number, at_us] = words[..] else { return None };
+    let (round, client) = (round.parse().ok()?, client.parse().ok()?);
+    Some(KeptCommit { round, client, number: number.parse().ok()?, at_us: at_us.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -199,7 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         std::fs::write(&path, "1 0 1 99\n1 0 2 1").unwrap();
-        assert_eq!(kept_in(&path).unwrap(), [Kept { round: 1, client: 0, number: 1, at_us: 99 }]);
+        assert_eq!(kept_in(&path).unwrap(), [KeptCommit { round: 1, client: 0, number: 1, at_us: 99 }]);
         std::fs::write(&path, "1 0 1 99\n1 0 2\n").unwrap();
         assert!(kept_in(&path).unwrap_err().to_string().contains("line 2"));
     }

@@ -3,7 +3,7 @@
 
 use crate::plan::limits::Key;
 use crate::plan::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
-use crate::plan::tree::{Node, Pair, Value};
+use crate::plan::tree::{Node, Pair, Toml};
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::record::stack::BaseKind;
 
@@ -54,7 +54,7 @@ impl Slot {
 }
 
 /// A layer as written in the plan.
-pub(super) struct Written<'t, 'c> {
+pub(super) struct WrittenLayer<'t, 'c> {
     pub slot: Slot,
     pub entry: &'c CatalogueEntry,
     /// The layer's name.
@@ -66,120 +66,106 @@ pub(super) struct Written<'t, 'c> {
     pub wiring: Vec<&'t Pair>,
 }
 
-impl<'t, 'c> Written<'t, 'c> {
-    fn new(
-        slot: Slot,
-        entry: &'c CatalogueEntry,
+impl<'t> WrittenLayer<'t, '_> {
+    /// One of [`WrittenLayer::wiring`].
+    pub fn wire(&self, key: &str) -> Option<&'t Pair> {
+        self.wiring.iter().copied().find(|(wire, _)| wire.text == key)
+    }
+}
+
+/// Reads the layers of one place in the plan.
+pub(super) struct LayerReader<'p, 'c> {
+    pub slot: Slot,
+    pub catalogue: &'c Catalogue,
+    pub problems: &'p mut Problems,
+}
+
+impl<'c> LayerReader<'_, 'c> {
+    /// A layer with this name, the value of its own key, and keys beside or below it.
+    pub fn named<'t>(
+        &mut self,
         key: &Key,
         main: Option<&'t Node>,
         pairs: Vec<&'t Pair>,
-    ) -> Option<Written<'t, 'c>> {
-        let wires = |key: &str| entry.takes.iter().any(|take| take.key == key) || slot.own_keys().contains(&key);
-        let (wiring, options) = pairs.into_iter().partition(|(key, _)| wires(&key.text));
-        Some(Written { slot, entry, key: key.clone(), main, options, wiring })
+    ) -> Option<WrittenLayer<'t, 'c>> {
+        let (slot, entry) = (self.slot, self.find(key)?);
+        let (wiring, options) = pairs.into_iter().partition(|(key, _)| {
+            entry.takes.iter().any(|take| take.key == key.text) || slot.own_keys().contains(&key.text.as_str())
+        });
+        Some(WrittenLayer { slot, entry, key: key.clone(), main, options, wiring })
     }
 
-    /// One of [`Written::wiring`].
-    pub fn wire(&self, key: &str) -> Option<&'t Pair> {
-        self.wiring.iter().copied().find(|(known, _)| known.text == key)
-    }
-}
-
-/// An existing folder, given by its own key of the stack.
-pub(super) fn by_key<'t, 'c>(
-    key: &Key,
-    value: &'t Node,
-    catalogue: &'c Catalogue,
-    problems: &mut Problems,
-) -> Option<Written<'t, 'c>> {
-    let entry = find(Slot::Filesystem, key, catalogue, problems)?;
-    Written::new(Slot::Filesystem, entry, key, Some(value), Vec::new())
-}
-
-/// Reads one layer in any of its three spellings.
-pub(super) fn read<'t, 'c>(
-    slot: Slot,
-    node: &'t Node,
-    catalogue: &'c Catalogue,
-    problems: &mut Problems,
-) -> Option<Written<'t, 'c>> {
-    match &node.value {
-        Value::Text(name) => {
-            let key = Key { text: name.clone(), span: node.span.clone() };
-            let entry = find(slot, &key, catalogue, problems)?;
-            Written::new(slot, entry, &key, None, Vec::new())
-        }
-        Value::Table(pairs) => {
-            let (key, value) = layer_key(slot, node, pairs, catalogue, problems)?;
-            let entry = find(slot, key, catalogue, problems)?;
-            let siblings: Vec<&Pair> = pairs.iter().filter(|(other, _)| other.text != key.text).collect();
-            let only_own = siblings.iter().all(|(key, _)| slot.own_keys().contains(&key.text.as_str()));
-            match &value.value {
-                Value::Table(inner) if only_own => {
-                    Written::new(slot, entry, key, None, inner.iter().chain(siblings).collect())
+    /// Reads one layer in any of its three spellings.
+    pub fn read<'t>(&mut self, node: &'t Node) -> Option<WrittenLayer<'t, 'c>> {
+        match &node.value {
+            Toml::Text(name) => self.named(&Key { text: name.clone(), span: node.span.clone() }, None, Vec::new()),
+            Toml::Table(pairs) => {
+                let (key, value) = self.layer_key(node, pairs)?;
+                let siblings: Vec<&Pair> = pairs.iter().filter(|(other, _)| other.text != key.text).collect();
+                let only_own = siblings.iter().all(|(key, _)| self.slot.own_keys().contains(&key.text.as_str()));
+                match &value.value {
+                    Toml::Table(inner) if only_own => self.named(key, None, inner.iter().chain(siblings).collect()),
+                    Toml::Table(_) => {
+                        self.find(key)?;
+                        let message =
+                            format!("options of `{}` are given both inside its table and next to it", key.text);
+                        let problem = Problem::at(&siblings[0].0.span, message);
+                        self.problems.add(problem.also(&value.span, "its table").help("move all of them inside"));
+                        None
+                    }
+                    _ => self.named(key, Some(value), siblings),
                 }
-                Value::Table(_) => {
-                    let message = format!("options of `{}` are given both inside its table and next to it", key.text);
-                    let problem = Problem::at(&siblings[0].0.span, message);
-                    problems.add(problem.also(&value.span, "its table").help("move all of them inside"));
-                    None
-                }
-                _ => Written::new(slot, entry, key, Some(value), siblings),
+            }
+            _ => {
+                let problem = node.must_be(format!("`{}`", self.slot.key()), "a layer");
+                self.problems.add(problem.help(spellings(self.slot, self.catalogue)));
+                None
             }
         }
-        _ => {
-            let message = format!("`{}` must be a layer, found {}", slot.key(), node.noun());
-            problems.add(Problem::at(&node.span, message).help(spellings(slot, catalogue)));
-            None
-        }
     }
-}
 
-/// The layer's key that is its name: the first that is a known one, else the first.
-fn layer_key<'a>(
-    slot: Slot,
-    node: &Node,
-    pairs: &'a [Pair],
-    catalogue: &Catalogue,
-    problems: &mut Problems,
-) -> Option<&'a Pair> {
-    let found = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue));
-    if let Some((first, _)) = found {
-        let entry = slot.entries(catalogue).find(|entry| entry.name == first.text)?;
-        let knows = |key: &str| {
-            entry.options.iter().any(|spec| spec.key == key) || entry.takes.iter().any(|take| take.key == key)
+    /// The layer's key that is its name: the first that is a known one, else the first.
+    fn layer_key<'t>(&mut self, node: &Node, pairs: &'t [Pair]) -> Option<&'t Pair> {
+        let (slot, catalogue) = (self.slot, self.catalogue);
+        let found = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue));
+        if let Some((first, _)) = found {
+            let entry = slot.entries(catalogue).find(|entry| entry.name == first.text)?;
+            let mut others = pairs.iter().filter(|(key, _)| key.text != first.text && slot.has(&key.text, catalogue));
+            let second = others.find(|(key, _)| {
+                entry.option(&key.text).is_none() && entry.takes.iter().all(|take| take.key != key.text)
+            });
+            if let Some((second, _)) = second {
+                let message = format!("`{}` and `{}`: two layers where only one is allowed", first.text, second.text);
+                let problem = Problem::at(&second.span, message).also(&first.span, "the other one");
+                self.problems.add(problem.help("to compare them, write a stack for each"));
+                return None;
+            }
+        } else if pairs.is_empty() {
+            let problem = Problem::at(&node.span, format!("`{}` does not name a layer", slot.key()));
+            self.problems.add(problem.help(spellings(slot, catalogue)));
+        }
+        found.or_else(|| pairs.first())
+    }
+
+    fn find(&mut self, name: &Key) -> Option<&'c CatalogueEntry> {
+        let (slot, catalogue) = (self.slot, self.catalogue);
+        if let Some(entry) = slot.entries(catalogue).find(|entry| entry.name == name.text) {
+            return Some(entry);
+        }
+        let names: Vec<&str> = slot.entries(catalogue).map(|entry| entry.name).collect();
+        let mut elsewhere = Slot::ALL.into_iter().filter(|other| *other != slot);
+        let help = match elsewhere.clone().find(|other| other.has(&name.text, catalogue)) {
+            Some(other) => Some(format!("`{}` belongs under `{}`", name.text, other.key())),
+            None => not_yet(&name.text),
         };
-        let stranger = |key: &Key| key.text != first.text && !knows(&key.text);
-        if let Some((second, _)) = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue) && stranger(key)) {
-            let message = format!("`{}` and `{}`: two layers where only one is allowed", first.text, second.text);
-            let problem = Problem::at(&second.span, message).also(&first.span, "the other one");
-            problems.add(problem.help("to compare them, write a stack for each"));
-            return None;
-        }
-    } else if pairs.is_empty() {
-        let problem = Problem::at(&node.span, format!("`{}` does not name a layer", slot.key()));
-        problems.add(problem.help(spellings(slot, catalogue)));
+        let help = help.unwrap_or_else(|| {
+            let is_near = !nearest(&name.text, names.iter().copied()).is_empty();
+            let hint = elsewhere.find_map(|other| hint_elsewhere(other, name, catalogue)).filter(|_| !is_near);
+            hint.unwrap_or_else(|| suggestion(&name.text, names))
+        });
+        self.problems.add(Problem::at(&name.span, format!("unknown {} `{}`", slot.key(), name.text)).help(help));
+        None
     }
-    found.or_else(|| pairs.first())
-}
-
-fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Problems) -> Option<&'c CatalogueEntry> {
-    if let Some(entry) = slot.entries(catalogue).find(|entry| entry.name == name.text) {
-        return Some(entry);
-    }
-    let problem = Problem::at(&name.span, format!("unknown {} `{}`", slot.key(), name.text));
-    let known = || slot.entries(catalogue).map(|entry| entry.name);
-    let mut everywhere = Slot::ALL.into_iter().filter(|other| *other != slot);
-    problems.add(match everywhere.clone().find(|other| other.has(&name.text, catalogue)) {
-        Some(other) => problem.help(format!("`{}` belongs under `{}`", name.text, other.key())),
-        None if not_yet(&name.text).is_some() => problem.help(not_yet(&name.text).unwrap_or_default()),
-        None if !nearest(&name.text, known()).is_empty() => problem.help(suggestion(&name.text, known())),
-        None => match everywhere.find_map(|other| hint_elsewhere(other, name, catalogue)) {
-            Some(hint) => problem.help(hint),
-            None => problem.help(suggestion(&name.text, known())),
-        },
-    });
-    None
 }
 
 /// Layers that people look for and that do not exist yet, so that no other word is suggested.

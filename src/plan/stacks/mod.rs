@@ -15,13 +15,13 @@ use super::machine::QUEUE;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, options, read_options};
 use super::problem::{Problem, Problems, refuse_unknown, suggestion};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, Toml, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::{BaseKind, BaseName, Input, NodeSpec, StackSpec};
+use crate::record::stack::{BaseKind, BaseName, NodeSpec, StackSpec};
 use age::AgeDraft;
-use layer::Written;
+use layer::{LayerReader, WrittenLayer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use wire::Wiring;
@@ -71,15 +71,12 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
     for (key, node) in &tables {
         names::check(key, "stack", problems);
         match &node.value {
-            Value::Table(pairs) => {
+            Toml::Table(pairs) => {
                 let (layers, parts, alike) = (Vec::new(), Vec::new(), BTreeMap::new());
                 let written = Parts { stack: key, pairs, all: &all, catalogue, layers, parts, alike, wal_stack: None };
                 stacks.extend(written.read(problems));
             }
-            _ => {
-                let message = format!("stack `{}` must be a table, found {}", key.text, node.noun());
-                problems.add(Problem::at(&node.span, message));
-            }
+            _ => problems.add(node.must_be(format!("stack `{}`", key.text), "a table")),
         }
     }
     let whole = stacks.clone();
@@ -126,7 +123,7 @@ struct Parts<'t, 'c> {
     /// Names of all stacks.
     all: &'t [&'t str],
     catalogue: &'c Catalogue,
-    layers: Vec<Written<'t, 'c>>,
+    layers: Vec<WrittenLayer<'t, 'c>>,
     parts: Vec<(Part, Key)>,
     /// Common name of the devices made by one `count`, by index of the layer.
     alike: BTreeMap<usize, String>,
@@ -154,10 +151,9 @@ impl<'t, 'c> Parts<'t, 'c> {
         self.read_module(problems);
         let reuse = match get(pairs, "reuse").map(|(_, node)| (&node.value, node)) {
             None => false,
-            Some((Value::Boolean(reuse), _)) => *reuse,
+            Some((Toml::Boolean(reuse), _)) => *reuse,
             Some((_, node)) => {
-                let message = format!("`reuse` of stack `{name}` must be true or false, found {}", node.noun());
-                problems.add(Problem::at(&node.span, message));
+                problems.add(node.must_be(format!("`reuse` of stack `{name}`"), "true or false"));
                 false
             }
         };
@@ -169,21 +165,18 @@ impl<'t, 'c> Parts<'t, 'c> {
         (problems.len() == before).then_some(draft?)
     }
 
-    fn layer(&self, slot: Slot, node: &'t Node, problems: &mut Problems) -> Option<Written<'t, 'c>> {
-        layer::read(slot, node, self.catalogue, problems)
+    fn layer(&self, slot: Slot, node: &'t Node, problems: &mut Problems) -> Option<WrittenLayer<'t, 'c>> {
+        LayerReader { slot, catalogue: self.catalogue, problems }.read(node)
     }
 
     /// Adds a layer, named `given`, or by its own `name`, or by the layer.
-    fn push(&mut self, part: Part, given: Option<&Key>, layer: Option<Written<'t, 'c>>, problems: &mut Problems) {
+    fn push(&mut self, part: Part, given: Option<&Key>, layer: Option<WrittenLayer<'t, 'c>>, problems: &mut Problems) {
         let Some(layer) = layer else { return };
         let mut name = given.unwrap_or(&layer.key).clone();
         if let Some((_, node)) = layer.wire("name") {
             match node.text() {
                 Some(text) => name = Key { text: text.to_owned(), span: node.span.clone() },
-                None => {
-                    let message = format!("`name` of `{}` must be text, found {}", layer.key.text, node.noun());
-                    problems.add(Problem::at(&node.span, message));
-                }
+                None => problems.add(node.must_be(format!("`name` of `{}`", layer.key.text), "text")),
             }
             names::check(&name, "node", problems);
         }
@@ -200,7 +193,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             }
             (Some((_, node)), None) => self.read_device(None, node, problems),
             (None, Some((_, node))) => match &node.value {
-                Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, self.catalogue)) => {
+                Toml::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, self.catalogue)) => {
                     if named.is_empty() {
                         problems.add(Problem::at(&node.span, "`devices` is empty").help("remove it"));
                     }
@@ -221,9 +214,9 @@ impl<'t, 'c> Parts<'t, 'c> {
         let count = first.wire("count").map(|(_, node)| (&node.value, node));
         let count = match count {
             None => return self.push(Part::Device, name, Some(first), problems),
-            Some((Value::Integer(count @ 1..=MAX_COUNT), _)) => *count,
+            Some((Toml::Integer(count @ 1..=MAX_COUNT), _)) => *count,
             Some((value, node)) => {
-                let found = if let Value::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
+                let found = if let Toml::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
                 let message = format!("`count` must be a whole number from 1 to {MAX_COUNT}, found {found}");
                 return problems.add(Problem::at(&node.span, message));
             }
@@ -240,7 +233,10 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn read_filesystem(&mut self, problems: &mut Problems) {
         let layer = match (get(self.pairs, "filesystem"), get(self.pairs, "directory")) {
             (Some((_, node)), None) => self.layer(Slot::Filesystem, node, problems),
-            (None, Some((key, node))) => layer::by_key(key, node, self.catalogue, problems),
+            (None, Some((key, node))) => {
+                let mut reader = LayerReader { slot: Slot::Filesystem, catalogue: self.catalogue, problems };
+                reader.named(key, Some(node), Vec::new())
+            }
             (Some((key, _)), Some((directory, _))) => {
                 let message = format!("stack `{}` has both `filesystem` and `directory`", self.stack.text);
                 let problem = Problem::at(&directory.span, message).also(&key.span, "and this");
@@ -271,16 +267,12 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn read_wal(&mut self, problems: &mut Problems) {
         let Some((key, node)) = get(self.pairs, "wal") else { return };
         let Some(other) = node.text() else {
-            if matches!(node.value, Value::Table(_)) {
+            if matches!(node.value, Toml::Table(_)) {
                 let layer = self.layer(Slot::Filesystem, node, problems);
                 return self.push(Part::Wal, Some(key), layer, problems);
             }
-            let message = format!(
-                "`wal` of stack `{}` must be the name of a stack or a layer, found {}",
-                self.stack.text,
-                node.noun()
-            );
-            return problems.add(Problem::at(&node.span, message));
+            let what = format!("`wal` of stack `{}`", self.stack.text);
+            return problems.add(node.must_be(what, "the name of a stack or a layer"));
         };
         if other == self.stack.text {
             let message = format!("`wal` of stack `{}` names the stack itself", self.stack.text);
@@ -321,8 +313,7 @@ impl<'t, 'c> Parts<'t, 'c> {
     /// Passes the parameters of a kernel module to the first layer that has them as an option.
     fn read_module(&mut self, problems: &mut Problems) {
         let Some(pair) = self.pairs.iter().find(|(key, _)| key.text == MODULE) else { return };
-        let has = |layer: &&mut Written<'_, '_>| layer.entry.options.iter().any(|spec| spec.key == MODULE);
-        let Some(layer) = self.layers.iter_mut().find(has) else {
+        let Some(layer) = self.layers.iter_mut().find(|layer| layer.entry.option(MODULE).is_some()) else {
             let message = format!("no layer of stack `{}` has parameters of a kernel module", self.stack.text);
             return problems.add(Problem::at(&pair.0.span, message).help("`zpool` has: those of ZFS"));
         };
@@ -337,22 +328,20 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn name_nodes(&self, problems: &mut Problems) -> Vec<String> {
         let mut taken: Vec<(String, Span)> = Vec::new();
         for (part, key) in &self.parts {
-            let is_taken = |name: &str| taken.iter().find(|(known, _)| known == name);
-            let kind = |number: usize| format!("{}{number}", key.text);
-            let mut name = key.text.clone();
-            if let Some((_, first)) = is_taken(&name) {
-                name = match part {
-                    Part::Device => {
-                        let message = format!("two devices are named `{}`", key.text);
-                        problems.add(Problem::at(&key.span, message).also(first, "first here"));
-                        name
-                    }
-                    Part::Data if is_taken(&format!("{name}-data")).is_none() => format!("{name}-data"),
-                    Part::Wal if is_taken("wal-files").is_none() => "wal-files".to_owned(),
-                    _ => (2..).map(kind).find(|name| is_taken(name).is_none()).unwrap_or(name),
-                };
+            let clash = taken.iter().find(|(name, _)| *name == key.text);
+            if let (Part::Device, Some((_, first))) = (part, clash) {
+                let message = format!("two devices are named `{}`", key.text);
+                problems.add(Problem::at(&key.span, message).also(first, "first here"));
             }
-            taken.push((name, key.span.clone()));
+            let second = match part {
+                Part::Data => Some(format!("{}-data", key.text)),
+                Part::Wal => Some("wal-files".to_owned()),
+                Part::Device | Part::Volume | Part::Tablespace(_) => None,
+            };
+            let numbered = (2..).map(|number| format!("{}{number}", key.text));
+            let mut names = std::iter::once(key.text.clone()).chain(second).chain(numbered);
+            let free = names.find(|name| *part == Part::Device || taken.iter().all(|(other, _)| other != name));
+            taken.push((free.unwrap_or_default(), key.span.clone()));
         }
         taken.into_iter().map(|(name, _)| name).collect()
     }
@@ -410,7 +399,7 @@ impl<'t, 'c> Parts<'t, 'c> {
 
 impl NodeDraft<'_> {
     fn has_queue(&self) -> bool {
-        self.entry.options.iter().any(|spec| spec.key == QUEUE)
+        self.entry.option(QUEUE).is_some()
     }
 
     /// True for a device that takes a knob of `[machine]` and does not set it itself.
@@ -438,27 +427,32 @@ impl<'c> StackDraft<'c> {
             let problem = Problem::at(&key.span, message).also(&other.name.span, "the other one");
             return problems.add(problem.help("set both to the same value: they age together or not at all"));
         }
-        let own = |name: &str| format!("{}-{name}", other.name.text);
         let theirs = other.part(StackSpec::data_alone);
-        for (node, NodeSpec { name, inputs, .. }) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
-            let moved = |input: Input| {
-                let from = BaseName::of(&own(input.from.node()), input.from.base());
-                Input { from, ..input }
-            };
-            let inputs = inputs.into_iter().map(moved).collect();
-            let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
-            let axes = node.axes.into_iter().map(renamed).collect();
-            if let Some(at) = self.spec.nodes.iter().position(|known| known.name == own(&name)) {
-                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", own(&name), key.text);
+        for (mut node, mut spec) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
+            spec.name = other.elsewhere(&spec.name);
+            for input in &mut spec.inputs {
+                input.from = other.base_elsewhere(&input.from);
+            }
+            node.axes.iter_mut().for_each(|axis| axis.name = other.elsewhere(&axis.name));
+            node.alike = node.alike.map(|alike| other.elsewhere(&alike));
+            if let Some(at) = self.spec.nodes.iter().position(|own| own.name == spec.name) {
+                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", spec.name, key.text);
                 let problem = Problem::at(&self.nodes[at].place, message).also(&key.span, "the WAL's stack");
                 return problems.add(problem.help("rename the device or volume"));
             }
-            let (layer, options) = (node.entry.name.to_owned(), Options::default());
-            self.spec.nodes.push(NodeSpec { name: own(&name), layer, options, inputs });
-            let alike = node.alike.as_deref().map(own);
-            self.nodes.push(NodeDraft { axes, alike, ..node });
+            self.spec.nodes.push(spec);
+            self.nodes.push(node);
         }
-        self.spec.wal = Some(BaseName::of(&own(other.spec.data.node()), other.spec.data.base()));
+        self.spec.wal = Some(other.base_elsewhere(&other.spec.data));
+    }
+
+    /// The name of a node or axis in another stack, whose WAL this one holds.
+    fn elsewhere(&self, name: &str) -> String {
+        format!("{}-{name}", self.name.text)
+    }
+
+    fn base_elsewhere(&self, base: &BaseName) -> BaseName {
+        BaseName::of(&self.elsewhere(base.node()), base.base())
     }
 
     /// The same with only the base that holds `pg_wal`, for a workload without a server.
@@ -476,8 +470,10 @@ impl<'c> StackDraft<'c> {
 
     /// Nodes that have a choice of their own; of equal devices, only the first.
     fn choosers(&self) -> impl Iterator<Item = &NodeDraft<'c>> {
-        let first = |at: usize| self.nodes[..at].iter().all(|earlier| earlier.alike != self.nodes[at].alike);
-        self.nodes.iter().enumerate().filter(move |(at, node)| node.alike.is_none() || first(*at)).map(|(_, node)| node)
+        let choosers = self.nodes.iter().enumerate().filter(move |(at, node)| {
+            node.alike.is_none() || self.nodes[..*at].iter().all(|earlier| earlier.alike != node.alike)
+        });
+        choosers.map(|(_, node)| node)
     }
 
     /// The options of all nodes, the knobs for every device, the options of `age`.

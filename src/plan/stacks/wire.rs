@@ -1,10 +1,10 @@
 //! Inputs of each node of a stack: as named in the plan, or by default everything unused so far.
 
 use super::NodeDraft;
-use super::layer::{Slot, Written};
+use super::layer::{Slot, WrittenLayer};
 use crate::plan::limits::Span;
 use crate::plan::problem::{Problem, Problems, suggestion};
-use crate::plan::tree::{Node, Pair, Value};
+use crate::plan::tree::{Node, Pair, Toml};
 use crate::record::stack::{BaseKind, BaseName, Input, Role, Take};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ struct Reference {
 
 impl<'a> Wiring<'a> {
     /// `layers` are all layers of the stack, `names` the names of their nodes.
-    pub fn new(stack: &'a str, layers: &[Written<'_, '_>], names: &[String]) -> Wiring<'a> {
+    pub fn new(stack: &'a str, layers: &[WrittenLayer<'_, '_>], names: &[String]) -> Wiring<'a> {
         let mut named = BTreeSet::new();
         for layer in layers {
             for take in layer.entry.takes {
@@ -59,7 +59,7 @@ impl<'a> Wiring<'a> {
     }
 
     /// Inputs of a layer that becomes the node `name`.
-    pub fn inputs(&mut self, name: &str, layer: &Written<'_, '_>, problems: &mut Problems) -> Vec<Input> {
+    pub fn inputs(&mut self, name: &str, layer: &WrittenLayer<'_, '_>, problems: &mut Problems) -> Vec<Input> {
         let mut inputs = Vec::new();
         for take in layer.entry.takes {
             let before = problems.len();
@@ -101,9 +101,8 @@ impl<'a> Wiring<'a> {
     }
 
     fn find(&self, reference: &Reference, problems: &mut Problems) -> Option<usize> {
-        let exact = |offer: &&Offer| offer.name.0 == reference.text;
         let text = &reference.text;
-        if let Some(at) = self.offered.iter().position(|offer| exact(&offer)) {
+        if let Some(at) = self.offered.iter().position(|offer| offer.name.0 == *text) {
             return Some(at);
         }
         let of_node: Vec<&Offer> = self.offered.iter().filter(|offer| offer.name.node() == *text).collect();
@@ -116,42 +115,33 @@ impl<'a> Wiring<'a> {
         let known: Vec<&str> = self.offered.iter().map(|offer| offer.name.0.as_str()).collect();
         let message = format!("nothing named `{text}` is defined in stack `{}` at this point", self.stack);
         let help = match (self.nodes.contains(text), known.is_empty()) {
-            (true, _) => {
-                format!("`{text}` is defined later; a layer can only use what is built before it")
-            }
+            (true, _) => format!("`{text}` is defined later; a layer can only use what is built before it"),
             (false, true) => "there is no layer below yet: add device = { ... }".to_owned(),
             (false, false) => suggestion(text, known),
         };
-        let problem = Problem::at(&reference.place, message).help(help);
-        problems.add(problem);
+        problems.add(Problem::at(&reference.place, message).help(help));
         None
     }
 
     /// Every unused and unnamed base of the kind; for a pool, the latest one, which others may share.
-    fn by_default(&mut self, node: &str, take: &Take, layer: &Written<'_, '_>) -> Vec<Input> {
-        let input = |offer: &Offer| Input { from: offer.name.clone(), role: take.role, group: None };
-        if take.kind == BaseKind::Pool {
-            let pool = self.offered.iter_mut().rev().find(|offer| offer.kind == BaseKind::Pool);
-            return pool
-                .map(|offer| {
-                    offer.user.get_or_insert((node.to_owned(), layer.key.span.clone()));
-                    input(offer)
-                })
-                .into_iter()
-                .collect();
-        }
+    fn by_default(&mut self, node: &str, take: &Take, layer: &WrittenLayer<'_, '_>) -> Vec<Input> {
         let named = &self.named;
-        let is_named = |name: &BaseName| named.contains(&name.0) || named.contains(name.node());
-        let free = |offer: &&mut Offer| offer.kind == take.kind && offer.user.is_none() && !is_named(&offer.name);
-        let mut inputs = Vec::new();
-        for offer in self.offered.iter_mut().filter(free) {
-            offer.user = Some((node.to_owned(), layer.key.span.clone()));
-            inputs.push(input(offer));
-        }
-        inputs
+        let mut of_kind = self.offered.iter_mut().filter(|offer| offer.kind == take.kind);
+        let used: Vec<&mut Offer> = match take.kind {
+            BaseKind::Pool => of_kind.next_back().into_iter().collect(),
+            _ => of_kind
+                .filter(|offer| offer.user.is_none())
+                .filter(|offer| !named.contains(&offer.name.0) && !named.contains(offer.name.node()))
+                .collect(),
+        };
+        let inputs = used.into_iter().map(|offer| {
+            offer.user.get_or_insert_with(|| (node.to_owned(), layer.key.span.clone()));
+            Input { from: offer.name.clone(), role: take.role, group: None }
+        });
+        inputs.collect()
     }
 
-    fn wrong_number(&self, take: &Take, layer: &Written<'_, '_>, found: &[Input]) -> Problem {
+    fn wrong_number(&self, take: &Take, layer: &WrittenLayer<'_, '_>, found: &[Input]) -> Problem {
         let name = layer.entry.name;
         let kind = take.kind.word();
         let place = layer.wire(take.key).map_or(&layer.key.span, |(_, node)| &node.span);
@@ -196,22 +186,21 @@ impl<'a> Wiring<'a> {
 /// All texts in a value, at any depth.
 fn texts(node: &Node) -> Vec<&str> {
     match &node.value {
-        Value::Text(text) => vec![text],
-        Value::List(items) => items.iter().flat_map(texts).collect(),
-        Value::Table(pairs) => pairs.iter().flat_map(|(_, node)| texts(node)).collect(),
+        Toml::Text(text) => vec![text],
+        Toml::List(items) => items.iter().flat_map(texts).collect(),
+        Toml::Table(pairs) => pairs.iter().flat_map(|(_, node)| texts(node)).collect(),
         _ => Vec::new(),
     }
 }
 
 /// Reads `"a"`, `["a", "b"]`, or, for layers that know groups, `[{ mirror = ["a", "b"] }, ...]`.
 fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Reference> {
-    let items = node.items();
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all = Vec::new();
-    for item in items {
+    for item in node.items() {
         match &item.value {
-            Value::Text(text) => all.push(Reference { text: text.clone(), place: item.span.clone(), group: None }),
-            Value::Table(pairs) if !take.groups.is_empty() => {
+            Toml::Text(text) => all.push(Reference { text: text.clone(), place: item.span.clone(), group: None }),
+            Toml::Table(pairs) if !take.groups.is_empty() => {
                 for (key, members) in pairs {
                     if !take.groups.contains(&key.text.as_str()) {
                         let message = format!("`{}` has no group `{}`", take.key, key.text);
@@ -230,13 +219,11 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
             _ => {
                 let wants =
                     if take.groups.is_empty() { "a name or a list of names" } else { "names, or groups of names" };
-                let message = format!("`{}` must be {wants}, found {}", take.key, item.noun());
-                problems.add(Problem::at(&item.span, message));
+                problems.add(item.must_be(format!("`{}`", take.key), wants));
             }
         }
     }
-    let empty = matches!(&node.value, Value::List(items) if items.is_empty());
-    if empty {
+    if node.items().is_empty() {
         problems.add(Problem::at(&node.span, format!("`{}` is an empty list", take.key)).help("remove it"));
     }
     all

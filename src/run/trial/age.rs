@@ -12,10 +12,7 @@ use crate::run::{template, undo};
 use std::path::Path;
 
 pub(super) fn age(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let missing = || Error::bug("a stack was to be aged before it was built");
-    let data = trial.folder.clone().ok_or_else(missing)?;
-    let record = aged(trial, &data)?;
-    trial.record.age = Some(record);
+    trial.record.age = Some(aged(trial, trial.folder()?)?);
     if ageing::is_fresh(&trial.case.age) {
         to_fresh(trial)?;
     }
@@ -33,9 +30,8 @@ fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
     let folder = data.join("age");
     folders::make_all(&folder, 0o700)?;
     let session = &trial.session;
-    let asks = ageing::asks_for_snapshots(&trial.case.age).is_some();
-    let of_stack = || Snapshots::of(&session.host, &session.ledger, &trial.case.stack, trial.stack()?);
-    let snapshots = asks.then(of_stack).transpose()?.map(Snapshots::for_ageing);
+    let asked = ageing::asks_for_snapshots(&trial.case.age).map(|_| trial.snapshots());
+    let snapshots = asked.transpose()?.map(Snapshots::for_ageing);
     let there = || snapshots.as_ref().ok_or_else(|| Error::bug("snapshots were to be made where none are asked for"));
     let make = |number| {
         there()?.make(number)?;

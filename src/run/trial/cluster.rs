@@ -1,7 +1,7 @@
 //! The steps `load`, `start` and `read back`: the cluster on the stack, and its state after the measurement.
 
 use super::Trial;
-use super::window::Watch;
+use super::window::WindowWatch;
 use crate::ageing::layout;
 use crate::cluster::copy;
 use crate::cluster::server::{self, Server};
@@ -14,7 +14,6 @@ use crate::record::facts::{DataFacts, Fits, ServerFacts};
 use crate::record::operation::CacheState;
 use crate::record::stack::End;
 use crate::record::window::Extent;
-use crate::run::session::Template;
 use crate::run::{template, undo, window};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +29,8 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     if trial.case.postgres.is_none() {
         return Ok(());
     }
-    let template = template(trial)?;
+    let made = trial.template.clone();
+    let template = made.ok_or_else(|| Error::bug("data were to be loaded before they were made"))?;
     let spec = server_spec(trial, wal_folder(trial)?)?;
     let begun = now();
     let bytes = copy::copy(&template.data, &spec, &trial.session.interrupt)?;
@@ -46,15 +46,11 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     Ok(())
 }
 
-fn template(trial: &Trial<'_, '_>) -> Result<Template> {
-    trial.template.clone().ok_or_else(|| Error::bug("data were to be loaded before they were made"))
-}
-
 /// Starts the server on the data, which are on the stack by now.
 pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let missing = || Error::bug("a server was to be started before its data were there");
-    let mut spec = trial.cluster.take().ok_or_else(missing)?;
-    let folder = trial.folder.clone().ok_or_else(missing)?;
+    let taken = trial.cluster.take();
+    let mut spec = taken.ok_or_else(|| Error::bug("a server was to be started before its data were there"))?;
+    let folder = trial.folder()?.to_path_buf();
     let tablespaces = tablespace_folders(trial)?;
     let session = &trial.session;
     let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
@@ -69,7 +65,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     spec.settings.extend(ours.clone());
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
-    let mut watch = Watch::begin(&server, window, ours)?;
+    let mut watch = WindowWatch::begin(&server, window, ours)?;
     let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
     for (name, folder) in &tablespaces {
         client.query(&server::create_tablespace(name, folder)?)?;
@@ -77,8 +73,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     let raw = trial.staging.raw();
     trial.workload.place_data(&session.place(&folder, Some(&server), &raw), &trial.case.workload.options)?;
     client.query("CHECKPOINT")?;
-    if let Some(age) = &mut trial.record.age {
-        let stack = trial.stack.as_ref().ok_or_else(missing)?;
+    if let (Some(age), Some(stack)) = (&mut trial.record.age, &trial.stack) {
         age.layout = Some(layout::look(&server, &|file| stack.pieces(&session.host, file), &session.interrupt)?);
     }
     if let Some(bytes) = prefill {
@@ -125,14 +120,14 @@ pub(super) fn wal_folder(trial: &Trial<'_, '_>) -> Result<Option<PathBuf>> {
 
 /// The cluster on the current stack.
 pub(super) fn server_spec(trial: &Trial<'_, '_>, wal: Option<PathBuf>) -> Result<ServerSpec> {
-    let missing = || Error::bug("a server was to be started before it was found");
-    let folder = trial.folder.as_ref().ok_or_else(missing)?;
     let session = &trial.session;
-    let postgres = trial.case.postgres.as_ref().ok_or_else(missing)?;
+    let (Some(postgres), Some(install)) = (&trial.case.postgres, &trial.install) else {
+        return Err(Error::bug("a server was to be started before it was found"));
+    };
     Ok(ServerSpec {
-        install: trial.install.clone().ok_or_else(missing)?,
+        install: install.clone(),
         user: session.user.clone(),
-        data: folder.join("cluster"),
+        data: trial.folder()?.join("cluster"),
         wal,
         socket_folder: undo::make_folder_for(&session.ledger, &session.folder.join("pgstrata-socket"), &session.user)?,
         log: trial.staging.raw().join("server.log"),

@@ -2,7 +2,7 @@
 //! one continues ([ADR 30](../../../docs/adr/0030-killing-the-guest.md)). Not here: killing the guest, which the host
 //! does.
 
-use super::{Ran, Trial, cluster, concluded};
+use super::{RanTrial, Trial, cluster, concluded};
 use crate::cluster::install;
 use crate::cluster::server::Server;
 use crate::cluster::spec::ServerSpec;
@@ -19,13 +19,12 @@ use crate::record::event::{Event, Step};
 use crate::record::recovery::BeforeCrash;
 use crate::record::stack::End;
 use crate::record::trial::{Gap, StepTime, TrialRecord};
-use crate::run::crashed::Crashed;
-use crate::run::died::Died;
+use crate::run::case;
+use crate::run::died::{Crashed, Died};
 use crate::run::measure::second_event;
 use crate::run::session::{Session, Templates};
-use crate::run::trial_loop;
 use crate::units::Micros;
-use crate::workload::{Crash, GuestIsBack, LoadEvent, Measuring, Place, Progress, Until};
+use crate::workload::{Crash, GuestIsBack, LoadEvent, Measuring, Place, Until, WindowProgress};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -54,8 +53,8 @@ struct HandOver {
 /// Stores the first half of the trial, with its counts in the record, and asks for the guest to be killed. Returns only
 /// if that does not happen.
 pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Result<()> {
-    let missing = || Error::bug("a guest was to be killed before its server ran");
-    let spec = &trial.server.as_ref().ok_or_else(missing)?.spec;
+    let server = trial.server.as_ref();
+    let spec = &server.ok_or_else(|| Error::bug("a guest was to be killed before its server ran"))?.spec;
     let mut record = trial.record.clone();
     record.counts = None;
     record.steps.push(StepTime { step: Step::Measure, wall_us: micros(trial.step_began.elapsed()) });
@@ -70,7 +69,7 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
         record,
         before,
         images_of_stack: images_of_stack(trial)?,
-        folder: trial.folder.clone().ok_or_else(missing)?,
+        folder: trial.folder()?.to_path_buf(),
         wal: spec.wal.clone(),
         settings: spec.settings.clone(),
         images: trial.session.images.clone(),
@@ -102,9 +101,9 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
 fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
     let mut images = trial.session.images.by_node(&trial.case.stack);
     for node in &trial.stack()?.facts.nodes {
-        let serial =
-            || node.details.get(guest_disk::SERIAL).filter(|_| node.layer.as_deref() == Some(guest_disk::NAME));
-        if let (Some(_), Some(image)) = (&node.layer, node.details.get("image").or_else(serial)) {
+        let Some(layer) = &node.layer else { continue };
+        let serial = node.details.get(guest_disk::SERIAL).filter(|_| layer == guest_disk::NAME);
+        if let Some(image) = node.details.get("image").or(serial) {
             images.entry(node.name.clone()).or_insert_with(|| PathBuf::from(image));
         }
     }
@@ -115,18 +114,18 @@ fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
+pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<RanTrial> {
     let begun = now();
     let own_age_us = processes::own_age_us(&session.host).unwrap_or(0);
     let away_us = crashed.since_answer_us + crashed.down_us + own_age_us;
     let key: &TrialKey = &crashed.trial;
     session.events.emit(Event::CrashSurvived { trial: key.clone(), away_us })?;
-    let case = trial_loop::case_of(&session.record, key)?.clone();
+    let case = case::of_trial(&session.record, key)?.clone();
     let staging = session.events.writer().staged(key);
     let read = staging.and_then(|staging| {
         let content = staging.take_over()?;
-        let hand_over =
-            serde_json::from_slice::<HandOver>(&content).or_store(|| "read what was handed over".to_owned())?;
+        let hand_over: HandOver =
+            serde_json::from_slice(&content).or_store(|| "read what was handed over".to_owned())?;
         Ok((staging, hand_over))
     });
     let (staging, hand_over) = match read {
@@ -134,7 +133,7 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
         Err(e) => {
             let died = Died { trial: key.clone(), step: Step::Measure, reason: e.chain() };
             super::died(session, &case, key, &died)?;
-            return Ok(Ran { measured_us: 0, failure: None });
+            return Ok(RanTrial { measured_us: 0, failure: None });
         }
     };
     session.images = hand_over.images.clone();
@@ -146,7 +145,7 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
     (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
     let done = trial.attempt(|trial| {
         trial.session.interrupt.check()?;
-        measure_on(trial, &hand_over, crashed, away_us, begun)?;
+        measure_on(trial, &hand_over, crashed, away_us)?;
         trial.enter(Step::ReadBack)?;
         cluster::read_back(trial)
     });
@@ -155,13 +154,8 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
 }
 
 /// Opens the stack, lets the workload watch the server start, and measures what follows.
-fn measure_on(
-    trial: &mut Trial<'_, '_>,
-    hand_over: &HandOver,
-    crashed: &Crashed,
-    away_us: u64,
-    begun: Instant,
-) -> Result<()> {
+fn measure_on(trial: &mut Trial<'_, '_>, hand_over: &HandOver, crashed: &Crashed, away_us: u64) -> Result<()> {
+    let begun = trial.step_began;
     let (opened, mounts_us) = open(trial, hand_over)?;
     trial.folder = Some(hand_over.folder.clone());
     let bin = trial.case.postgres.as_ref().map(|postgres| &postgres.bin);
@@ -170,20 +164,18 @@ fn measure_on(
     let (before, answers_apart_us) = (&hand_over.before, crashed.answers_apart_us);
     let crash = Some(Crash::GuestIsBack(GuestIsBack { before, away_us, answers_apart_us, begun, opened, mounts_us }));
     let raw = trial.staging.raw();
-    let mut progress = || Ok(Progress::default());
-    // The seconds of the second half are shown, but stored only in the counts of the recovery.
-    let listener = |event| {
-        if let LoadEvent::Second(second) = event {
-            // A run folder that cannot be written is reported when the trial is stored.
-            drop(trial.session.events.emit(second_event(trial.key, &second)));
-        }
-    };
     let counts = trial.workload.measure(Measuring {
         place: &Place { crash, ..trial.place(&raw)? },
         options: &trial.options(),
         memory: trial.session.memory_of(trial.case),
-        until: Until { longest: Micros(0), progress: &mut progress },
-        listener: &listener,
+        until: Until { longest: Micros(0), progress: &mut || Ok(WindowProgress::default()) },
+        // The seconds of the second half are shown, but stored only in the counts of the recovery.
+        listener: &|event| {
+            if let LoadEvent::Second(second) = event {
+                // A run folder that cannot be written is reported when the trial is stored.
+                drop(trial.session.events.emit(second_event(trial.key, &second)));
+            }
+        },
     })?;
     if let Some(window) = &mut trial.record.window {
         window.ended_us = time::wall_us();

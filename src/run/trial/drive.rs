@@ -29,8 +29,8 @@ pub(super) fn lacking(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<Wan
 /// Records of the prepared drives of a stack.
 pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveRecord>> {
     let wanted = wanted(session, spec)?;
-    let of = |drive: &WantedDrive| session.drives.iter().find(|done| done.key == drive.key).cloned();
-    Ok(wanted.iter().filter_map(of).collect())
+    let known = wanted.iter().filter_map(|drive| session.drives.iter().find(|done| done.key == drive.key));
+    Ok(known.cloned().collect())
 }
 
 pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -68,13 +68,6 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let StandingDrive { path, model, bytes, .. } = &standing;
     let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
     let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);
-    let report = |doing| {
-        let (trial, drive) = (trial.key.clone(), wanted.key.clone());
-        session.events.emit(match doing {
-            Doing::Filling { done, of } => Event::DriveFilled { trial, drive, done_bytes: done, of_bytes: of },
-            Doing::Round { number, round } => Event::DriveRound { trial, drive, number, most_rounds, round },
-        })
-    };
     let Done { purge, fill, rounds } = precondition(&Drive {
         path,
         bytes: *bytes,
@@ -84,7 +77,13 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         most_rounds,
         seed: session.record.seed,
         interrupt: &session.interrupt,
-        report: &report,
+        report: &|doing| {
+            let (trial, drive) = (trial.key.clone(), wanted.key.clone());
+            session.events.emit(match doing {
+                Doing::Filling { done, of } => Event::DriveFilled { trial, drive, done_bytes: done, of_bytes: of },
+                Doing::Round { number, round } => Event::DriveRound { trial, drive, number, most_rounds, round },
+            })
+        },
         is_steady: &|rounds| is_reached(&rounds.iter().map(DriveRound::rate).collect::<Vec<_>>()),
     })?;
     Ok(DriveRecord {

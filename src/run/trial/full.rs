@@ -25,11 +25,9 @@ impl Trial<'_, '_> {
         let said = failure.chain();
         // During ageing, the cluster may temporarily be outside the stack, on an unrelated disk. Snapshot commands name
         // the mount point or the pool, not the cluster's folder.
-        let names_stack = || {
-            self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()))
-                || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said))
-        };
-        let is_of_stack = self.step != Step::Age || names_stack();
+        let is_of_stack = self.step != Step::Age
+            || self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()))
+            || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said));
         let began_us = wall_us().saturating_sub(micros(self.step_began.elapsed()));
         let no_room = no_space::line(&said).filter(|_| is_of_stack);
         self.record.full = self.full(no_room, no_space::refused_line(&said), began_us);

@@ -32,9 +32,9 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
         return Ok(None);
     }
     // Only the stack writes to what it has built.
-    let is_found = |name: &BaseName| stack.node(name.node()).is_some_and(|node| node.layer.is_none());
-    let shared: Vec<(BaseName, &DeviceFacts)> =
-        stack.devices().into_iter().filter(|(name, _)| is_found(name)).collect();
+    let devices = stack.devices().into_iter();
+    let found = devices.filter(|(name, _)| stack.node(name.node()).is_some_and(|node| node.layer.is_none()));
+    let shared: Vec<(BaseName, &DeviceFacts)> = found.collect();
     let (before, begun) = (counts(host, &shared), now());
     while begun.elapsed() < WATCHED {
         trial.session.interrupt.check()?;
@@ -50,12 +50,12 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
 }
 
 fn counts(host: &Host, devices: &[(BaseName, &DeviceFacts)]) -> BTreeMap<String, DeviceCounts> {
-    let of = |(name, device): &(BaseName, &DeviceFacts)| {
+    let counted = devices.iter().filter_map(|(name, device)| {
         let stat = diskstats::parse_stat(&host.read_optional(format!("{}/stat", device.sysfs_folder()))?).ok()?;
         // Partitions show flushes as 0: their disk counts them.
         let flushes = stat.flushes.filter(|_| device.counts_flushes != Some(false));
         let counts = DeviceCounts { writes: stat.writes, write_bytes: stat.write_bytes, flushes, reads: stat.reads };
         Some((name.0.clone(), counts))
-    };
-    devices.iter().filter_map(of).collect()
+    });
+    counted.collect()
 }

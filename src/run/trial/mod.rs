@@ -18,7 +18,7 @@ mod window;
 mod work;
 
 use super::died::Died;
-use super::fail_fast::Failure;
+use super::fail_fast::TrialFailure;
 use super::session::{Session, Template};
 use super::window::expected_us;
 use super::{case, forecast, template};
@@ -27,6 +27,7 @@ use crate::cluster::server::Server;
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{self, micros, now};
+use crate::provision::snapshots::Snapshots;
 use crate::provision::stack::BuiltStack;
 use crate::provision::{images, knobs};
 use crate::record::case::{CaseSpec, TrialKey};
@@ -34,8 +35,8 @@ use crate::record::event::{Event, Step};
 use crate::record::trial::{self as record, StepTime, TrialRecord};
 use crate::store::staging::Staging;
 use crate::workload::Workload;
-use std::path::PathBuf;
-use window::Watch;
+use std::path::{Path, PathBuf};
+use window::WindowWatch;
 
 pub use crash::come_back;
 
@@ -81,22 +82,22 @@ struct Trial<'s, 'a> {
     cluster: Option<ServerSpec>,
     server: Option<Server>,
     /// Its checkpoints, from the start of the server.
-    watch: Option<Watch>,
+    watch: Option<WindowWatch>,
 }
 
 /// Outcome of a stored trial.
-pub struct Ran {
+pub struct RanTrial {
     /// Time measured, microseconds; 0 if it was not run.
     pub measured_us: u64,
     /// Why it has no figures.
-    pub failure: Option<Failure>,
+    pub failure: Option<TrialFailure>,
 }
 
 /// Runs one trial and stores it.
 ///
 /// # Errors
 /// Interrupted; the run folder cannot be written; something cannot be undone. Not: a trial that failed.
-pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<Ran> {
+pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<RanTrial> {
     run_as(session, case, key, false)
 }
 
@@ -105,12 +106,12 @@ pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result
 ///
 /// # Errors
 /// As [`run`].
-pub fn repeat(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<Ran> {
+pub fn repeat(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<RanTrial> {
     session.events.emit(Event::RepeatStarted { trial: key.clone() })?;
     run_as(session, case, key, true)
 }
 
-fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat: bool) -> Result<Ran> {
+fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat: bool) -> Result<RanTrial> {
     let begun = now();
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
@@ -120,7 +121,7 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
 }
 
 /// Stores a completed trial.
-fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result<Ran> {
+fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result<RanTrial> {
     let failure = match done {
         Err(e) if ends_the_run(&e) => return Err(e),
         // A full stack says nothing about the next.
@@ -133,7 +134,7 @@ fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result
     match undo_failure {
         // Continuing would measure on top of the leftovers.
         Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
-        None => Ok(Ran { measured_us, failure }),
+        None => Ok(RanTrial { measured_us, failure }),
     }
 }
 
@@ -291,18 +292,23 @@ impl<'s, 'a> Trial<'s, 'a> {
     fn stack(&self) -> Result<&BuiltStack> {
         self.stack.as_ref().ok_or_else(|| Error::bug("a step that needs the stack came before it"))
     }
+
+    fn folder(&self) -> Result<&Path> {
+        self.folder.as_deref().ok_or_else(|| Error::bug("a step that needs the folder on the stack came before it"))
+    }
+
+    /// The snapshots of the stack, for a workload or an ageing that makes some.
+    fn snapshots(&self) -> Result<Snapshots<'_>> {
+        Snapshots::of(&self.session.host, &self.session.ledger, &self.case.stack, self.stack()?)
+    }
 }
 
 /// Checks that the machine meets the requirements of the case.
 fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
     let session = &trial.session;
     let unmet = forecast::case_unmet(&session.host, trial.case, &session.images, &|stack| session.stands(stack));
-    match unmet.first() {
-        Some(missing) => {
-            Err(Error::host(format!("a requirement is not met: {}", missing.what)).hint(missing.hint.clone()))
-        }
-        None => Ok(()),
-    }
+    let Some(missing) = unmet.first() else { return Ok(()) };
+    Err(Error::host(format!("a requirement is not met: {}", missing.what)).hint(missing.hint.clone()))
 }
 
 /// Makes the data for the case, if this is the first trial that needs them.
@@ -310,7 +316,7 @@ fn make_template(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(postgres) = &trial.case.postgres else { return Ok(()) };
     let install = install::find(&trial.session.host, &postgres.bin)?;
     let raw = trial.staging.raw();
-    let made = template::template(trial.session, trial.case, postgres, &install, trial.workload, &raw)?;
+    let made = template::template(trial.session, trial.case, &install, &raw)?;
     (trial.template, trial.install) = (Some(made), Some(install));
     Ok(())
 }

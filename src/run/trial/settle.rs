@@ -66,12 +66,12 @@ pub(super) fn probe_disk(trial: &mut Trial<'_, '_>) {
 }
 
 fn is_quiet(seen: &SettleRecord) -> bool {
-    let device = |traffic: &DeviceTraffic| {
-        let seconds = traffic.wall_us.max(1) as f64 / 1e6;
-        traffic.written_bytes as f64 / seconds <= QUIET_BYTES_PER_S as f64
-            && traffic.busy_ms as f64 / 1e3 / seconds <= QUIET_BUSY
-    };
-    seen.devices.values().all(device) && seen.dirty_bytes.is_none_or(|dirty| dirty <= QUIET_DIRTY)
+    seen.dirty_bytes.is_none_or(|dirty| dirty <= QUIET_DIRTY)
+        && seen.devices.values().all(|traffic| {
+            let seconds = traffic.wall_us.max(1) as f64 / 1e6;
+            traffic.written_bytes as f64 / seconds <= QUIET_BYTES_PER_S as f64
+                && traffic.busy_ms as f64 / 1e3 / seconds <= QUIET_BUSY
+        })
 }
 
 /// Observes the lowest devices of the stack for one interval, and the dirty pages at its end.

@@ -12,7 +12,6 @@ use crate::provision::stack::{self, BuiltStack};
 use crate::record::event::Event;
 use crate::record::stack::StackSpec;
 use crate::run::session::{KeptStack, Session};
-use crate::units::Bytes;
 use std::collections::BTreeMap;
 
 /// Writes the images that the stack needs and the run does not have yet. They stay for later trials.
@@ -23,11 +22,10 @@ pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
     let mark = session.ledger.mark();
     let mut images = std::mem::take(&mut session.images);
-    let report = |done: Bytes, of: Bytes| {
+    let made = images.make(&site(session, String::new(), &BTreeMap::new()), spec, &|done, of| {
         let (trial, done_bytes, of_bytes) = (trial.key.clone(), done.0, of.0);
         session.events.emit(Event::ImagesWritten { trial, done_bytes, of_bytes })
-    };
-    let made = images.make(&site(session, String::new(), &BTreeMap::new()), spec, &report);
+    });
     session.images = images;
     if made.is_err() {
         session.undo_from(mark);
@@ -66,16 +64,9 @@ pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
 /// Builds a stack that is kept for the whole run.
 fn keep(session: &mut Session<'_>, spec: &StackSpec) -> Result<()> {
     let mark = session.ledger.mark();
-    match of_spec(session, spec, "kept") {
-        Ok(built) => {
-            session.kept.push((spec.clone(), KeptStack { built, made: now(), trials: 0 }));
-            Ok(())
-        }
-        Err(e) => {
-            session.undo_from(mark);
-            Err(e)
-        }
-    }
+    let built = of_spec(session, spec, "kept").inspect_err(|_| session.undo_from(mark))?;
+    session.kept.push((spec.clone(), KeptStack { built, made: now(), trials: 0 }));
+    Ok(())
 }
 
 fn of_spec(session: &Session<'_>, spec: &StackSpec, trial: &str) -> Result<BuiltStack> {

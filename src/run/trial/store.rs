@@ -6,7 +6,7 @@ use crate::host::command::CommandLog;
 use crate::host::files;
 use crate::record::event::Event;
 use crate::record::trial::Outcome;
-use crate::run::fail_fast::Failure;
+use crate::run::fail_fast::TrialFailure;
 use crate::run::repeats::is_disturbed;
 use crate::store::staging::Staging;
 
@@ -19,7 +19,7 @@ impl Trial<'_, '_> {
     /// # Errors
     /// When the run folder was gone or its own disk was full: then the trial's failure says nothing about its stack,
     /// because the tools could not write their output.
-    pub(super) fn ended_early(&mut self, failure: &Error) -> Result<Failure> {
+    pub(super) fn ended_early(&mut self, failure: &Error) -> Result<TrialFailure> {
         let folder = self.session.events.writer().folder().path().to_path_buf();
         self.session.events.writer().folder().must_be_there()?;
         if files::free_bytes(&folder)? < LEAST_ROOM {
@@ -30,7 +30,7 @@ impl Trial<'_, '_> {
         let hint = failure.hint_text().map(str::to_owned);
         let (step, reason) = (self.failed_in.unwrap_or(self.step), failure.chain());
         self.record.outcome = Outcome::NotRun { step, reason: reason.clone(), hint: hint.clone() };
-        Ok(Failure { step, kind: failure.kind(), reason, hint })
+        Ok(TrialFailure { step, kind: failure.kind(), reason, hint })
     }
 
     /// Stores the trial and emits its outcome. Returns the microseconds measured.

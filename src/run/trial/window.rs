@@ -10,7 +10,7 @@ use crate::host::time::{Instant, micros, now};
 use crate::record::window::{CycleRecord, Extent, PrefillRecord, WindowEnd, WindowRecord};
 use crate::run::window::{MOST_WARM_UP_CYCLES, limit_us};
 use crate::telemetry::APPLICATION_NAME;
-use crate::workload::{Progress, Window};
+use crate::workload::{Window, WindowProgress};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ const COUNTERS: &str = "SELECT sum(xact_commit)::bigint, sum(blks_read)::bigint,
      pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint FROM pg_stat_database";
 
 /// State of a trial's window so far.
-pub(super) struct Watch {
+pub(super) struct WindowWatch {
     pub window: Window,
     pub record: WindowRecord,
     log: ServerLog,
@@ -50,15 +50,15 @@ pub(super) struct Watch {
     at_start: bool,
 }
 
-impl Watch {
+impl WindowWatch {
     /// For a server just started with these settings of ours.
-    pub(super) fn begin(server: &Server, window: Window, settings: BTreeMap<String, String>) -> Result<Watch> {
+    pub(super) fn begin(server: &Server, window: Window, settings: BTreeMap<String, String>) -> Result<WindowWatch> {
         let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
         // Keeps this connection from being counted as one of the workload's clients.
         client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
         let sql = "SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout'";
         let timeout_us = numbers::<1>(&mut client, sql)?[0] * 1_000_000;
-        Ok(Watch {
+        Ok(WindowWatch {
             window,
             record: WindowRecord {
                 extent: window.extent,
@@ -147,14 +147,14 @@ impl Watch {
     }
 
     /// Completed cycles of the measurement; it is over when the checkpoint that ends the last one starts.
-    pub(super) fn progress(&mut self) -> Result<Progress> {
-        let Extent::Cycles { cycles: asked, .. } = self.window.extent else { return Ok(Progress::default()) };
+    pub(super) fn progress(&mut self) -> Result<WindowProgress> {
+        let Extent::Cycles { cycles: asked, .. } = self.window.extent else { return Ok(WindowProgress::default()) };
         let cycles = (self.starts()? - self.starts) as u64;
         let is_over = cycles >= asked;
         if is_over {
             self.record.end = WindowEnd::Cycles;
         }
-        Ok(Progress { cycles, is_over })
+        Ok(WindowProgress { cycles, is_over })
     }
 
     /// The record of the window. The server may have been restarted during it; if it may be unable to answer, only its
@@ -174,14 +174,14 @@ impl Watch {
 
 /// A running warm-up, polled for its end.
 pub(super) struct WarmUp<'w> {
-    watch: &'w mut Watch,
+    watch: &'w mut WindowWatch,
     begun: Instant,
     /// Start of the current cycle, with the counters at that moment.
     open: Option<(Instant, CycleRecord)>,
 }
 
 impl<'w> WarmUp<'w> {
-    pub(super) fn of(watch: &'w mut Watch) -> Result<WarmUp<'w>> {
+    pub(super) fn of(watch: &'w mut WindowWatch) -> Result<WarmUp<'w>> {
         watch.log.read()?;
         watch.starts = watch.log.checkpoints.len();
         Ok(WarmUp { watch, begun: now(), open: None })
@@ -223,13 +223,16 @@ impl<'w> WarmUp<'w> {
 
 /// True if two cycles did about the same work at about the same rate.
 fn agree(one: &CycleRecord, other: &CycleRecord) -> bool {
-    let close = |a: f64, b: f64| (a - b).abs() <= AGREES_WITHIN * a.max(b);
-    let rate = |cycle: &CycleRecord| cycle.commits as f64 / cycle.wall_us.max(1) as f64;
-    let each = |amount: u64, cycle: &CycleRecord| amount as f64 / cycle.commits.max(1) as f64;
-    let (read, read_then) = (each(one.blks_read, one), each(other.blks_read, other));
-    close(rate(one), rate(other))
-        && close(each(one.wal_bytes, one), each(other.wal_bytes, other))
-        && (close(read, read_then) || (read - read_then).abs() <= PAGES_WITHIN)
+    let [rates, wal, read] = [
+        [one, other].map(|cycle| cycle.commits as f64 / cycle.wall_us.max(1) as f64),
+        [one, other].map(|cycle| cycle.wal_bytes as f64 / cycle.commits.max(1) as f64),
+        [one, other].map(|cycle| cycle.blks_read as f64 / cycle.commits.max(1) as f64),
+    ];
+    is_close(rates) && is_close(wal) && (is_close(read) || (read[0] - read[1]).abs() <= PAGES_WITHIN)
+}
+
+fn is_close([a, b]: [f64; 2]) -> bool {
+    (a - b).abs() <= AGREES_WITHIN * a.max(b)
 }
 
 /// The whole numbers in the single row of a query's result.

@@ -1,19 +1,18 @@
 //! The steps `warm-up` and `measure`: the workload on the stack.
 
-use super::window::{WarmUp, Watch};
+use super::window::{WarmUp, WindowWatch};
 use super::{Trial, crash};
-use crate::cluster::server::{self, Server};
+use crate::cluster::server;
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
 use crate::provision::machine_crash::MachineCrash;
-use crate::provision::snapshots::Snapshots;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
 use crate::run::window;
 use crate::telemetry::SampledObjects;
 use crate::units::Micros;
-use crate::workload::{self, Place, Progress, Until};
+use crate::workload::{self, Place, Until, WindowProgress};
 use std::path::Path;
 
 pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -24,7 +23,7 @@ pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
     done
 }
 
-fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) -> Result<()> {
+fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut WindowWatch>) -> Result<()> {
     let options = &trial.case.workload.options;
     let least = trial.workload.window(options).warm_up;
     let longest = Micros(watch.as_ref().map_or(least.unwrap_or_default().0, |watch| watch.longest_warm_up_us()));
@@ -32,20 +31,15 @@ fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) ->
         return Ok(());
     }
     let (place, memory) = (trial.place(raw)?, trial.session.memory_of(trial.case));
-    match watch {
-        None => trial.workload.warm_up(
-            &place,
-            options,
-            memory,
-            Until { longest, progress: &mut || Ok(Progress::default()) },
-        ),
-        Some(watch) => {
-            let mut warm_up = WarmUp::of(watch)?;
-            let mut progress = || Ok(Progress { cycles: 0, is_over: warm_up.is_over()? });
-            let until = Until { longest, progress: &mut progress };
-            trial.workload.warm_up(&place, options, memory, until)
-        }
-    }
+    let mut warm_up = watch.map(WarmUp::of).transpose()?;
+    let until = Until {
+        longest,
+        progress: &mut || {
+            let is_over = warm_up.as_mut().map_or(Ok(false), WarmUp::is_over)?;
+            Ok(WindowProgress { cycles: 0, is_over })
+        },
+    };
+    trial.workload.warm_up(&place, options, memory, until)
 }
 
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -59,17 +53,16 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         watch.measure_begins(wall_us())?;
     }
     let (_, expected_us) = window::expected_us(trial.case)?;
-    let span = Micros(expected_us);
-    let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
+    let longest = Micros(watch.as_ref().map_or(expected_us, WindowWatch::longest_us));
     let machine = MachineCrash::of(&trial.session.host, &trial.case.stack, trial.stack()?);
     let crash = match &trial.session.guest {
         Some(_) => workload::Crash::Guest,
-        None => workload::Crash::Filesystems(workload::MachineCrash {
+        None => workload::Crash::Filesystems(workload::CrashActions {
             stop: Box::new(|| machine.stop()),
             open: Box::new(|| machine.open()),
         }),
     };
-    let snapshots = snapshots_of(trial)?;
+    let snapshots = trial.workload.makes_snapshots().then(|| trial.snapshots()).transpose()?;
     let actions = snapshots.as_ref().map(|all| workload::SnapshotActions {
         make: Box::new(|number| all.make(number)),
         delete: Box::new(|number| all.delete(number)),
@@ -78,7 +71,6 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         is_lost: Box::new(|number| all.is_lost(number)),
         used: Box::new(|| all.used()),
     });
-    let mut progress = || watch.as_mut().map_or_else(|| Ok(Progress::default()), Watch::progress);
     // A copy: a failed measurement leaves the record as it was.
     let mut record = trial.record.clone();
     let began_us = Measurement {
@@ -89,14 +81,17 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         workload: trial.workload,
         options,
         memory: trial.session.memory_of(trial.case),
-        expected: span,
+        expected: Micros(expected_us),
         target: &target,
         events: &trial.session.events,
+        staging: &trial.staging,
     }
     .run(
         &Place { crash: Some(crash), snapshots: actions, ..trial.place(&raw)? },
-        Until { longest, progress: &mut progress },
-        &trial.staging,
+        Until {
+            longest,
+            progress: &mut || watch.as_mut().map_or_else(|| Ok(WindowProgress::default()), WindowWatch::progress),
+        },
         &mut record,
     )?;
     let ended_us = wall_us();
@@ -108,22 +103,19 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 /// Records how the measurement ended. One that ends with the crash of its guest is handed over.
-fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Option<Watch>) -> Result<()> {
+fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Option<WindowWatch>) -> Result<()> {
     let ended = trial.record.counts.as_ref().and_then(|counts| counts.ended.clone());
     trial.note_full_load(ended.as_deref(), began_us);
     let is_full = trial.record.full.is_some();
     let before_crash = trial.record.counts.as_mut().and_then(|counts| counts.before_crash.take());
     let answers = !is_full && before_crash.is_none();
-    let finish = |(watch, server): (Watch, &Server)| watch.finish(answers.then_some(server), began_us, ended_us);
-    trial.record.window = watch.zip(trial.server.as_ref()).map(finish).transpose()?;
-    match before_crash {
-        Some(before) => {
-            // Partial counts are not a result.
-            trial.record.counts = None;
-            crash::hand_over(trial, before)
-        }
-        None => Ok(()),
+    if let (Some(watch), Some(server)) = (watch, &trial.server) {
+        trial.record.window = Some(watch.finish(answers.then_some(server), began_us, ended_us)?);
     }
+    let Some(before) = before_crash else { return Ok(()) };
+    // Partial counts are not a result.
+    trial.record.counts = None;
+    crash::hand_over(trial, before)
 }
 
 /// The objects that telemetry samples.
@@ -133,13 +125,6 @@ fn target_of(trial: &Trial<'_, '_>) -> Result<SampledObjects> {
         pools: trial.stack()?.pools(),
         server: trial.server.as_ref().map(|server| server.address(server::DATABASE)),
     })
-}
-
-/// The snapshots of the stack, for a workload that makes some.
-fn snapshots_of<'t>(trial: &'t Trial<'_, '_>) -> Result<Option<Snapshots<'t>>> {
-    let session = &trial.session;
-    let of_stack = || Snapshots::of(&session.host, &session.ledger, &trial.case.stack, trial.stack()?);
-    trial.workload.makes_snapshots().then(of_stack).transpose()
 }
 
 /// Decides the options that the plan leaves open: like an earlier trial with the same workload, even in an earlier
@@ -167,9 +152,7 @@ fn decide(trial: &mut Trial<'_, '_>) -> Result<()> {
 
 impl Trial<'_, '_> {
     pub(super) fn place<'p>(&'p self, raw: &'p Path) -> Result<Place<'p>> {
-        let folder = self.folder.as_deref();
-        let folder = folder.ok_or_else(|| Error::bug("a workload was started before its folder"))?;
-        Ok(self.session.place(folder, self.server.as_ref(), raw))
+        Ok(self.session.place(self.folder()?, self.server.as_ref(), raw))
     }
 
     /// The workload's options, including those decided for all its cases.

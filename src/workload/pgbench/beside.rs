@@ -3,13 +3,13 @@
 use super::{Pgbench, drive, settings};
 use crate::error::Result;
 use crate::record::options::Options;
-use crate::workload::{Memory, Place, Workload};
+use crate::workload::{MemorySizes, Place, Workload};
 
 /// Fills the database and moves it to the tablespaces in the options. Returns the reason if the stack ran out of space.
 ///
 /// # Errors
 /// With the tool's own message; interrupted.
-pub fn prepare(place: &Place<'_>, options: &Options, memory: Memory) -> Result<Option<String>> {
+pub fn prepare(place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<Option<String>> {
     let done = Pgbench.load(place, options, memory).and_then(|()| Pgbench.place_data(place, options));
     drive::ended(drive::server_of(place)?, done.err())
 }
@@ -19,7 +19,12 @@ pub fn prepare(place: &Place<'_>, options: &Options, memory: Memory) -> Result<O
 ///
 /// # Errors
 /// With the tool's own message; interrupted.
-pub fn run(place: &Place<'_>, options: &Options, memory: Memory, is_over: &dyn Fn() -> bool) -> Result<Option<String>> {
+pub fn run(
+    place: &Place<'_>,
+    options: &Options,
+    memory: MemorySizes,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<String>> {
     let settings = settings(options)?;
     let done = drive::beside(place, &settings, settings.units(memory), is_over);
     drive::ended(drive::server_of(place)?, done.err())

@@ -4,8 +4,8 @@
 //! here: figures.
 
 use super::options::{self, Settings};
-use super::seconds::{TRANSACTIONS, Tally};
-use super::shifted::Shifted;
+use super::seconds::{LoadTally, TRANSACTIONS};
+use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, settings};
 use crate::error::{Error, Result};
 use crate::host::files;
@@ -17,9 +17,7 @@ use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
 use crate::stats::search::{self, Try};
 use crate::units::Micros;
-use crate::workload::{Measuring, Memory, Place, Progress, Until, Workload, WorkloadInfo};
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use crate::workload::{Measuring, MemorySizes, Place, Until, Window, WindowProgress, Workload, WorkloadInfo};
 
 const DEFAULT_STEPS: u64 = 14;
 /// Enough that the clients are not the bottleneck: due transactions wait for a free client.
@@ -101,9 +99,9 @@ const INFO: WorkloadInfo = WorkloadInfo {
 };
 
 #[derive(Debug)]
-pub struct Capacity;
+pub struct CapacitySearch;
 
-impl Workload for Capacity {
+impl Workload for CapacitySearch {
     fn info(&self) -> &WorkloadInfo {
         &INFO
     }
@@ -124,6 +122,10 @@ impl Workload for Capacity {
         Pgbench.check(&as_pgbench(options))
     }
 
+    fn window(&self, options: &Options) -> Window {
+        Pgbench.window(&as_pgbench(options))
+    }
+
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.is_searched = true;
@@ -133,7 +135,7 @@ impl Workload for Capacity {
         Ok(operation)
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
         let settings = Settings { latency_limit: None, ..settings(&as_pgbench(options))? };
         drive::warm_up(place, &settings, settings.units(memory), until)
     }
@@ -146,21 +148,21 @@ impl Workload for Capacity {
         let longest = Micros((until.longest.0 / steps / SECOND_US).max(1) * SECOND_US);
         let in_cycles = matches!(settings.window.extent, Extent::Cycles { .. });
         let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
-        let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
+        let axis = TimeAxis::default();
         for number in 1..=steps {
-            let as_try = |step: &StepCounts| Try { rung: step.rung, passed: step.failed_by().is_none() };
-            let tried: Vec<Try> = search.steps.iter().map(as_try).collect();
-            let rung = search::next(&tried);
+            let tried = search.steps.iter().map(|step| Try { rung: step.rung, passed: step.failed_by().is_none() });
+            let rung = search::next(&tried.collect::<Vec<_>>());
             let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
             let step = StepCounts { rung, rate, tag: format!("step-{number:02}"), ..StepCounts::default() };
-            let shifted = Shifted::new(listener, &origin, &step.tag, &last);
+            let shifted = Shifted::new(listener, &axis, &step.tag);
             let before = (until.progress)()?.cycles;
-            let mut progress = || {
-                let cycles = (until.progress)()?.cycles - before;
-                Ok(Progress { cycles, is_over: cycles > 0 })
+            let until = Until {
+                longest: if in_cycles { longest } else { lengthened(longest, rate) },
+                progress: &mut || {
+                    let cycles = (until.progress)()?.cycles - before;
+                    Ok(WindowProgress { cycles, is_over: cycles > 0 })
+                },
             };
-            let longest = if in_cycles { longest } else { lengthened(longest, rate) };
-            let until = Until { longest, progress: &mut progress };
             let at_rate = Settings { rate: Some(rate), ..settings.clone() };
             let (tally, failed) =
                 drive::measure(place, &at_rate, &step.tag, units, until, &|event| shifted.report(event))?;
@@ -210,7 +212,7 @@ fn peak(place: &Place<'_>) -> Result<f64> {
 }
 
 /// Adds the counts of a step; none if nothing was due in it.
-fn counted(step: StepCounts, tally: &Tally, start_us: u64) -> StepCounts {
+fn counted(step: StepCounts, tally: &LoadTally, start_us: u64) -> StepCounts {
     let total = tally.total();
     StepCounts {
         start_us,
@@ -228,14 +230,14 @@ fn counted(step: StepCounts, tally: &Tally, start_us: u64) -> StepCounts {
 
 /// The steps, with a measure over all of them.
 fn counts(search: SearchCounts) -> Counts {
-    let sum = |of: fn(&StepCounts) -> u64| search.steps.iter().map(of).sum();
+    let steps = &search.steps;
     let main = Measure {
         name: TRANSACTIONS.to_owned(),
-        done: Some(sum(|step| step.done)),
-        failed: sum(|step| step.failed),
-        skipped: sum(|step| step.skipped),
-        late: sum(|step| step.late),
-        elapsed_us: sum(|step| step.elapsed_us),
+        done: Some(steps.iter().map(|step| step.done).sum()),
+        failed: steps.iter().map(|step| step.failed).sum(),
+        skipped: steps.iter().map(|step| step.skipped).sum(),
+        late: steps.iter().map(|step| step.late).sum(),
+        elapsed_us: steps.iter().map(|step| step.elapsed_us).sum(),
         ..Measure::default()
     };
     let elapsed_us = search.steps.last().map_or(0, |last| last.start_us + last.elapsed_us);
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_step_lasts_one_checkpoint_cycle_by_default() {
-        let extent = |pairs: &[(&str, OptionValue)]| Capacity.window(&options(pairs)).extent;
+        let extent = |pairs: &[(&str, OptionValue)]| CapacitySearch.window(&options(pairs)).extent;
         assert_eq!(extent(&[]), Extent::Cycles { cycles: 14, limit_us: None });
         assert_eq!(
             extent(&[("step", text("3s")), ("steps", OptionValue::Integer(20))]),
@@ -268,8 +270,8 @@ mod tests {
         );
         assert_eq!(extent(&[("script", text("select-only"))]), Extent::Span { span_us: 280_000_000 });
         let mut quick = options(&[]);
-        Capacity.make_quick(&mut quick);
-        assert_eq!(Capacity.window(&quick).extent, Extent::Span { span_us: 70_000_000 });
+        CapacitySearch.make_quick(&mut quick);
+        assert_eq!(CapacitySearch.window(&quick).extent, Extent::Span { span_us: 70_000_000 });
     }
 
     #[test]
@@ -281,14 +283,15 @@ mod tests {
 
     #[test]
     fn options_without_start_rate_or_whole_seconds_are_refused() {
-        assert_eq!(Capacity.check(&options(&[])), Ok(()));
+        assert_eq!(CapacitySearch.check(&options(&[])), Ok(()));
         for (key, value) in [("warmup", "0s"), ("step", "1500ms"), ("step", "0s"), ("step", "2d")] {
-            let problem = Capacity.check(&options(&[(key, text(value))])).unwrap_err();
+            let problem = CapacitySearch.check(&options(&[(key, text(value))])).unwrap_err();
             assert_eq!(problem.key.as_deref(), Some(key));
         }
-        let problem = Capacity.check(&options(&[("steps", OptionValue::Integer(i64::MAX)), ("step", text("1h"))]));
+        let problem =
+            CapacitySearch.check(&options(&[("steps", OptionValue::Integer(i64::MAX)), ("step", text("1h"))]));
         assert_eq!(problem.unwrap_err().key.as_deref(), Some("steps"));
-        let operation = Capacity.operation(&options(&[("step", text("3s"))])).unwrap();
+        let operation = CapacitySearch.operation(&options(&[("step", text("3s"))])).unwrap();
         assert!(operation.is_searched && operation.rate.is_none() && operation.clients == 16);
         assert_eq!(operation.settings.keys().map(String::as_str).collect::<Vec<_>>(), ["step", "steps"]);
     }

@@ -3,7 +3,7 @@
 use super::options::Settings;
 use super::pipes::Pipes;
 use super::scripts::{Script, ScriptSource};
-use super::seconds::{Collector, Tally};
+use super::seconds::{Collector, LoadTally};
 use super::unsent::FixedRate;
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Context, Error, Result};
@@ -13,7 +13,7 @@ use crate::host::{Host, files, processes, threads};
 use crate::parse::no_space;
 use crate::parse::pgbench_log::LogColumns;
 use crate::units::Micros;
-use crate::workload::{Listener, LoadEvent, Place, Progress, Until};
+use crate::workload::{AskProgress, Listener, LoadEvent, Place, Until, WindowProgress};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
@@ -47,19 +47,20 @@ const BESIDE: &str = "pgbench-beside";
 const ERROR_LINES: usize = 12;
 
 /// A pgbench in its own process group, killed on drop.
-struct Running {
+struct RunningPgbench {
     child: Child,
     ended: bool,
     /// Wall clock when it was asked to end, microseconds.
     asked_to_end_us: Option<u64>,
 }
 
-impl Running {
-    fn start(place: &Place<'_>, command: &Command, name: &str) -> Result<Running> {
-        let create = |extension: &str| files::create(&place.raw.join(format!("{name}.{extension}")));
+impl RunningPgbench {
+    fn start(place: &Place<'_>, command: &Command, name: &str) -> Result<RunningPgbench> {
         let command = command.clone().user(place.user);
-        let child = place.host.spawn(&command, Stdio::from(create("out")?), Stdio::from(create("err")?))?;
-        Ok(Running { child, ended: false, asked_to_end_us: None })
+        let out = files::create(&place.raw.join(format!("{name}.out")))?;
+        let err = files::create(&place.raw.join(format!("{name}.err")))?;
+        let child = place.host.spawn(&command, Stdio::from(out), Stdio::from(err))?;
+        Ok(RunningPgbench { child, ended: false, asked_to_end_us: None })
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
@@ -68,7 +69,7 @@ impl Running {
         Ok(status)
     }
 
-    fn wait(&mut self, place: &Place<'_>, progress: &mut dyn FnMut() -> Result<Progress>) -> Result<ExitStatus> {
+    fn wait(&mut self, place: &Place<'_>, progress: &mut AskProgress<'_>) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.has_ended()? {
                 return Ok(status);
@@ -110,7 +111,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningPgbench {
     fn drop(&mut self) {
         self.kill();
     }
@@ -127,14 +128,14 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
     args.extend(server.client_args()?);
     args.push(DATABASE.to_owned());
-    run_to_end(place, server, &args, "pgbench-init", &mut || Ok(Progress::default()))
+    run_to_end(place, &args, "pgbench-init", &mut || Ok(WindowProgress::default()))
 }
 
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
     let Until { longest, progress } = until;
     let server = server_of(place)?;
     let args = run_args(place, server, settings, units, longest)?;
-    run_to_end(place, server, &args, WARM_UP, progress)
+    run_to_end(place, &args, WARM_UP, progress)
 }
 
 /// Runs a background pgbench unmeasured until `is_over`.
@@ -143,7 +144,7 @@ pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn 
     let args = run_args(place, server, settings, units, UNTIL_TOLD)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), &args);
-    let mut running = Running::start(place, &command, BESIDE)?;
+    let mut running = RunningPgbench::start(place, &command, BESIDE)?;
     let mut over_since = None;
     let status = loop {
         if let Some(status) = running.has_ended()? {
@@ -160,29 +161,24 @@ pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn 
         }
         sleep(POLL_INTERVAL);
     };
-    judged(place, status, BESIDE)
+    judged("pgbench", place, status, BESIDE)
 }
 
 /// Runs a pgbench whose transactions are not counted.
-fn run_to_end(
-    place: &Place<'_>,
-    server: &Server,
-    args: &[String],
-    name: &str,
-    progress: &mut dyn FnMut() -> Result<Progress>,
-) -> Result<()> {
+fn run_to_end(place: &Place<'_>, args: &[String], name: &str, progress: &mut AskProgress<'_>) -> Result<()> {
+    let server = server_of(place)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), args);
-    let status = Running::start(place, &command, name)?.wait(place, progress)?;
-    judged(place, status, name)
+    let status = RunningPgbench::start(place, &command, name)?.wait(place, progress)?;
+    judged("pgbench", place, status, name)
 }
 
 /// Runs another program of the server's installation, with arguments for connecting to the server.
 pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<()> {
     let server = server_of(place)?;
     let command = Command::new(server.spec.install.bin.join(program)).args(args).args(server.client_args()?);
-    let status = Running::start(place, &command, program)?.wait(place, &mut || Ok(Progress::default()))?;
-    judged_as(program, place, status, program)
+    let status = RunningPgbench::start(place, &command, program)?.wait(place, &mut || Ok(WindowProgress::default()))?;
+    judged(program, place, status, program)
 }
 
 /// Runs a measured pgbench with its output under `name`; returns the counts from its log. A failed pgbench still yields
@@ -194,7 +190,7 @@ pub fn measure(
     units: u64,
     until: Until<'_>,
     listener: &Listener<'_>,
-) -> Result<(Tally, Option<Error>)> {
+) -> Result<(LoadTally, Option<Error>)> {
     let Until { longest, progress } = until;
     let server = server_of(place)?;
     let mut args = run_args(place, server, settings, units, longest)?;
@@ -210,22 +206,22 @@ pub fn measure(
     let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
     let collector = Collector::new(streams, scripts, limit_us, log_sample, events.clone());
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
-    let mut running = Running::start(place, &command, name)?;
+    let mut running = RunningPgbench::start(place, &command, name)?;
     let pid = running.child.id();
     let columns = LogColumns { lag: settings.rate.is_some(), retries: false };
     let ended = AtomicBool::new(false);
     let status = std::thread::scope(|scope| {
-        let read = |thread| {
+        let reading = (0..streams).try_for_each(|thread| {
             let (events, pipes, collector, ended) = (events.clone(), &pipes, &collector, &ended);
-            threads::begin(scope, move || {
+            let begun = threads::begin(scope, move || {
                 let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
                 if let Err(error) = outcome {
                     // The receiver is dropped only when the measurement has already failed.
                     drop(events.send(Err(error)));
                 }
-            })
-        };
-        let reading = (0..streams).try_for_each(|thread| read(thread).map(drop));
+            });
+            begun.map(drop)
+        });
         let status = reading.and_then(|()| attend(&mut running, place, &heard, Until { longest, progress }, listener));
         running.kill();
         ended.store(true, Ordering::SeqCst);
@@ -239,7 +235,7 @@ pub fn measure(
         is_sampled: log_sample < 1.0,
     });
     // pgbench's own error explains more than its truncated log.
-    let (tally, failed) = match (judged(place, status, name), collector.finish(load)) {
+    let (tally, failed) = match (judged("pgbench", place, status, name), collector.finish(load)) {
         (Ok(()), tally) => (tally?, None),
         (Err(failed), Ok(tally)) => (tally, Some(failed)),
         (Err(failed), Err(_)) => return Err(failed),
@@ -268,7 +264,7 @@ pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
 
 /// Forwards the readers' events until pgbench ends.
 fn attend(
-    running: &mut Running,
+    running: &mut RunningPgbench,
     place: &Place<'_>,
     heard: &Receiver<Result<LoadEvent>>,
     until: Until<'_>,
@@ -301,12 +297,8 @@ fn attend(
     }
 }
 
-/// The error of a failed pgbench, with its own message.
-fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
-    judged_as("pgbench", place, status, name)
-}
-
-fn judged_as(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
+/// The error of a failed program, with its own message.
+fn judged(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
     if status.success() {
         return Ok(());
     }

@@ -21,23 +21,23 @@ pub struct DueTally {
 
 /// Counts the transactions of a pgbench with `--rate` as they arrive.
 #[derive(Debug)]
-pub struct Due {
+pub struct DueTracker {
     limit_us: u64,
     tally: DueTally,
     /// End of each client's last transaction.
     ended_us: Vec<Option<u64>>,
-    seconds: Vec<Second>,
+    seconds: Vec<DueSecond>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Second {
+struct DueSecond {
     has_done: bool,
     has_due: bool,
 }
 
-impl Due {
-    pub fn new(limit_us: u64) -> Due {
-        Due { limit_us, tally: DueTally::default(), ended_us: Vec::new(), seconds: Vec::new() }
+impl DueTracker {
+    pub fn new(limit_us: u64) -> DueTracker {
+        DueTracker { limit_us, tally: DueTally::default(), ended_us: Vec::new(), seconds: Vec::new() }
     }
 
     /// Takes a transaction; those of each client in order. Without `--rate` transactions have no due time.
@@ -51,12 +51,13 @@ impl Due {
             TransactionOutcome::Skipped => self.limit_us,
             TransactionOutcome::Failed(_) => 0,
         };
-        let second = |us: u64| usize::try_from(us.saturating_sub(began_us) / SECOND_US).unwrap_or(usize::MAX);
-        let (due_us, last) = (at_us.saturating_sub(waited_us), second(at_us));
+        let due_us = at_us.saturating_sub(waited_us);
+        let [due, last] =
+            [due_us, at_us].map(|us| usize::try_from(us.saturating_sub(began_us) / SECOND_US).unwrap_or(usize::MAX));
         if self.seconds.len() <= last {
-            self.seconds.resize(last + 1, Second::default());
+            self.seconds.resize(last + 1, DueSecond::default());
         }
-        self.seconds[second(due_us)..=last].iter_mut().for_each(|second| second.has_due = true);
+        self.seconds[due..=last].iter_mut().for_each(|second| second.has_due = true);
         let client = transaction.client as usize;
         if self.ended_us.len() <= client {
             self.ended_us.resize(client + 1, None);
@@ -99,7 +100,7 @@ mod tests {
     }
 
     fn counted(transactions: &[Transaction]) -> DueTally {
-        let mut due = Due::new(LIMIT_US);
+        let mut due = DueTracker::new(LIMIT_US);
         transactions.iter().for_each(|transaction| due.take(0, transaction));
         due.tally(5)
     }

@@ -24,12 +24,12 @@ impl Marks {
 
 /// Walks through the seconds in order.
 #[derive(Debug, Default)]
-pub(super) struct Idle {
+pub(super) struct IdleSpan {
     /// Empty milliseconds since the last completion.
     empty: u64,
 }
 
-impl Idle {
+impl IdleSpan {
     /// The longest time without a completion that ended in the first `length_us` of this second or was still going on
     /// at their end, in microseconds. n empty milliseconds between two completions count as n + 1 ms, give or take one;
     /// without any: 0.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn idle_time_spans_seconds_until_a_transaction_ends() {
-        let mut idle = Idle::default();
+        let mut idle = IdleSpan::default();
         assert_eq!(idle.of_second(&marks(&[100, 400_500, 699_900]), S), 400_000);
         assert_eq!(idle.of_second(&marks(&[]), S), 1_301_000, "it goes on");
         assert_eq!(idle.of_second(&marks(&[250_000, 999_999]), S), 1_551_000);
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn what_a_second_lacks_at_its_end_is_not_idle() {
         let busy: Vec<u64> = (0..990).map(|ms| ms * 1000).collect();
-        assert_eq!(Idle::default().of_second(&marks(&busy), 990_000), 0);
+        assert_eq!(IdleSpan::default().of_second(&marks(&busy), 990_000), 0);
         assert_eq!(
-            Idle::default().of_second(&marks(&[5 * S]), S),
+            IdleSpan::default().of_second(&marks(&[5 * S]), S),
             1_000_000,
             "a moment beyond the second counts at its end"
         );

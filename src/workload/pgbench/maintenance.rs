@@ -12,11 +12,11 @@ use crate::host::time::{micros, now, wall_us};
 use crate::host::{files, folders, paths};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
-use crate::record::options::{OptionKind, OptionSpec, Options};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use crate::workload::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
+use crate::workload::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo, stage};
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,6 +67,10 @@ impl Workload for Maintenance {
         Some(plain)
     }
 
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        Pgbench.check(&self.as_pgbench(options).unwrap_or_default())
+    }
+
     fn connections(&self, _options: &Options) -> u64 {
         // The statement, a connection to cancel it, and two of pg_basebackup.
         4
@@ -98,7 +102,7 @@ impl Workload for Maintenance {
         let Measuring { place, options, listener, .. } = run;
         listener(LoadEvent::Began(wall_us()));
         let begun = now();
-        let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
+        let mut pass = MaintenancePass::begin(place, options.text("cache") != Some("warm"))?;
         pass.index()?;
         pass.vacuum()?;
         pass.backup_and_restore()?;
@@ -109,7 +113,7 @@ impl Workload for Maintenance {
 }
 
 /// A pass in progress.
-struct Pass<'a> {
+struct MaintenancePass<'a> {
     place: &'a Place<'a>,
     server: &'a Server,
     client: Client,
@@ -117,18 +121,18 @@ struct Pass<'a> {
     stages: Vec<StageCounts>,
 }
 
-impl<'a> Pass<'a> {
-    fn begin(place: &'a Place<'a>, is_cold: bool) -> Result<Pass<'a>> {
+impl<'a> MaintenancePass<'a> {
+    fn begin(place: &'a Place<'a>, is_cold: bool) -> Result<MaintenancePass<'a>> {
         let server = drive::server_of(place)?;
         let client = server.connect_with_limit(STATEMENT_LIMIT)?;
-        Ok(Pass { place, server, client, is_cold, stages: Vec::new() })
+        Ok(MaintenancePass { place, server, client, is_cold, stages: Vec::new() })
     }
 
     fn index(&mut self) -> Result<()> {
         self.prepare()?;
         let length_us = self.statement(INDEX)?;
         let bytes = self.client.number("SELECT pg_table_size('pgbench_accounts')")?;
-        self.note("CREATE INDEX", length_us, bytes);
+        self.stages.push(stage("CREATE INDEX", StageKind::Ranked, length_us, Some(bytes)));
         self.checkpoint("checkpoint after CREATE INDEX")?;
         self.statement("DROP INDEX pgstrata_index").map(drop)
     }
@@ -140,7 +144,7 @@ impl<'a> Pass<'a> {
         self.prepare()?;
         let length_us = self.statement(VACUUM)?;
         let bytes = self.client.number("SELECT pg_total_relation_size('pgbench_accounts')")?;
-        self.note("VACUUM", length_us, bytes);
+        self.stages.push(stage("VACUUM", StageKind::Ranked, length_us, Some(bytes)));
         self.checkpoint("checkpoint after VACUUM")
     }
 
@@ -153,7 +157,7 @@ impl<'a> Pass<'a> {
         drive::run_program(self.place, "pg_basebackup", &args)?;
         let length_us = micros(begun.elapsed());
         let bytes = bytes_below(&backup)?;
-        self.note("pg_basebackup", length_us, bytes);
+        self.stages.push(stage("pg_basebackup", StageKind::Ranked, length_us, Some(bytes)));
         // pg_basebackup has synced its output.
         self.forget(&backup)?;
         let begun = now();
@@ -165,7 +169,7 @@ impl<'a> Pass<'a> {
         let socket_folder = spec.socket_folder.clone();
         let again = Server::start(self.place.host, spec, self.place.interrupt)?;
         let length_us = micros(begun.elapsed());
-        self.note("restore", length_us, bytes);
+        self.stages.push(stage("restore", StageKind::Ranked, length_us, Some(bytes)));
         again.stop(self.place.host)?;
         [backup, restored, socket_folder].iter().try_for_each(|folder| folders::remove_all(folder))
     }
@@ -192,13 +196,8 @@ impl<'a> Pass<'a> {
 
     fn checkpoint(&mut self, name: &str) -> Result<()> {
         let length_us = self.statement("CHECKPOINT")?;
-        self.stages.push(StageCounts { name: name.to_owned(), kind: StageKind::Beside, length_us, bytes: None });
+        self.stages.push(stage(name, StageKind::Beside, length_us, None));
         Ok(())
-    }
-
-    fn note(&mut self, name: &str, length_us: u64, bytes: u64) {
-        let (name, kind) = (name.to_owned(), StageKind::Ranked);
-        self.stages.push(StageCounts { name, kind, length_us, bytes: Some(bytes) });
     }
 
     /// Runs a statement and returns how long it took, microseconds.
@@ -222,7 +221,7 @@ fn bytes_below(folder: &Path) -> Result<u64> {
 mod tests {
     use super::*;
     use crate::record::options::OptionValue;
-    use crate::workload::Memory;
+    use crate::workload::MemorySizes;
 
     #[test]
     fn files_of_all_folders_below_count() {
@@ -241,7 +240,7 @@ mod tests {
         let operation = Maintenance.operation(&options).unwrap();
         assert_eq!((operation.noun.as_str(), operation.scale.as_deref()), ("pass", Some("10")));
         assert_eq!(
-            Maintenance.data_set(&options, Memory { total: Bytes(0), shared_buffers: Bytes(0) }).unwrap().key,
+            Maintenance.data_set(&options, MemorySizes { total: Bytes(0), shared_buffers: Bytes(0) }).unwrap().key,
             "pgbench-scale-10"
         );
         assert!(operation.cache.is_some());

@@ -24,7 +24,7 @@ pub mod snapshots;
 mod tests;
 mod unsent;
 
-use super::{DataSet, Measuring, Memory, Place, Until, Window, Workload, WorkloadInfo};
+use super::{DataSet, Measuring, MemorySizes, Place, Until, Window, Workload, WorkloadInfo};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::parse::pgbench_summary;
@@ -75,10 +75,10 @@ impl Workload for Pgbench {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        crate::workload::pgbench::options::check_files(&Settings::from(options)?)
+        options::check_files(&Settings::from(options)?)
     }
 
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
+    fn warnings(&self, options: &Options, memory: MemorySizes) -> Vec<String> {
         let Ok(settings) = Settings::from(options) else { return Vec::new() };
         let (units, clients) = (settings.units(memory), settings.clients);
         let has_branches = settings.scripts.iter().any(|s| s.source == ScriptSource::Builtin("tpcb-like"));
@@ -100,7 +100,7 @@ impl Workload for Pgbench {
         deferred.then(|| ("autovacuum".to_owned(), "off".to_owned())).into_iter().collect()
     }
 
-    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
+    fn data_set(&self, options: &Options, memory: MemorySizes) -> Option<DataSet> {
         let settings = Settings::from(options).ok()?;
         let units = settings.units(memory);
         let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", sum(setup)));
@@ -143,7 +143,7 @@ impl Workload for Pgbench {
         options::make_quick(options);
     }
 
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
+    fn load(&self, place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<()> {
         let settings = settings(options)?;
         drive::load(place, settings.units(memory))?;
         let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
@@ -168,7 +168,7 @@ impl Workload for Pgbench {
         Ok(())
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
         let settings = settings(options)?;
         drive::warm_up(place, &settings, settings.units(memory), until)
     }
@@ -205,7 +205,7 @@ impl Workload for Pgbench {
 
 /// Settings that the user's own scripts change in their sessions.
 fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
-    let of = |script: &Script| {
+    let found = scripts.iter().flat_map(|script| {
         let name = match &script.source {
             ScriptSource::Builtin(_) => return Vec::new(),
             ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -214,8 +214,8 @@ fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
         // An unreadable script is one that pgbench could not run either.
         let bytes = script.source.text().unwrap_or_default();
         script_settings::settings_in(&String::from_utf8_lossy(&bytes), &name)
-    };
-    scripts.iter().flat_map(of).collect()
+    });
+    found.collect()
 }
 
 /// The settings from options that the plan has checked.

@@ -6,7 +6,7 @@ use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{Memory, Window};
+use crate::workload::{MemorySizes, Window};
 use std::sync::LazyLock;
 
 /// Bytes of tables and indexes per unit of scale: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages enlarged an empty
@@ -199,13 +199,13 @@ impl Settings {
     }
 
     /// Units of scale for this machine; at least 1.
-    pub fn units(&self, memory: Memory) -> u64 {
-        let of = |bytes: Bytes, share: f64| ((bytes.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1);
-        match self.scale {
-            Scale::Units(units) => units,
-            Scale::ShareOfMemory(share) => of(memory.total, share),
-            Scale::ShareOfBuffers(share) => of(memory.shared_buffers, share),
-        }
+    pub fn units(&self, memory: MemorySizes) -> u64 {
+        let (Bytes(bytes), share) = match self.scale {
+            Scale::Units(units) => return units,
+            Scale::ShareOfMemory(share) => (memory.total, share),
+            Scale::ShareOfBuffers(share) => (memory.shared_buffers, share),
+        };
+        ((bytes as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1)
     }
 
     pub fn writes(&self) -> Writes {
@@ -264,10 +264,9 @@ pub fn make_quick(options: &mut Options) {
 fn scale(options: &Options) -> Result<Scale, OptionProblem> {
     const FORMS: &str = "write a whole number of at least 1, a share of memory as \"50% of RAM\", or one of \"in \
                          shared_buffers\", \"in memory\", \"twice memory\"";
-    let wrong = |message: String| OptionProblem::at("scale", message).help(FORMS);
-    match options.get("scale") {
+    let wrong = match options.get("scale") {
         Some(OptionValue::Integer(_)) => {
-            Ok(Scale::Units(count(options, "scale").map_err(|e| e.help(FORMS))?.unwrap_or(1)))
+            return Ok(Scale::Units(count(options, "scale").map_err(|e| e.help(FORMS))?.unwrap_or(1)));
         }
         Some(OptionValue::Text(text)) => {
             if let Some((_, preset)) = PRESETS.iter().find(|(name, _)| *name == text.trim()) {
@@ -275,14 +274,15 @@ fn scale(options: &Options) -> Result<Scale, OptionProblem> {
             }
             let share = text.trim().strip_suffix("of RAM").and_then(|share| share.trim().strip_suffix('%'));
             let percent = share.and_then(|share| share.trim().parse::<f64>().ok());
-            match percent.filter(|percent| *percent > 0.0 && percent.is_finite()) {
-                Some(percent) => Ok(Scale::ShareOfMemory(percent / 100.0)),
-                None => Err(wrong(format!("`{text}` is not a scale"))),
+            if let Some(percent) = percent.filter(|percent| *percent > 0.0 && percent.is_finite()) {
+                return Ok(Scale::ShareOfMemory(percent / 100.0));
             }
+            format!("`{text}` is not a scale")
         }
-        Some(other) => Err(wrong(format!("`{}` is not a scale", other.plain()))),
-        None => Err(wrong("is missing".to_owned())),
-    }
+        Some(other) => format!("`{}` is not a scale", other.plain()),
+        None => "is missing".to_owned(),
+    };
+    Err(OptionProblem::at("scale", wrong).help(FORMS))
 }
 
 fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProblem> {
@@ -343,8 +343,8 @@ mod tests {
     }
 
     /// A machine with this many GiB, and a server with 1 GiB of shared_buffers.
-    fn memory(gib: u64) -> Memory {
-        Memory { total: Bytes(gib << 30), shared_buffers: Bytes(1 << 30) }
+    fn memory(gib: u64) -> MemorySizes {
+        MemorySizes { total: Bytes(gib << 30), shared_buffers: Bytes(1 << 30) }
     }
 
     fn text(text: &str) -> OptionValue {

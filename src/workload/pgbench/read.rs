@@ -1,14 +1,14 @@
 //! Turns the counts from pgbench's log, and its own summary, into a record. Pure.
 
 use super::options::Settings;
-use super::seconds::{ScriptTally, TRANSACTIONS, Tally};
+use super::seconds::{LoadTally, ScriptTally, TRANSACTIONS, all_of};
 use super::unsent;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_summary::{self, Summary};
 use crate::record::counts::{Counts, Measure, Reported, StatementFigures};
 
 /// The counts of one measurement. `summary` is pgbench's final output, if it got that far.
-pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Result<Counts> {
+pub fn counts(settings: &Settings, tally: &LoadTally, summary: Option<&str>) -> Result<Counts> {
     let summary = summary.map(pgbench_summary::parse).transpose()?;
     let Some(began_us) = tally.began_us else {
         return Err(Error::tool("pgbench completed no transaction during the measurement")
@@ -32,7 +32,7 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Resu
     Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, ..Counts::default() })
 }
 
-impl Tally {
+impl LoadTally {
     pub fn total(&self) -> ScriptTally {
         self.scripts.iter().fold(ScriptTally::default(), |sum, script| ScriptTally {
             done: sum.done + script.done,
@@ -73,14 +73,10 @@ impl ScriptTally {
 
     /// Estimated totals of a script of which this share was logged.
     fn of_all(&self, log_sample: f64) -> ScriptTally {
-        let all = |logged: u64| (logged as f64 / log_sample).round() as u64;
-        ScriptTally {
-            done: all(self.done),
-            failed: all(self.failed),
-            skipped: all(self.skipped),
-            late: all(self.late),
-            latency_us_sum: all(self.latency_us_sum),
-        }
+        let ScriptTally { done, failed, skipped, late, latency_us_sum } = *self;
+        let [done, failed, skipped, late, latency_us_sum] =
+            [done, failed, skipped, late, latency_us_sum].map(|logged| all_of(logged, log_sample));
+        ScriptTally { done, failed, skipped, late, latency_us_sum }
     }
 }
 

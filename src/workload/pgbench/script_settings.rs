@@ -23,22 +23,20 @@ use Piece::{Sign, Text, Word};
 
 /// All places in a script that set it; `script` is the script's name.
 pub fn settings_in(text: &str, script: &str) -> Vec<FoundSetting> {
-    let place = |line: usize| format!("line {line} of {script}");
-    let found = set_by(&pieces(text, 1)).into_iter();
-    found.map(|(line, value)| FoundSetting { name: NAME.to_owned(), value, place: place(line) }).collect()
+    let found = set_by(&pieces(text, 1)).into_iter().map(|(line, value)| {
+        let place = format!("line {line} of {script}");
+        FoundSetting { name: NAME.to_owned(), value, place }
+    });
+    found.collect()
 }
 
 /// The lines that set it, and to what; `None` if that cannot be determined. A string is code if it is a body or is
 /// executed, may be code if a function gets it, and is data elsewhere.
 fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
-    let word = |at: Option<usize>| match at.and_then(|at| code.get(at)) {
-        Some((_, Word(word))) => word.as_str(),
-        _ => "",
-    };
-    let executes = (0..code.len()).any(|at| word(Some(at)) == "execute");
+    let executes = code.iter().any(|(_, piece)| matches!(piece, Word(word) if word == "execute"));
     let (mut found, mut begin, mut calls) = (Vec::new(), 0, Vec::new());
     for (at, (line, piece)) in code.iter().enumerate() {
-        let before = word(at.checked_sub(1));
+        let before = at.checked_sub(1).map_or("", |at| word_at(at, code));
         match piece {
             Sign(';') => begin = at + 1,
             Sign('(') => calls.push(before),
@@ -53,7 +51,7 @@ fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
             Text(text) => {
                 let inner = set_by(&pieces(text, *line));
                 let call = calls.last().copied().filter(|call| !call.is_empty() && !NO_CALLS.contains(call));
-                if ["as", "do", "execute"].contains(&before) || word(Some(begin)) == "do" {
+                if ["as", "do", "execute"].contains(&before) || word_at(begin, code) == "do" {
                     found.extend(inner);
                 } else if !inner.is_empty() && (executes || call.is_some()) {
                     found.push((*line, None));
@@ -66,9 +64,17 @@ fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
     found
 }
 
+/// The word at a place; empty if there is none.
+fn word_at(at: usize, code: &[(usize, Piece)]) -> &str {
+    match code.get(at) {
+        Some((_, Word(word))) => word,
+        _ => "",
+    }
+}
+
 /// True if these tokens of a statement are followed by a setting: after `SET`, unless in an `UPDATE`.
 fn is_set(before: &[(usize, Piece)]) -> bool {
-    let words: Vec<&str> = before.iter().map(|(_, piece)| if let Word(word) = piece { word } else { "" }).collect();
+    let words: Vec<&str> = (0..before.len()).map(|at| word_at(at, before)).collect();
     matches!(words.as_slice(), [.., "set"] | [.., "set", "local" | "session"]) && !words.contains(&"update")
 }
 

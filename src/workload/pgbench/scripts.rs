@@ -33,19 +33,19 @@ pub enum ScriptSource {
 
 /// Makes the paths of scripts absolute: relative ones start at `folder`. Keeps weights.
 pub fn resolve_scripts(options: &mut Options, folder: &Path) {
-    let resolve = |value: &mut OptionValue| {
-        if let OptionValue::Text(text) = value
-            && let Ok(Script { source: ScriptSource::File(path), .. }) = script(text)
-            && path.is_relative()
-        {
-            *text = folder.join(text.as_str()).to_string_lossy().into_owned();
-        }
-    };
     for key in ["script", "setup"] {
-        match options.0.get_mut(key) {
-            Some(OptionValue::List(items)) => items.iter_mut().for_each(resolve),
-            Some(value) => resolve(value),
-            None => {}
+        let values = match options.0.get_mut(key) {
+            Some(OptionValue::List(items)) => items.as_mut_slice(),
+            Some(value) => std::slice::from_mut(value),
+            None => continue,
+        };
+        for value in values {
+            if let OptionValue::Text(text) = value
+                && let Ok(Script { source: ScriptSource::File(path), .. }) = script(text)
+                && path.is_relative()
+            {
+                *text = folder.join(text.as_str()).to_string_lossy().into_owned();
+            }
         }
     }
 }
@@ -132,8 +132,7 @@ impl ScriptSource {
             ScriptSource::Sql(_) => "sql".to_owned(),
             ScriptSource::File(path) => {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let fit = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-                stem.chars().map(fit).collect()
+                stem.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
             }
         }
     }
@@ -141,13 +140,10 @@ impl ScriptSource {
 
 /// Whether each transaction of a mix writes WAL, as far as that is known.
 pub fn writes(scripts: &[Script]) -> Writes {
-    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
-        ScriptSource::Builtin(name) => names.contains(name),
-        ScriptSource::File(_) | ScriptSource::Sql(_) => false,
-    };
-    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
+    let mut sources = scripts.iter().map(|script| &script.source);
+    if sources.clone().all(|source| matches!(source, ScriptSource::Builtin("tpcb-like" | "simple-update"))) {
         Writes::Always
-    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
+    } else if sources.all(|source| matches!(source, ScriptSource::Builtin("select-only"))) {
         Writes::Never
     } else {
         Writes::Unknown

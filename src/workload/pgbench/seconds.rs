@@ -3,8 +3,8 @@
 //! Only open seconds are held: a second is reported as soon as every stream has passed it. Reports go through a
 //! channel, so that neither a pipe reader nor pgbench ever waits for a listener.
 
-use super::due::{Due, DueTally};
-use super::idle::{Idle, Marks};
+use super::due::{DueTally, DueTracker};
+use super::idle::{IdleSpan, Marks};
 use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
@@ -30,7 +30,7 @@ const LONGEST_STALL_S: u64 = 86_400;
 
 /// Totals of a measurement.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tally {
+pub struct LoadTally {
     /// Wall clock at the first transaction's start, microseconds; `None` without transactions.
     pub began_us: Option<u64>,
     /// Wall clock at the last transaction's end, microseconds.
@@ -62,7 +62,7 @@ pub struct ScriptTally {
 /// Collects the transactions of all readers.
 #[derive(Debug)]
 pub struct Collector {
-    state: Mutex<State>,
+    state: Mutex<OpenSeconds>,
 }
 
 impl Collector {
@@ -76,18 +76,18 @@ impl Collector {
         events: Sender<Result<LoadEvent>>,
     ) -> Collector {
         Collector {
-            state: Mutex::new(State {
-                streams: vec![Stream::default(); streams],
+            state: Mutex::new(OpenSeconds {
+                streams: vec![LogStream::default(); streams],
                 limit_us,
                 log_sample,
                 events,
                 held: Vec::new(),
                 open: VecDeque::new(),
                 first_open: 0,
-                idle: Idle::default(),
-                tally: Tally { scripts: vec![ScriptTally::default(); scripts.len()], ..Tally::default() },
+                idle: IdleSpan::default(),
+                tally: LoadTally { scripts: vec![ScriptTally::default(); scripts.len()], ..LoadTally::default() },
                 scripts,
-                due: limit_us.map(Due::new),
+                due: limit_us.map(DueTracker::new),
                 last: LastOnes::default(),
             }),
         }
@@ -105,7 +105,7 @@ impl Collector {
 
     /// Reports the remaining seconds and returns the totals. All streams must have ended. `load` is set for a fixed
     /// rate.
-    pub fn finish(self, load: Option<FixedRate>) -> Result<Tally> {
+    pub fn finish(self, load: Option<FixedRate>) -> Result<LoadTally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
         if let Some((load, began_us)) = load.zip(state.tally.began_us) {
@@ -122,14 +122,14 @@ impl Collector {
         self.state.lock().ok().and_then(|state| state.tally.began_us)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, act: impl FnOnce(&mut OpenSeconds) -> Result<T>) -> Result<T> {
         let mut state = self.state.lock().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         act(&mut state)
     }
 }
 
 #[derive(Debug, Clone, Default)]
-struct Stream {
+struct LogStream {
     has_begun: bool,
     has_ended: bool,
     /// The latest second seen, from 0.
@@ -148,8 +148,8 @@ struct Bin {
 }
 
 #[derive(Debug)]
-struct State {
-    streams: Vec<Stream>,
+struct OpenSeconds {
+    streams: Vec<LogStream>,
     limit_us: Option<u64>,
     log_sample: f64,
     events: Sender<Result<LoadEvent>>,
@@ -158,15 +158,15 @@ struct State {
     open: VecDeque<Bin>,
     /// Second, from 0, of the first open bin.
     first_open: u64,
-    idle: Idle,
-    tally: Tally,
+    idle: IdleSpan,
+    tally: LoadTally,
     scripts: Vec<String>,
     /// Set if there is a limit.
-    due: Option<Due>,
+    due: Option<DueTracker>,
     last: LastOnes,
 }
 
-impl State {
+impl OpenSeconds {
     fn take(&mut self, stream: usize, transactions: &[Transaction]) -> Result<()> {
         let Some(last) = transactions.last() else { return Ok(()) };
         self.streams[stream].has_begun = true;
@@ -198,11 +198,11 @@ impl State {
         if self.tally.began_us.is_some() || !(known || at_once) {
             return Ok(());
         }
-        let start = |transaction: &Transaction| match transaction.ended {
+        let starts = self.held.iter().map(|(_, transaction)| match transaction.ended {
             TransactionOutcome::Done(latency_us) => transaction.at_us.saturating_sub(latency_us),
             TransactionOutcome::Skipped | TransactionOutcome::Failed(_) => transaction.at_us,
-        };
-        let Some(began_us) = self.held.iter().map(|(_, transaction)| start(transaction)).min() else { return Ok(()) };
+        });
+        let Some(began_us) = starts.min() else { return Ok(()) };
         self.tally.began_us = Some(began_us);
         self.report(LoadEvent::Began(began_us));
         for (stream, transaction) in std::mem::take(&mut self.held) {
@@ -316,19 +316,14 @@ impl State {
         }
         Ok(ClientSecond {
             second: self.first_open + 1,
-            done: self.of_all(all.len()),
-            failed: self.of_all(bin.failed),
-            skipped: self.of_all(bin.skipped),
-            late: self.of_all(bin.late),
+            done: all_of(all.len(), self.log_sample),
+            failed: all_of(bin.failed, self.log_sample),
+            skipped: all_of(bin.skipped, self.log_sample),
+            late: all_of(bin.late, self.log_sample),
             idle_us: (self.log_sample >= 1.0).then_some(idle_us),
             log_sample: self.log_sample,
             latencies: all,
         })
-    }
-
-    /// Estimated total, given the number logged.
-    fn of_all(&self, logged: u64) -> u64 {
-        (logged as f64 / self.log_sample).round() as u64
     }
 
     fn report_latencies(&self, measure: &str, length_us: u64, latencies: Histogram<u64>) {
@@ -345,6 +340,11 @@ impl State {
         // The receiver is dropped only when the measurement has already failed.
         drop(self.events.send(Ok(event)));
     }
+}
+
+/// Estimated total, given the number logged and the share that is logged.
+pub fn all_of(logged: u64, log_sample: f64) -> u64 {
+    (logged as f64 / log_sample).round() as u64
 }
 
 impl Bin {

@@ -12,24 +12,25 @@ const SECOND_US: u64 = 1_000_000;
 /// Shifts the events of one pgbench onto the time axis of the whole trial.
 pub(super) struct Shifted<'a> {
     listener: &'a Listener<'a>,
-    /// Wall clock when the first of them began.
-    origin: &'a OnceLock<u64>,
+    axis: &'a TimeAxis,
     tag: &'a str,
     /// When this one began, relative to the origin.
     pub start_us: AtomicU64,
+}
+
+/// The time axis of several pgbench runs.
+#[derive(Default)]
+pub(super) struct TimeAxis {
+    /// Wall clock when the first of them began.
+    pub origin: OnceLock<u64>,
     /// Last second reported by any of them.
-    last: &'a AtomicU64,
+    pub last: AtomicU64,
 }
 
 impl<'a> Shifted<'a> {
     /// `tag` names its latencies.
-    pub fn new(
-        listener: &'a Listener<'a>,
-        origin: &'a OnceLock<u64>,
-        tag: &'a str,
-        last: &'a AtomicU64,
-    ) -> Shifted<'a> {
-        Shifted { listener, origin, tag, start_us: AtomicU64::new(0), last }
+    pub fn new(listener: &'a Listener<'a>, axis: &'a TimeAxis, tag: &'a str) -> Shifted<'a> {
+        Shifted { listener, axis, tag, start_us: AtomicU64::new(0) }
     }
 
     /// Forwards an event of this pgbench.
@@ -47,10 +48,10 @@ impl<'a> Shifted<'a> {
     }
 
     fn began(&self, wall_us: u64) {
-        if self.origin.set(wall_us).is_ok() {
+        if self.axis.origin.set(wall_us).is_ok() {
             (self.listener)(LoadEvent::Began(wall_us));
         }
-        let start_us = wall_us.saturating_sub(*self.origin.get().unwrap_or(&wall_us));
+        let start_us = wall_us.saturating_sub(*self.axis.origin.get().unwrap_or(&wall_us));
         self.start_us.store(start_us, Ordering::SeqCst);
     }
 
@@ -59,7 +60,7 @@ impl<'a> Shifted<'a> {
         let before = (self.start_us.load(Ordering::SeqCst) + SECOND_US / 2) / SECOND_US;
         let now = before + second.second;
         // No load between two of them is not a gap: report seconds without operations.
-        for pause in self.last.swap(now, Ordering::SeqCst) + 1..now {
+        for pause in self.axis.last.swap(now, Ordering::SeqCst) + 1..now {
             let latencies = Histogram::new_from(&second.latencies);
             let (done, failed, skipped, late, idle_us, log_sample) = (0, 0, 0, 0, None, second.log_sample);
             let pause = ClientSecond { second: pause, done, failed, skipped, late, idle_us, log_sample, latencies };
@@ -76,7 +77,7 @@ mod tests {
     #[test]
     fn a_clock_step_is_placed_on_the_trial_time_axis() {
         use std::sync::Mutex;
-        let (reported, origin) = (Mutex::new(Vec::new()), OnceLock::new());
+        let (reported, axis) = (Mutex::new(Vec::new()), TimeAxis::default());
         let listener = |it| {
             reported.lock().unwrap().push(match it {
                 LoadEvent::Began(wall_us) => wall_us,
@@ -87,8 +88,7 @@ mod tests {
                 }
             });
         };
-        let last = AtomicU64::new(0);
-        let shifted = |tag| Shifted::new(&listener, &origin, tag, &last);
+        let shifted = |tag| Shifted::new(&listener, &axis, tag);
         let latencies = crate::workload::empty_histogram().unwrap();
         let second = |second| LoadEvent::Second(ClientSecond { done: 1, ..ClientSecond::empty(second).unwrap() });
         let first = shifted("step-01");

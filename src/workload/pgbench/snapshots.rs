@@ -4,11 +4,11 @@
 //! snapshots, figures.
 
 use super::capacity::of_pgbench;
-use super::seconds::{TRANSACTIONS, Tally};
+use super::seconds::{LoadTally, TRANSACTIONS};
 use super::{Pgbench, drive, options, reflinks, settings};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
-use crate::host::time::{micros, now, sleep, wall_us};
+use crate::host::time::{Instant, micros, now, sleep, wall_us};
 use crate::host::{files, folders, paths, threads};
 use crate::parse::recovery_log;
 use crate::record::counts::Counts;
@@ -17,7 +17,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::{LoadEvent, Measuring, Memory, Place, SnapshotActions, Until, Workload, WorkloadInfo};
+use crate::workload::{LoadEvent, Measuring, Place, SnapshotActions, Window, Workload, WorkloadInfo, stage};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,9 +54,9 @@ const INFO: WorkloadInfo = WorkloadInfo {
 };
 
 #[derive(Debug)]
-pub struct Snapshots;
+pub struct SnapshotLoad;
 
-impl Workload for Snapshots {
+impl Workload for SnapshotLoad {
     fn info(&self) -> &WorkloadInfo {
         &INFO
     }
@@ -68,13 +68,20 @@ impl Workload for Snapshots {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         const LEAST: Micros = Micros(4_000_000);
         if let Some(text) = options.text("every").filter(|text| *text != NEVER) {
-            let help = |problem: OptionProblem| problem.help("write \"10s\", or \"never\" for the control");
-            let every = Micros::parse(text).map_err(|message| help(OptionProblem::at("every", message)))?;
-            if every < LEAST {
-                return Err(help(OptionProblem::at("every", format!("must be at least {LEAST}"))));
+            let wrong = match Micros::parse(text) {
+                Ok(every) => (every < LEAST).then(|| format!("must be at least {LEAST}")),
+                Err(message) => Some(message),
+            };
+            if let Some(wrong) = wrong {
+                let problem = OptionProblem::at("every", wrong);
+                return Err(problem.help("write \"10s\", or \"never\" for the control"));
             }
         }
         Pgbench.check(&as_pgbench(options))
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        Pgbench.window(&as_pgbench(options))
     }
 
     fn makes_snapshots(&self) -> bool {
@@ -87,32 +94,26 @@ impl Workload for Snapshots {
         Ok(operation)
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
-        Pgbench.warm_up(place, &as_pgbench(options), memory, until)
-    }
-
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, memory, until, listener } = run;
         let settings = settings(&as_pgbench(options))?;
         let units = settings.units(memory);
         let actions = place.snapshots.as_ref().ok_or_else(|| Error::bug("the workload may make no snapshots"))?;
         let began = OnceLock::new();
-        let heard = |event| {
-            if let LoadEvent::Began(wall_us) = event {
-                // Reported once.
-                began.set(wall_us).ok();
-            }
-            listener(event);
-        };
-        let every = every(options);
+        let (every, keep) = (every(options), keep(options));
         let server = drive::server_of(place)?;
-        let make = |number: u64| {
-            (actions.make)(number)?;
-            (actions.filled)(number).map_or(Ok(()), |folder| reflinks::copy(server, &folder))
+        let mut schedule = Schedule {
+            make: &|number| {
+                (actions.make)(number)?;
+                (actions.filled)(number).map_or(Ok(()), |folder| reflinks::copy(server, &folder))
+            },
+            delete: &*actions.delete,
+            is_lost: &*actions.is_lost,
+            every,
+            keep,
+            deeds: Vec::new(),
+            lost: Vec::new(),
         };
-        let (keep, deeds, lost) = (keep(options), Vec::new(), Vec::new());
-        let (delete, is_lost) = (&*actions.delete, &*actions.is_lost);
-        let mut schedule = Schedule { make: &make, delete, is_lost, every, keep, deeds, lost };
         let stop = AtomicBool::new(false);
         let used_before = (actions.used)()?;
         let (load, deeds) = std::thread::scope(|scope| {
@@ -120,7 +121,13 @@ impl Workload for Snapshots {
                 schedule.run(&began, &stop);
                 (schedule.deeds, schedule.lost)
             })?;
-            let load = drive::measure(place, &settings, TRANSACTIONS, units, until, &heard);
+            let load = drive::measure(place, &settings, TRANSACTIONS, units, until, &|event| {
+                if let LoadEvent::Began(wall_us) = event {
+                    // Reported once.
+                    began.set(wall_us).ok();
+                }
+                listener(event);
+            });
             stop.store(true, Ordering::SeqCst);
             Ok((load, acting.join()))
         })?;
@@ -154,8 +161,8 @@ fn first_start(
     actions: &SnapshotActions<'_>,
     snapshots: Option<&SnapshotCounts>,
 ) -> Result<Vec<StageCounts>> {
-    let made = |deed: &&SnapshotDeed| deed.kind == DeedKind::Make && deed.failure.is_none();
-    let last = snapshots.and_then(|all| all.deeds.iter().rfind(made));
+    let mut deeds = snapshots.iter().flat_map(|all| &all.deeds).filter(|deed| deed.failure.is_none());
+    let last = deeds.rfind(|deed| deed.kind == DeedKind::Make);
     let server = drive::server_of(place)?;
     let (Some(last), None) = (last, &server.spec.wal) else { return Ok(Vec::new()) };
     let begun = now();
@@ -186,7 +193,6 @@ fn first_start(
     folders::remove_all(&socket_folder)?;
     let redo = recovery_log::parse(&files::read_text(&log)?)?;
     let redo = redo.redo_began.zip(redo.redo_ended);
-    let stage = |name: &str, kind, length_us, bytes| StageCounts { name: name.to_owned(), kind, length_us, bytes };
     let mut stages: Vec<StageCounts> =
         copy_us.map(|copy_us| stage("copy of a snapshot", StageKind::Beside, copy_us, None)).into_iter().collect();
     stages.push(stage("first start of a copy", StageKind::Beside, start_us, None));
@@ -197,7 +203,7 @@ fn first_start(
     Ok(stages)
 }
 
-fn counts(tally: &Tally, snapshots: SnapshotCounts) -> Result<Counts> {
+fn counts(tally: &LoadTally, snapshots: SnapshotCounts) -> Result<Counts> {
     let Some(began_us) = tally.began_us else {
         return Err(Error::tool("no transaction was completed"));
     };
@@ -209,11 +215,14 @@ fn counts(tally: &Tally, snapshots: SnapshotCounts) -> Result<Counts> {
 
 /// Numbers of the snapshots that exist at the end.
 fn left(deeds: &[SnapshotDeed]) -> BTreeSet<u64> {
-    let done = |kind: DeedKind| {
-        deeds.iter().filter(move |deed| deed.kind == kind && deed.failure.is_none()).map(|deed| deed.number)
-    };
-    let deleted: BTreeSet<u64> = done(DeedKind::Delete).collect();
-    done(DeedKind::Make).filter(|number| !deleted.contains(number)).collect()
+    let mut left = BTreeSet::new();
+    for deed in deeds.iter().filter(|deed| deed.failure.is_none()) {
+        match deed.kind {
+            DeedKind::Make => left.insert(deed.number),
+            DeedKind::Delete => left.remove(&deed.number),
+        };
+    }
+    left
 }
 
 /// Makes and deletes snapshots at fixed times.
@@ -235,13 +244,11 @@ impl Schedule<'_> {
         let begun = now();
         for number in 1.. {
             let due = begun + every * u32::try_from(number).unwrap_or(u32::MAX);
-            let delete = number > self.keep;
-            if !wait_until(due, stop) || !self.act(DeedKind::Make, number, began_us) {
-                return;
-            }
-            if delete
-                && (!wait_until(due + every / 2, stop) || !self.act(DeedKind::Delete, number - self.keep, began_us))
-            {
+            let goes_on = wait_until(due, stop)
+                && self.act(DeedKind::Make, number, began_us)
+                && (number <= self.keep
+                    || (wait_until(due + every / 2, stop) && self.act(DeedKind::Delete, number - self.keep, began_us)));
+            if !goes_on {
                 return;
             }
         }
@@ -267,7 +274,7 @@ impl Schedule<'_> {
 }
 
 /// False if interrupted before the due time.
-fn wait_until(due: crate::host::time::Instant, stop: &AtomicBool) -> bool {
+fn wait_until(due: Instant, stop: &AtomicBool) -> bool {
     while now() < due {
         if stop.load(Ordering::SeqCst) {
             return false;
@@ -309,10 +316,10 @@ mod tests {
     #[test]
     fn a_time_or_never_is_taken_and_all_else_refused() {
         for good in ["10s", "never", "1min"] {
-            assert_eq!(Snapshots.check(&options(good)), Ok(()));
+            assert_eq!(SnapshotLoad.check(&options(good)), Ok(()));
         }
         for bad in ["none", "1s", "10"] {
-            let problem = Snapshots.check(&options(bad)).unwrap_err();
+            let problem = SnapshotLoad.check(&options(bad)).unwrap_err();
             assert_eq!((problem.key.as_deref(), problem.help.is_some()), (Some("every"), true), "{bad}");
         }
         assert_eq!((every(&options("never")), every(&options("4s"))), (None, Some(Duration::from_secs(4))));

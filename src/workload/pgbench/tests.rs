@@ -16,14 +16,15 @@ use crate::record::stage::StageKind;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    ClientSecond, Crash, GuestIsBack, Listener, LoadEvent, Measuring, Memory, Place, Progress, Until, Window, Workload,
+    ClientSecond, Crash, GuestIsBack, Listener, LoadEvent, Measuring, MemorySizes, Place, Until, Window,
+    WindowProgress, Workload,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use tempfile::TempDir;
 
-const MEMORY: Memory = Memory { total: Bytes(1 << 30), shared_buffers: Bytes(128 << 20) };
+const MEMORY: MemorySizes = MemorySizes { total: Bytes(1 << 30), shared_buffers: Bytes(128 << 20) };
 
 /// A server with pgbench's tables at scale 1, and folders for its output.
 struct Bench {
@@ -51,7 +52,7 @@ impl Bench {
         let Extent::Span { span_us } = Pgbench.window(options).extent else { panic!("cycles") };
         self.measure_until(
             options,
-            Until { longest: Micros(span_us), progress: &mut || Ok(Progress::default()) },
+            Until { longest: Micros(span_us), progress: &mut || Ok(WindowProgress::default()) },
             listener,
         )
     }
@@ -153,7 +154,7 @@ fn assert_agrees(counts: &Counts) {
 fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let Some(bench) = Bench::new() else { return };
     let options = options(&[]);
-    let until = Until { longest: Micros(1_000_000), progress: &mut || Ok(Progress::default()) };
+    let until = Until { longest: Micros(1_000_000), progress: &mut || Ok(WindowProgress::default()) };
     Pgbench.warm_up(&bench.place(), &options, MEMORY, until).unwrap();
     let ears = Ears::default();
     let counts = bench.measure(&options, &|event| ears.hear(event)).unwrap();
@@ -354,7 +355,7 @@ fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
     let Some(bench) = Bench::new() else { return };
     let begun = std::time::Instant::now();
     let ears = Ears::default();
-    let mut progress = || Ok(Progress { cycles: 0, is_over: !ears.began.lock().unwrap().is_empty() });
+    let mut progress = || Ok(WindowProgress { cycles: 0, is_over: !ears.began.lock().unwrap().is_empty() });
     let until = Until { longest: Micros(600_000_000), progress: &mut progress };
     let counts = bench.measure_until(&options(&[]), until, &|event| ears.hear(event)).unwrap();
     assert!(begun.elapsed().as_secs() < 300);
@@ -362,7 +363,7 @@ fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
     assert!(counts.measures[0].done > Some(0));
     // Ask at once: pgbench has not connected yet, and the alarm would kill it.
     let mut begun = false;
-    let mut at_once = || Ok(Progress { cycles: 0, is_over: std::mem::replace(&mut begun, true) });
+    let mut at_once = || Ok(WindowProgress { cycles: 0, is_over: std::mem::replace(&mut begun, true) });
     let until = Until { longest: Micros(60_000_000), progress: &mut at_once };
     Pgbench.warm_up(&bench.place(), &options(&[]), MEMORY, until).unwrap();
     bench.assert_clean();
@@ -413,7 +414,7 @@ fn a_trial_with_a_killed_guest_keeps_its_earlier_counts() {
     let wanted = recovery_options();
     let measured = |bench: &Bench, crash| {
         let place = Place { crash: Some(crash), ..bench.place() };
-        let until = Until { longest: Micros(1), progress: &mut || Ok(Progress::default()) };
+        let until = Until { longest: Micros(1), progress: &mut || Ok(WindowProgress::default()) };
         Recovery.measure(Measuring { place: &place, options: &wanted, memory: MEMORY, until, listener: &drop })
     };
     let half = measured(&bench, Crash::Guest).unwrap();

@@ -63,7 +63,7 @@ impl LastOnes {
     /// number follows from the rate alone: pgbench draws no due time before a client asks for an operation.
     pub fn unsent(&self, load: FixedRate, began_us: u64) -> Vec<Unsent> {
         let threads = self.0.len() as u64;
-        let of_thread = |(thread, clients): (u64, &Vec<Last>)| {
+        let unsent = (0..).zip(&self.0).filter_map(|(thread, clients)| {
             // As pgbench distributes them (`nclients_dealt` in pgbench.c).
             let dealt = load.clients / threads + u64::from(thread < load.clients % threads);
             let from_us = clients.iter().map(|last| last.due_us).max()?;
@@ -77,8 +77,8 @@ impl LastOnes {
                 until_us: load.end_us.saturating_sub(began_us),
                 free_us: free_us.saturating_sub(began_us),
             })
-        };
-        (0..).zip(&self.0).filter_map(of_thread).collect()
+        });
+        unsent.collect()
     }
 }
 

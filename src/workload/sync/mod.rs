@@ -4,7 +4,8 @@
 //! kept with them. A failed sync ends its row and is reported as such: it never counts as a fast success.
 
 use super::{
-    ClientSecond, Listener, LoadEvent, Measuring, Memory, Place, Until, Window, Workload, WorkloadInfo, empty_histogram,
+    ClientSecond, Listener, LoadEvent, Measuring, MemorySizes, Place, Until, Window, Workload, WorkloadInfo,
+    empty_histogram,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -78,7 +79,7 @@ impl Workload for Sync {
         Window { warm_up: Some(options.span("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Memory, until: Until<'_>) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: MemorySizes, until: Until<'_>) -> Result<()> {
         probed(place.host, &request(place.folder, options, until.longest), place.interrupt, &drop).map(drop)
     }
 

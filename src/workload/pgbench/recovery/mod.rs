@@ -7,13 +7,13 @@ mod outage;
 mod witness;
 
 use super::capacity::of_pgbench;
-use super::seconds::{TRANSACTIONS, Tally};
-use super::shifted::Shifted;
+use super::seconds::{LoadTally, TRANSACTIONS};
+use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
 use crate::cluster::server;
 use crate::error::Result;
-use crate::host::time::{micros, now};
+use crate::host::time::{Instant, micros, now};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::Operation;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
@@ -21,11 +21,11 @@ use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    Crash, Listener, LoadEvent, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
+    Crash, Listener, LoadEvent, Measuring, MemorySizes, Place, Until, Window, WindowProgress, Workload, WorkloadInfo,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const DEFAULT_CLIENTS: i64 = 8;
@@ -138,18 +138,14 @@ impl Workload for Recovery {
         Window { warm_up, extent: Extent::Span { span_us: writing_us.max(1_000_000) + after(options).0 } }
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
-        Pgbench.warm_up(place, &as_pgbench(options), memory, until)
-    }
-
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, memory, listener, .. } = run;
         let crash = crash(options);
         if let Some(Crash::GuestIsBack(back)) = &place.crash {
             let outage = outage::after_guest(place, back)?;
-            return Load { place, options, memory, listener }.after(CrashKind::Guest, back.before, outage);
+            return CrashLoad { place, options, memory, listener }.after(CrashKind::Guest, back.before, outage);
         }
-        let load = Load { place, options, memory, listener };
+        let load = CrashLoad { place, options, memory, listener };
         let before = load.before()?;
         if crash == CrashKind::Machine && matches!(place.crash, Some(Crash::Guest)) {
             return Ok(Counts { before_crash: Some(before), ..Counts::default() });
@@ -163,22 +159,24 @@ impl Workload for Recovery {
     }
 }
 
-struct Load<'a> {
+struct CrashLoad<'a> {
     place: &'a Place<'a>,
     options: &'a Options,
-    memory: Memory,
+    memory: MemorySizes,
     listener: &'a Listener<'a>,
 }
 
-impl Load<'_> {
+impl CrashLoad<'_> {
     /// Runs the load from a checkpoint until the requested distance of WAL is written.
     fn before(&self) -> Result<BeforeCrash> {
         let wal_asked = wal(self.options).0;
         let block_bytes = drive::server_of(self.place)?.connect(server::DATABASE)?.number(outage::BLOCK_SIZE)?;
         let mut distance = Distance::from_checkpoint(self.place)?;
-        let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
-        let until = Until { longest: limit(self.options), progress: &mut progress };
-        let (tally, seconds) = self.drive("pgbench-before", &(OnceLock::new(), AtomicU64::new(0)), until)?;
+        let until = Until {
+            longest: limit(self.options),
+            progress: &mut || Ok(WindowProgress { cycles: 0, is_over: distance.look()? >= wal_asked }),
+        };
+        let (tally, seconds) = self.drive("pgbench-before", &TimeAxis::default(), until)?;
         let (wal_bytes, total) = (distance.now()?, tally.total());
         Ok(BeforeCrash {
             wal_asked,
@@ -196,11 +194,9 @@ impl Load<'_> {
     /// Runs the load after the crash, and returns the counts of everything.
     fn after(&self, crash: CrashKind, before: &BeforeCrash, outage: outage::Outage) -> Result<Counts> {
         // Its seconds follow those before the crash, and none is reported twice.
-        let origin = OnceLock::from(before.began_us);
-        let last = AtomicU64::new(before.seconds.len() as u64);
-        let mut progress = || Ok(Progress::default());
-        let until = Until { longest: after(self.options), progress: &mut progress };
-        let (tally, seconds) = self.drive("pgbench-after", &(origin, last), until)?;
+        let axis = TimeAxis { origin: before.began_us.into(), last: AtomicU64::new(before.seconds.len() as u64) };
+        let until = Until { longest: after(self.options), progress: &mut || Ok(WindowProgress::default()) };
+        let (tally, seconds) = self.drive("pgbench-after", &axis, until)?;
         let recovery = RecoveryCounts {
             crash,
             wal_asked: before.wal_asked,
@@ -215,10 +211,10 @@ impl Load<'_> {
 
     /// Runs one pgbench, with its events shifted onto this time axis. Returns its tally and the counts of its whole
     /// seconds.
-    fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
+    fn drive(&self, name: &str, axis: &TimeAxis, until: Until<'_>) -> Result<(LoadTally, Vec<u64>)> {
         let settings = settings(&as_pgbench(self.options))?;
         let units = settings.units(self.memory);
-        let shifted = Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1);
+        let shifted = Shifted::new(self.listener, axis, TRANSACTIONS);
         let seconds = Mutex::new(Vec::new());
         let (tally, failed) = drive::measure(self.place, &settings, name, units, until, &|event| {
             if let LoadEvent::Second(second) = &event {
@@ -232,7 +228,7 @@ impl Load<'_> {
 }
 
 /// The transactions of both loads, without the outage, and the crash.
-fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage: outage::Outage) -> Counts {
+fn counts(before: &BeforeCrash, after: &LoadTally, recovery: RecoveryCounts, outage: outage::Outage) -> Counts {
     let length = after.began_us.map_or(0, |began_us| after.last_us.saturating_sub(began_us));
     let total = after.total();
     let main = Measure {
@@ -250,7 +246,7 @@ fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage:
 /// WAL since the checkpoint, updated now and then.
 struct Distance {
     client: Client,
-    looked: crate::host::time::Instant,
+    looked: Instant,
     bytes: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::parse::recovery_log::{self, RecoveryLog};
 use crate::record::recovery::CrashKind;
 use crate::record::stage::{StageCounts, StageKind};
 use crate::workload::pgbench::drive;
-use crate::workload::{Crash, GuestIsBack, MachineCrash, Place};
+use crate::workload::{Crash, CrashActions, GuestIsBack, Place, stage};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -60,8 +60,7 @@ pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
     let block_bytes = server.connect(DATABASE)?.number(BLOCK_SIZE)?;
-    let act = |heard: &_| crash_and_start(place, server, crash, clock, heard);
-    let (moments, answers_apart_us) = watched(server, clock, act)?;
+    let (moments, answers_apart_us) = watched(server, clock, |heard| crash_and_start(place, crash, clock, heard))?;
     let log = recovery_log::parse(&server.log_text())?;
     let stages = stages(&log, moments, block_bytes);
     Ok(Outage { stages, first_answer_us: moments.first_answer_us, answers_apart_us })
@@ -119,18 +118,13 @@ fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
     for stage in stages.iter_mut().filter(|stage| stage.name == UNMOUNT) {
         DEVICES.clone_into(&mut stage.name);
     }
-    stages.push(StageCounts { name: AWAY.to_owned(), kind: StageKind::Beside, length_us: away_us, bytes: None });
+    stages.push(stage(AWAY, StageKind::Beside, away_us, None));
     stages
 }
 
 /// The crash and the start, with the longest time between two answers to the client before the crash.
-fn crash_and_start(
-    place: &Place<'_>,
-    server: &Server,
-    crash: CrashKind,
-    clock: Clock,
-    heard: &Receiver<u64>,
-) -> Result<(Moments, u64)> {
+fn crash_and_start(place: &Place<'_>, crash: CrashKind, clock: Clock, heard: &Receiver<u64>) -> Result<(Moments, u64)> {
+    let server = drive::server_of(place)?;
     let machine = match crash {
         CrashKind::Process => None,
         CrashKind::Machine | CrashKind::Guest => Some(filesystems(place)?),
@@ -143,18 +137,16 @@ fn crash_and_start(
     server.kill_all(place.host)?;
     let gone_us = clock.us();
     answers.extend(heard.try_iter());
-    let mounted = |length_us: u64| {
-        let ended_us = clock.us();
-        (ended_us.saturating_sub(length_us).max(gone_us), ended_us)
-    };
-    let mount_us = machine.map(|machine| (machine.open)().map(mounted)).transpose()?;
+    let mounts_us = machine.map(|machine| (machine.open)()).transpose()?;
+    let ended_us = clock.us();
+    let mount_us = mounts_us.map(|mounts_us| (ended_us.saturating_sub(mounts_us).max(gone_us), ended_us));
     server.restart(place.host, place.interrupt)?;
     let first_answer_us = answer(place, heard, AFTER_START)?;
     let (last_answer_us, answers_apart_us) = before(&answers, began_us)?;
     Ok((Moments { last_answer_us, gone_us, mount_us, first_answer_us }, answers_apart_us))
 }
 
-fn filesystems<'p>(place: &'p Place<'_>) -> Result<&'p MachineCrash<'p>> {
+fn filesystems<'p>(place: &'p Place<'_>) -> Result<&'p CrashActions<'p>> {
     match &place.crash {
         Some(Crash::Filesystems(machine)) => Ok(machine),
         _ => Err(Error::bug("the workload may not crash the machine")),
@@ -198,10 +190,6 @@ fn before(answers: &[u64], crash_us: u64) -> Result<(u64, u64)> {
 
 /// The outage, its phases in order, and the remainder. Phases missing from the log are left out.
 fn stages(log: &RecoveryLog, moments: Moments, block_bytes: u64) -> Vec<StageCounts> {
-    let stage = |name: &str, kind, length_us, bytes| StageCounts { name: name.to_owned(), kind, length_us, bytes };
-    let part = |name: &str, from: Option<u64>, to: Option<u64>, bytes| {
-        Some(stage(name, StageKind::Part, to?.saturating_sub(from?), bytes))
-    };
     let (redo_began, redo_ended) = (log.redo_began.map(|mark| mark.at_us), log.redo_ended.map(|mark| mark.at_us));
     let redone = log.redo_began.zip(log.redo_ended).map(|(from, to)| to.lsn.saturating_sub(from.lsn));
     let (checkpoint_began, checkpoint_ended) =
@@ -210,19 +198,22 @@ fn stages(log: &RecoveryLog, moments: Moments, block_bytes: u64) -> Vec<StageCou
     let gone = Some(moments.gone_us);
     let (mount_began, mount_ended) = moments.mount_us.unzip();
     let parts = [
-        part(PROCESSES, Some(moments.last_answer_us), gone, None),
-        part(UNMOUNT, mount_began.and(gone), mount_began, None),
-        part("mount with journal replay", mount_began, mount_ended, None),
-        part("start of the server", mount_ended.or(gone), log.interrupted_us, None),
-        part("fsync pass", log.interrupted_us, log.recovering_us, None),
-        part("preparing redo", log.recovering_us, redo_began, None),
-        part("redo", redo_began, redo_ended, redone),
-        part("ending redo", redo_ended, checkpoint_began, None),
-        part("end-of-recovery checkpoint", checkpoint_began, checkpoint_ended, written),
-        part("checkpoint to ready", checkpoint_ended, log.ready_us, None),
-        part("ready to first answer", log.ready_us, Some(moments.first_answer_us), None),
+        (PROCESSES, Some(moments.last_answer_us), gone, None),
+        (UNMOUNT, mount_began.and(gone), mount_began, None),
+        ("mount with journal replay", mount_began, mount_ended, None),
+        ("start of the server", mount_ended.or(gone), log.interrupted_us, None),
+        ("fsync pass", log.interrupted_us, log.recovering_us, None),
+        ("preparing redo", log.recovering_us, redo_began, None),
+        ("redo", redo_began, redo_ended, redone),
+        ("ending redo", redo_ended, checkpoint_began, None),
+        ("end-of-recovery checkpoint", checkpoint_began, checkpoint_ended, written),
+        ("checkpoint to ready", checkpoint_ended, log.ready_us, None),
+        ("ready to first answer", log.ready_us, Some(moments.first_answer_us), None),
     ];
-    let parts: Vec<StageCounts> = parts.into_iter().flatten().collect();
+    let parts = parts
+        .into_iter()
+        .filter_map(|(name, from, to, bytes)| Some(stage(name, StageKind::Part, to?.saturating_sub(from?), bytes)));
+    let parts: Vec<StageCounts> = parts.collect();
     let whole_us = moments.first_answer_us.saturating_sub(moments.last_answer_us);
     let rest_us = whole_us.saturating_sub(parts.iter().map(|part| part.length_us).sum());
     let mut stages = vec![stage("outage", StageKind::Ranked, whole_us, None)];
