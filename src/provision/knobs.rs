@@ -298,8 +298,8 @@ pub(super) fn still_set(host: &Host, bases: &[Base], options: &Options) -> Resul
 
 /// Every machine knob of this kernel, with its current value; of two rivals only the effective one.
 pub fn in_force(host: &Host) -> BTreeMap<String, String> {
-    let shown = |knob: &Knob| setting::shown(host, knob.file).map(|value| (knob.name.to_owned(), value));
-    let mut all: BTreeMap<String, String> = OF_MACHINE.iter().filter_map(shown).collect();
+    let shown = OF_MACHINE.iter().filter_map(|knob| Some((knob.name.to_owned(), setting::shown(host, knob.file)?)));
+    let mut all: BTreeMap<String, String> = shown.collect();
     for (bytes, ratio) in [(DIRTY_BYTES, DIRTY_RATIO), (BACKGROUND_BYTES, BACKGROUND_RATIO)] {
         let counts = all.get(bytes).is_some_and(|value| value != "0");
         all.remove(if counts { ratio } else { bytes });

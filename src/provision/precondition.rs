@@ -23,13 +23,7 @@ pub const PRECONDITION_ROUND: OptionSpec = OptionSpec::with_default(ROUND, Optio
 
 /// Length of the rounds requested for a node's drive; `None` without preconditioning.
 pub(crate) fn asked(options: &Options) -> Option<Micros> {
-    let round = || options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US));
-    (options.boolean(KEY) == Some(true)).then(round)
-}
-
-/// True if a node's drive is to be brought to its steady state.
-pub(crate) fn is_asked(options: &Options) -> bool {
-    asked(options).is_some()
+    (options.boolean(KEY) == Some(true)).then(|| options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US)))
 }
 
 /// Checks both options of a layer.
@@ -49,7 +43,7 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
 /// # Errors
 /// If the kernel refuses.
 pub(crate) fn keep_full(site: &Site<'_>, bases: &[Base], options: &Options) -> Result<Option<&'static str>> {
-    if !is_asked(options) {
+    if asked(options).is_none() {
         return Ok(None);
     }
     let is_off = knobs::without_discards(site.host, site.ledger, bases)?;
@@ -61,5 +55,5 @@ pub(crate) fn keep_full(site: &Site<'_>, bases: &[Base], options: &Options) -> R
 /// # Errors
 /// With what the kernel shows instead.
 pub(crate) fn still_full(host: &Host, bases: &[Base], options: &Options) -> Result<()> {
-    if is_asked(options) { knobs::still_without_discards(host, bases) } else { Ok(()) }
+    asked(options).map_or(Ok(()), |_| knobs::still_without_discards(host, bases))
 }

@@ -5,8 +5,8 @@ use super::{Trial, crash};
 use crate::cluster::server::{self, Server};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
-use crate::provision::machine_crash::MachineCrash;
-use crate::provision::snapshots::Snapshots;
+use crate::provision::machine_crash::StoppableStack;
+use crate::provision::snapshots::StackSnapshots;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
@@ -61,7 +61,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     let (_, expected_us) = window::expected_us(trial.case)?;
     let span = Micros(expected_us);
     let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
-    let machine = MachineCrash::of(&trial.session.host, &trial.case.stack, trial.stack()?);
+    let machine = StoppableStack::of(&trial.session.host, &trial.case.stack, trial.stack()?);
     let crash = match &trial.session.guest {
         Some(_) => workload::Crash::Guest,
         None => workload::Crash::Filesystems(workload::MachineCrash {
@@ -136,9 +136,9 @@ fn target_of(trial: &Trial<'_, '_>) -> Result<Target> {
 }
 
 /// The snapshots of the stack, for a workload that makes some.
-fn snapshots_of<'t>(trial: &'t Trial<'_, '_>) -> Result<Option<Snapshots<'t>>> {
+fn snapshots_of<'t>(trial: &'t Trial<'_, '_>) -> Result<Option<StackSnapshots<'t>>> {
     let session = &trial.session;
-    let of_stack = || Snapshots::of(&session.host, &session.ledger, &trial.case.stack, trial.stack()?);
+    let of_stack = || StackSnapshots::of(&session.host, &session.ledger, &trial.case.stack, trial.stack()?);
     trial.workload.makes_snapshots().then(of_stack).transpose()
 }
 
