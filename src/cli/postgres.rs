@@ -1,7 +1,7 @@
 //! `pgstrata postgres`: PostgreSQL builds that plans need.
 
 use super::{built, out};
-use crate::builds::{Kept, Shelf};
+use crate::builds::{BuildNote, Shelf};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -93,13 +93,17 @@ struct Line {
     bin: PathBuf,
     bytes: u64,
     #[serde(flatten)]
-    kept: Kept,
+    kept: BuildNote,
 }
 
 fn list(json: bool) -> Result<u8> {
     let shelf = Shelf::of_user()?;
-    let line =
-        |(key, kept, bytes): (String, Kept, u64)| Line { bin: shelf.path().join(&key).join("bin"), key, bytes, kept };
+    let line = |(key, kept, bytes): (String, BuildNote, u64)| Line {
+        bin: shelf.path().join(&key).join("bin"),
+        key,
+        bytes,
+        kept,
+    };
     let lines: Vec<Line> = shelf.all()?.into_iter().map(line).collect();
     if json {
         out::json(&lines)?;
