@@ -118,9 +118,8 @@ fn memory_of(host: &Host, data: &Path, socket_folder: &Path) -> Vec<SharedMemory
         let postmaster: u32 = text.lines().next()?.trim().parse().ok()?;
         // Another server may have reused the number since.
         let lives = processes_in(host, data).iter().any(|process| process.pid == postmaster);
-        let held =
-            if lives { held_by(host, postmaster) } else { SharedMemory { postmaster, ..SharedMemory::default() } };
-        Some(SharedMemory { sysv_key: key_in_pid_file(&text), ..held })
+        let control = if lives { held_by(host, postmaster).control } else { None };
+        Some(SharedMemory { postmaster, sysv_key: key_in_pid_file(&text), control })
     });
     noted.into_iter().chain(shown).collect()
 }
