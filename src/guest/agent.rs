@@ -108,27 +108,11 @@ impl RunningCommand {
             let line = line.clone();
             threads::begin_apart("input", move || feed(pipe, &fed, &line))?;
         }
-        for (pipe, frame) in [
-            (
-                child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-                Frame::Output as fn(Vec<u8>) -> Frame,
-            ),
-            (child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), Frame::Errors),
-        ] {
-            let Some(pipe) = pipe else { continue };
-            let (line, over, open) = (line.clone(), Arc::clone(&over), Arc::clone(&open));
-            threads::begin_apart("output", move || {
-                pump(pipe, frame, &line, &over);
-                open.fetch_sub(1, Ordering::SeqCst);
-            })?;
-        }
-        let watch = CommandWatch {
-            child,
-            begun,
-            limit: order.limit_ms.map(Duration::from_millis),
-            open,
-            over: Arc::clone(&over),
-        };
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let limit = order.limit_ms.map(Duration::from_millis);
+        let watch = CommandWatch { child, begun, limit, open, over: Arc::clone(&over) };
+        watch.pass_on(stdout, Frame::Output, line)?;
+        watch.pass_on(stderr, Frame::Errors, line)?;
         let line = line.clone();
         threads::begin_apart("watch", move || watch.until_end(&line))?;
         Ok(RunningCommand { leader, input: Some(input), over })
@@ -145,15 +129,6 @@ fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &HostPort) {
     }
 }
 
-fn pump(mut pipe: impl Read, frame: fn(Vec<u8>) -> Frame, line: &HostPort, over: &AtomicBool) {
-    let mut buffer = vec![0; 32 << 10];
-    while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        if over.load(Ordering::SeqCst) || line.send(&frame(buffer[..length].to_vec())).is_err() {
-            return;
-        }
-    }
-}
-
 struct CommandWatch {
     child: Child,
     begun: Instant,
@@ -164,6 +139,27 @@ struct CommandWatch {
 }
 
 impl CommandWatch {
+    /// Sends what a stream of the command prints to the host.
+    fn pass_on(
+        &self,
+        pipe: Option<impl Read + Send + 'static>,
+        frame: fn(Vec<u8>) -> Frame,
+        line: &HostPort,
+    ) -> Result<()> {
+        let Some(mut pipe) = pipe else { return Ok(()) };
+        let (line, over, open) = (line.clone(), Arc::clone(&self.over), Arc::clone(&self.open));
+        let begun = threads::begin_apart("output", move || {
+            let mut buffer = vec![0; 32 << 10];
+            while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+                if over.load(Ordering::SeqCst) || line.send(&frame(buffer[..length].to_vec())).is_err() {
+                    break;
+                }
+            }
+            open.fetch_sub(1, Ordering::SeqCst);
+        });
+        begun.map(drop)
+    }
+
     fn until_end(mut self, line: &HostPort) {
         let mut killed: Option<Instant> = None;
         let ended = loop {

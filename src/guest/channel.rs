@@ -94,19 +94,6 @@ impl Channel {
     ) -> Result<Option<CommandEnd>, Broken> {
         send(&self.stream, &Frame::Start(order.clone()))?;
         let feeding = Feeding::start(Arc::clone(&self.stream), input)?;
-        let outcome = self.until_end(order, &feeding, interrupt, output, left);
-        feeding.over.store(true, Ordering::SeqCst);
-        outcome
-    }
-
-    fn until_end(
-        &self,
-        order: &Order,
-        feeding: &Feeding,
-        interrupt: &Interrupt,
-        output: &mut dyn FnMut(OutputStream, &[u8]) -> Result<()>,
-        left: &dyn Fn() -> bool,
-    ) -> Result<Option<CommandEnd>, Broken> {
         let begun = now();
         let limit = order.limit_ms.map(|limit| Duration::from_millis(limit) + GRACE);
         let mut heard = now();
@@ -161,7 +148,7 @@ fn send(stream: &Mutex<UnixStream>, frame: &Frame) -> Result<(), Broken> {
     sent.map_err(|_| Broken::Gone)
 }
 
-/// Sends standard input; at most a window of it is unread in the guest.
+/// Sends standard input until the value is dropped; at most a window of it is unread in the guest.
 struct Feeding {
     credit: Arc<(Mutex<usize>, Condvar)>,
     over: Arc<AtomicBool>,
@@ -195,6 +182,12 @@ impl Feeding {
         let (credit, given) = &*self.credit;
         *credit.lock().unwrap_or_else(PoisonError::into_inner) += usize::try_from(bytes).unwrap_or(0);
         given.notify_all();
+    }
+}
+
+impl Drop for Feeding {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
     }
 }
 

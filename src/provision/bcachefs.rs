@@ -10,7 +10,6 @@ pub static BCACHEFS: Recipe = Recipe {
     ),
     programs: &["bcachefs"],
     package: "bcachefs-tools",
-    modules: &["bcachefs"],
     // BCH_SB_LABEL_SIZE is 32.
     label_bytes: 31,
     label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],

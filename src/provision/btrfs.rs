@@ -23,7 +23,6 @@ pub static BTRFS: Recipe = Recipe {
     },
     programs: &["btrfs", "chattr", "lsattr"],
     package: "btrfs-progs",
-    modules: &["btrfs"],
     capacity,
     // BTRFS_LABEL_SIZE is 256, including the trailing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },

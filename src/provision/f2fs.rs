@@ -11,7 +11,6 @@ use std::path::Path;
 pub static F2FS: Recipe = Recipe {
     info: on_one_device("f2fs", "F2FS: log-structured, made for flash.", USUAL),
     package: "f2fs-tools",
-    modules: &["f2fs"],
     // MAX_VOLUME_NAME is 512 UTF-16 units.
     label_bytes: 255,
     // Not -q, which hides the reason of a failure.

@@ -129,7 +129,7 @@ pub struct Recipe {
     pub(super) programs: &'static [&'static str],
     /// Debian package of the programs.
     pub(super) package: &'static str,
-    /// Kernel modules that provide it.
+    /// Kernel modules that provide it; without any, one of its name.
     pub(super) modules: &'static [&'static str],
     /// Capacity offered on devices of these capacities.
     pub(super) capacity: fn(&Options, &[Bytes]) -> Bytes,
@@ -257,7 +257,8 @@ fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
     let tools = recipe.programs.iter().copied().chain([mkfs.as_str()]).map(|name| (name, recipe.package));
     let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
     let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
-    let kernel = needs::kernel_filesystem(host, recipe.name(), recipe.modules);
+    let modules = if recipe.modules.is_empty() { &[recipe.name()] } else { recipe.modules };
+    let kernel = needs::kernel_filesystem(host, recipe.name(), modules);
     // Without the driver the programs are useless.
     needs::root().into_iter().chain(kernel).chain(programs).collect()
 }

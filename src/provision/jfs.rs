@@ -9,7 +9,6 @@ pub static JFS: Recipe = Recipe {
     info: on_one_device("jfs", "JFS: journals metadata; it never flushes the device's write cache.", USUAL),
     programs: &["jfs_tune"],
     package: "jfsutils",
-    modules: &["jfs"],
     label_bytes: 16,
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("jfs_tune").args(["-U", uuid]).arg(device)),

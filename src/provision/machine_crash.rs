@@ -51,10 +51,7 @@ impl StoppableStack {
                 let node = spec.node(name.node());
                 let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
                 let inputs = node.into_iter().flat_map(|node| &node.inputs);
-                let devices = inputs.filter_map(|input| match built.bases.get(&input.from) {
-                    Some(Base::Device(path)) => Some(path.clone()),
-                    _ => None,
-                });
+                let devices = inputs.filter_map(|input| Some(built.bases.get(&input.from)?.device()?.to_owned()));
                 Some(Mounted { target: path.display().to_string(), asked, devices: devices.collect() })
             }
             Base::Device(_) | Base::Pool(_) => None,

@@ -168,6 +168,14 @@ impl Base {
             Base::Pool(_) => BaseKind::Pool,
         }
     }
+
+    /// Its path, if it is a block device.
+    pub(crate) fn device(&self) -> Option<&Path> {
+        match self {
+            Base::Device(path) => Some(path),
+            Base::Folder(_) | Base::Pool(_) => None,
+        }
+    }
 }
 
 /// An input of a layer.
@@ -188,14 +196,7 @@ pub struct InUse<'a> {
 
 /// The block devices among a layer's inputs in one role.
 pub(crate) fn devices_for(inputs: &[LayerInput], role: Role) -> Vec<&Path> {
-    inputs
-        .iter()
-        .filter(|given| given.role == role)
-        .filter_map(|given| match &given.base {
-            Base::Device(path) => Some(path.as_path()),
-            Base::Folder(_) | Base::Pool(_) => None,
-        })
-        .collect()
+    inputs.iter().filter(|given| given.role == role).filter_map(|given| given.base.device()).collect()
 }
 
 /// A missing requirement of a layer.

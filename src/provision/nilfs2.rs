@@ -17,7 +17,6 @@ pub static NILFS2: Recipe = Recipe {
     ),
     programs: &["nilfs-tune", "mount.nilfs2", "nilfs_cleanerd"],
     package: "nilfs-tools",
-    modules: &["nilfs2"],
     label_bytes: 80,
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("nilfs-tune").args(["-f", "-U", uuid]).arg(device)),

@@ -2,7 +2,6 @@
 
 use super::{Base, Site, knobs};
 use crate::error::Result;
-use crate::host::Host;
 use crate::record::drive::SNIA_ROUND_US;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Micros;
@@ -48,12 +47,4 @@ pub(crate) fn keep_full(site: &Site<'_>, bases: &[Base], options: &Options) -> R
     }
     let is_off = knobs::without_discards(site.host, site.ledger, bases)?;
     Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
-}
-
-/// Checks that discards are still disabled once the whole stack is built on the drive.
-///
-/// # Errors
-/// With what the kernel shows instead.
-pub(crate) fn still_full(host: &Host, bases: &[Base], options: &Options) -> Result<()> {
-    asked(options).map_or(Ok(()), |_| knobs::still_without_discards(host, bases))
 }

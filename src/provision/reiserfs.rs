@@ -12,7 +12,6 @@ pub static REISERFS: Recipe = Recipe {
     ),
     programs: &["debugreiserfs"],
     package: "reiserfsprogs",
-    modules: &["reiserfs"],
     label_bytes: 16,
     label_and_uuid: |label, uuid| ["-q", "-f", "-l", label, "-u", uuid].map(str::to_owned).to_vec(),
     rules: RULES,

@@ -23,7 +23,6 @@ pub static XFS: Recipe = Recipe {
     ]),
     programs: &["xfs_info"],
     package: "xfsprogs",
-    modules: &["xfs"],
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     label_bytes: 12,
     label_and_uuid: |label, uuid| {

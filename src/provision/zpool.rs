@@ -188,7 +188,7 @@ fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
     let mut words = Vec::new();
     let mut shapes = Vec::new();
     for take in TAKES {
-        let of_role: Vec<&LayerInput> = inputs.iter().filter(|given| given.role == take.role).collect();
+        let mut of_role: Vec<&LayerInput> = inputs.iter().filter(|given| given.role == take.role).collect();
         if of_role.is_empty() {
             continue;
         }
@@ -197,9 +197,8 @@ fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
         }
         // All devices after a group's keyword become its members, so those without a group come first.
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
-        for given in
-            of_role.iter().filter(|given| given.group.is_none()).chain(of_role.iter().filter(|g| g.group.is_some()))
-        {
+        of_role.sort_by_key(|given| given.group.is_some());
+        for given in of_role {
             let Base::Device(path) = &given.base else { continue };
             let path = filesystem::text(path)?;
             match groups.iter_mut().find(|(group, _)| group.is_some() && *group == given.group.as_deref()) {
