@@ -3,7 +3,7 @@
 //!
 //! Real writes, synced: fallocate would age the allocator of in-place filesystems alone.
 
-use super::Subject;
+use super::AgeingSubject;
 use super::spree::Spree;
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now};
@@ -20,13 +20,14 @@ const LEFT: f64 = 0.25;
 const LARGEST: u64 = 16;
 
 /// Writes the free space `times` over.
-pub(super) fn run(subject: &Subject<'_>, times: u64, data_bytes: u64) -> Result<FileWork> {
+pub(super) fn run(subject: &AgeingSubject<'_>, times: u64, data_bytes: u64) -> Result<FileWork> {
     let begun = now();
     let folder = subject.folder.join("churn");
     folders::make_all(&folder, 0o700)?;
-    let unlimited =
-        || Error::host(format!("the filesystem of {} has no size, so it has no free space", folder.display()));
-    let free = files::room(&folder)?.ok_or_else(unlimited)?.free;
+    let Some(free) = files::room(&folder)?.map(|room| room.free) else {
+        let place = folder.display();
+        return Err(Error::host(format!("the filesystem of {place} has no size, so it has no free space")));
+    };
     let mut random = ChaCha8Rng::seed_from_u64(subject.seed);
     let mut spree = Spree::new(&mut random, subject.interrupt);
     let goal = free.saturating_mul(times);

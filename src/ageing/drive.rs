@@ -53,14 +53,14 @@ pub struct Drive<'a> {
     pub most_rounds: u32,
     pub seed: u64,
     pub interrupt: &'a Interrupt,
-    pub report: &'a dyn Fn(Doing) -> Result<()>,
+    pub report: &'a dyn Fn(DriveProgress) -> Result<()>,
     /// True if the rounds so far are enough.
     pub is_steady: &'a dyn Fn(&[DriveRound]) -> bool,
 }
 
 /// Progress of the preconditioning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum DriveProgress {
     /// Bytes written sequentially so far, and their target.
     Filling { done: u64, of: u64 },
     /// A round has ended.
@@ -69,7 +69,7 @@ pub enum Doing {
 
 /// Result of the preconditioning.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct Preconditioned {
     pub purge: Purge,
     pub fill: Fill,
     pub rounds: Vec<DriveRound>,
@@ -79,7 +79,7 @@ pub struct Done {
 ///
 /// # Errors
 /// Interrupted, at once; a write that the device refuses, with its offset.
-pub fn precondition(drive: &Drive<'_>) -> Result<Done> {
+pub fn precondition(drive: &Drive<'_>) -> Result<Preconditioned> {
     let doing = || format!("precondition {}", drive.path.display());
     if drive.bytes < 2 * BLANK {
         return Err(Error::user(format!("{} is too small to be preconditioned", drive.path.display())));
@@ -92,7 +92,7 @@ pub fn precondition(drive: &Drive<'_>) -> Result<Done> {
     let blanked = blank(drive, &file);
     let (fill, rounds) = written.map_err(|e| e.while_doing(doing()))?;
     blanked.map_err(|e| e.while_doing(doing()))?;
-    Ok(Done { purge, fill, rounds })
+    Ok(Preconditioned { purge, fill, rounds })
 }
 
 /// Opens a device exclusively.
@@ -145,18 +145,17 @@ fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
     let of = drive.bytes * u64::from(FILLS);
     let writers = Writers { drive, file, block: FILL_BLOCK, depth: FILL_DEPTH, salt: 0 };
     let places = in_sequence(chunks);
-    let place = |_: &mut ChaCha8Rng| places();
     let mut reported = now();
-    let written_bytes = writers.write(&place, |counts| {
+    let written_bytes = writers.write(&|_| places(), |counts| {
         if reported.elapsed() >= REPORT_EVERY {
             reported = now();
-            (drive.report)(Doing::Filling { done: counts.bytes.load(Ordering::Relaxed), of })?;
+            (drive.report)(DriveProgress::Filling { done: counts.bytes.load(Ordering::Relaxed), of })?;
         }
         Ok(Next::Wait(LOOK_EVERY))
     })?;
     drive.interrupt.check()?;
     file.sync_all().or_host(|| format!("flush {}", drive.path.display()))?;
-    (drive.report)(Doing::Filling { done: of, of })?;
+    (drive.report)(DriveProgress::Filling { done: of, of })?;
     Ok(Fill { times: FILLS, block_bytes: FILL_BLOCK, written_bytes, elapsed_us: micros(begun.elapsed()) })
 }
 
@@ -172,10 +171,9 @@ fn in_sequence(chunks: u64) -> impl Fn() -> Option<u64> + Sync {
 fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
     let blocks = drive.bytes / BLOCK;
     let writers = Writers { drive, file, block: BLOCK, depth: DEPTH, salt: 1 };
-    let place = |random: &mut ChaCha8Rng| Some(random.next_u64() % blocks * BLOCK);
     let mut rounds: Vec<DriveRound> = Vec::new();
     let (mut begun, mut began_us, mut before) = (now(), wall_us(), 0);
-    writers.write(&place, |counts| {
+    writers.write(&|random| Some(random.next_u64() % blocks * BLOCK), |counts| {
         let left = drive.round.saturating_sub(begun.elapsed());
         if !left.is_zero() {
             return Ok(Next::Wait(left.min(LOOK_EVERY)));
@@ -187,7 +185,7 @@ fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
         (begun, began_us, before) = (begun + elapsed, wall_us(), bytes);
         rounds.push(round);
         let number = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-        (drive.report)(Doing::Round { number, round })?;
+        (drive.report)(DriveProgress::Round { number, round })?;
         let is_last = number >= drive.most_rounds || (drive.is_steady)(&rounds);
         Ok(if is_last { Next::Stop } else { Next::Wait(Duration::ZERO) })
     })?;
@@ -215,7 +213,7 @@ enum Next {
 }
 
 #[derive(Default)]
-struct Counts {
+struct WriteCounts {
     bytes: AtomicU64,
     stop: AtomicBool,
     /// Writers that are still running.
@@ -239,9 +237,9 @@ impl Writers<'_> {
     fn write(
         &self,
         place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
-        mut look: impl FnMut(&Counts) -> Result<Next>,
+        mut look: impl FnMut(&WriteCounts) -> Result<Next>,
     ) -> Result<u64> {
-        let counts = Counts { busy: AtomicU64::new(u64::from(self.depth)), ..Counts::default() };
+        let counts = WriteCounts { busy: AtomicU64::new(u64::from(self.depth)), ..WriteCounts::default() };
         let looked = std::thread::scope(|scope| {
             for number in 0..self.depth {
                 let (counts, target) = (&counts, (self.file, self.block, self.drive.bytes));
@@ -270,7 +268,7 @@ impl Writers<'_> {
         }
     }
 
-    fn watch(&self, counts: &Counts, look: &mut impl FnMut(&Counts) -> Result<Next>) -> Result<()> {
+    fn watch(&self, counts: &WriteCounts, look: &mut impl FnMut(&WriteCounts) -> Result<Next>) -> Result<()> {
         while counts.busy.load(Ordering::SeqCst) > 0 && !counts.stop.load(Ordering::SeqCst) {
             self.drive.interrupt.check()?;
             match look(counts)? {
@@ -282,7 +280,7 @@ impl Writers<'_> {
     }
 }
 
-impl Counts {
+impl WriteCounts {
     /// Records the first failure and stops all writers.
     fn fail(&self, e: Error) {
         self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
@@ -296,7 +294,7 @@ fn one_writer(
     (file, block, size): (&File, u64, u64),
     seed: u64,
     place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
-    counts: &Counts,
+    counts: &WriteCounts,
 ) -> std::result::Result<(), (u64, u64, std::io::Error)> {
     let mut noise = Noise::of(seed, block as usize);
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -6,7 +6,7 @@
 //! held.
 
 use super::spree::Spree;
-use super::{Snapshots, Subject};
+use super::{AgeingSnapshots, AgeingSubject};
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, folders};
@@ -21,21 +21,25 @@ const FILE: u64 = 18 * 512 * 1024;
 /// Share of the size that a step adds: 88 of 500 GB in the study.
 const STEP: f64 = 0.18;
 /// Range of a folder's files that are deleted: first and end, as fractions.
-const DELETED: (f64, f64) = (0.256, 0.512);
+const DELETED: [f64; 2] = [0.256, 0.512];
 /// Minimum files per folder in a step.
 const LEAST_FILES: u64 = 16;
 
 /// Fills until `percent` of the filesystem is used, including what its snapshots hold.
-pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<(FileWork, Option<SnapshotWork>)> {
+pub(super) fn run(
+    subject: &AgeingSubject<'_>,
+    percent: u64,
+    deletes: bool,
+) -> Result<(FileWork, Option<SnapshotWork>)> {
     let begun = now();
     let folder = subject.folder.join("fill");
     for number in 0..FOLDERS {
         folders::make_all(&folder.join(format!("dir{number}")), 0o700)?;
     }
     folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
-    let unlimited =
-        || Error::host(format!("the filesystem of {} has no size, so it cannot be filled", folder.display()));
-    let room = files::room(&folder)?.ok_or_else(unlimited)?;
+    let Some(room) = files::room(&folder)? else {
+        return Err(Error::host(format!("the filesystem of {} has no size, so it cannot be filled", folder.display())));
+    };
     let size = room.used + room.free;
     let target = ((size as f64 * percent as f64 / 100.0) as u64).saturating_sub(room.used);
     let of_folder = (size as f64 * STEP / FOLDERS as f64) as u64;
@@ -43,17 +47,22 @@ pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<
     let mut random = ChaCha8Rng::seed_from_u64(subject.seed);
     let mut spree = Spree::new(&mut random, subject.interrupt);
     spree.work.file_bytes = Some(file_bytes);
-    let mut snapshots = subject.snapshots.as_ref().map(Taken::begin).transpose()?;
+    let mut snapshots = subject.snapshots.as_ref().map(TakenSnapshots::begin).transpose()?;
     let holds = snapshots.as_ref().is_some_and(|taken| taken.by.of_filesystem);
-    let first = Step { folder: &folder, number: 0, files: of_folder / file_bytes, file_bytes, target, holds };
+    let first = FillStep { folder: &folder, number: 0, files: of_folder / file_bytes, file_bytes, target, holds };
     steps(first, &mut spree, deletes, snapshots.as_mut())?;
     folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
     spree.work.elapsed_us = micros(begun.elapsed());
-    Ok((spree.work, snapshots.map(Taken::end).transpose()?))
+    Ok((spree.work, snapshots.map(TakenSnapshots::end).transpose()?))
 }
 
 /// Runs steps until the target is reached.
-fn steps(mut step: Step<'_>, spree: &mut Spree<'_>, deletes: bool, mut taken: Option<&mut Taken<'_>>) -> Result<()> {
+fn steps(
+    mut step: FillStep<'_>,
+    spree: &mut Spree<'_>,
+    deletes: bool,
+    mut taken: Option<&mut TakenSnapshots<'_>>,
+) -> Result<()> {
     loop {
         let is_whole = step.fill(spree)?;
         if let Some(taken) = &mut taken {
@@ -70,15 +79,15 @@ fn steps(mut step: Step<'_>, spree: &mut Spree<'_>, deletes: bool, mut taken: Op
 }
 
 /// Snapshots taken so far.
-struct Taken<'a> {
-    by: &'a Snapshots<'a>,
+struct TakenSnapshots<'a> {
+    by: &'a AgeingSnapshots<'a>,
     work: SnapshotWork,
 }
 
-impl<'a> Taken<'a> {
-    fn begin(by: &'a Snapshots<'a>) -> Result<Taken<'a>> {
+impl<'a> TakenSnapshots<'a> {
+    fn begin(by: &'a AgeingSnapshots<'a>) -> Result<TakenSnapshots<'a>> {
         let (used_before_bytes, of_filesystem) = ((by.used)()?, by.of_filesystem);
-        Ok(Taken { by, work: SnapshotWork { used_before_bytes, of_filesystem, ..SnapshotWork::default() } })
+        Ok(TakenSnapshots { by, work: SnapshotWork { used_before_bytes, of_filesystem, ..SnapshotWork::default() } })
     }
 
     fn make(&mut self) -> Result<()> {
@@ -92,7 +101,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-struct Step<'a> {
+struct FillStep<'a> {
     folder: &'a Path,
     number: u64,
     /// Files per folder.
@@ -104,7 +113,7 @@ struct Step<'a> {
     holds: bool,
 }
 
-impl Step<'_> {
+impl FillStep<'_> {
     fn path(&self, folder: u64, file: u64) -> PathBuf {
         self.folder.join(format!("dir{folder}/temp-{}-{folder}-{file}.dd", self.number))
     }
@@ -124,9 +133,9 @@ impl Step<'_> {
     }
 
     fn delete_quarter(&self, spree: &mut Spree<'_>) -> Result<()> {
-        let place = |share: f64| (self.files as f64 * share) as u64;
+        let [first, end] = DELETED.map(|share| (self.files as f64 * share) as u64);
         for folder in 0..FOLDERS {
-            for file in place(DELETED.0)..place(DELETED.1) {
+            for file in first..end {
                 let path = self.path(folder, file);
                 if let Some(place) = spree.there.iter().position(|(there, _)| *there == path) {
                     spree.delete(place)?;
@@ -152,18 +161,18 @@ mod tests {
         let interrupt = Interrupt::never();
         let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
         let step =
-            Step { folder: folder.path(), number: 0, files: 16, file_bytes: 4096, target: 1 << 30, holds: false };
+            FillStep { folder: folder.path(), number: 0, files: 16, file_bytes: 4096, target: 1 << 30, holds: false };
         assert!(step.fill(&mut spree).unwrap());
         assert_eq!((spree.work.created, spree.work.left_bytes), (160, 160 * 4096));
         step.delete_quarter(&mut spree).unwrap();
         assert_eq!((spree.work.deleted, spree.there.len()), (40, 120));
         let left = |number| std::fs::exists(folder.path().join(format!("dir3/temp-0-3-{number}.dd"))).unwrap();
         assert!(left(3) && !left(4) && !left(7) && left(8));
-        let next = Step { number: 1, target: 130 * 4096, ..step };
+        let next = FillStep { number: 1, target: 130 * 4096, ..step };
         assert!(!next.fill(&mut spree).unwrap());
         assert_eq!(spree.work.left_bytes, 130 * 4096);
         // Held bytes count as used: 170 files were written by now.
-        let held = Step { number: 2, target: 175 * 4096, holds: true, ..next };
+        let held = FillStep { number: 2, target: 175 * 4096, holds: true, ..next };
         assert!(!held.fill(&mut spree).unwrap());
         assert_eq!((spree.work.created, spree.work.left_bytes), (175, 135 * 4096));
     }
@@ -177,7 +186,7 @@ mod tests {
             let files = |dir: u64| std::fs::read_dir(folder.path().join(format!("fill/dir{dir}"))).unwrap().count();
             seen.borrow_mut().push((number, (0..FOLDERS).map(files).sum::<usize>()));
         };
-        let by = Snapshots {
+        let by = AgeingSnapshots {
             make: &|number| {
                 count(number);
                 Ok(())
@@ -185,12 +194,12 @@ mod tests {
             used: &|| Ok(7),
             of_filesystem: true,
         };
-        let mut taken = Taken::begin(&by).unwrap();
+        let mut taken = TakenSnapshots::begin(&by).unwrap();
         for number in 0..FOLDERS {
             std::fs::create_dir_all(folder.path().join(format!("fill/dir{number}"))).unwrap();
         }
         let fill = folder.path().join("fill");
-        let step = Step { folder: &fill, number: 0, files: 16, file_bytes: 4096, target: 400 * 4096, holds: true };
+        let step = FillStep { folder: &fill, number: 0, files: 16, file_bytes: 4096, target: 400 * 4096, holds: true };
         let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
         steps(step, &mut spree, true, Some(&mut taken)).unwrap();
         // 160 files, 40 of them deleted, twice; then the rest of 400.

@@ -117,7 +117,7 @@ pub fn asks_for_snapshots(options: &Options) -> Option<&'static str> {
 }
 
 /// Snapshots of the stack, which stay until it is torn down.
-pub struct Snapshots<'a> {
+pub struct AgeingSnapshots<'a> {
     /// Takes the snapshot with this number.
     pub make: &'a dyn Fn(u64) -> Result<()>,
     /// Bytes in use, including those held by snapshots.
@@ -127,14 +127,14 @@ pub struct Snapshots<'a> {
 }
 
 /// Target of the ageing.
-pub struct Subject<'a> {
+pub struct AgeingSubject<'a> {
     pub host: &'a Host,
     /// A cleanly stopped cluster, if there is one.
     pub cluster: Option<&'a ServerSpec>,
     /// Folder on the stack for files beside the cluster.
     pub folder: &'a Path,
     /// Set if the options need snapshots.
-    pub snapshots: Option<Snapshots<'a>>,
+    pub snapshots: Option<AgeingSnapshots<'a>>,
     /// Seed of all random choices: the same pages and files on every stack.
     pub seed: u64,
     pub interrupt: &'a Interrupt,
@@ -145,7 +145,7 @@ pub struct Subject<'a> {
 ///
 /// # Errors
 /// The kernel's or the server's message; a full filesystem is named as such; interrupted.
-pub fn age(subject: &Subject<'_>, options: &Options) -> Result<AgeRecord> {
+pub fn age(subject: &AgeingSubject<'_>, options: &Options) -> Result<AgeRecord> {
     let amount = |key| options.integer(key).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     let is_fresh = is_fresh(options);
     let mut record = AgeRecord { is_fresh, ..AgeRecord::default() };

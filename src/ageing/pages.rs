@@ -120,8 +120,8 @@ fn write_batch(files: &[RelationFile], page: u64, batch: &BTreeSet<u64>, interru
         let mut of_file = batch.range(first..end).peekable();
         if of_file.peek().is_some() {
             interrupt.check()?;
-            let gone = || Error::bug(format!("{} is gone", file.path.display()));
-            let open = files::open_to_change(&file.path)?.ok_or_else(gone)?;
+            let open = files::open_to_change(&file.path)?;
+            let open = open.ok_or_else(|| Error::bug(format!("{} is gone", file.path.display())))?;
             for number in of_file {
                 write_back(&open, (number - first) * page, &mut bytes).map_err(|e| refused(&e, &file.path))?;
             }

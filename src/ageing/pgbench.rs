@@ -1,7 +1,7 @@
 //! Ageing by a server under pgbench: the reference for page rewrite, and the only mechanism here that bloats the
 //! database.
 
-use super::Subject;
+use super::AgeingSubject;
 use crate::cluster::client::Client;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
@@ -19,7 +19,7 @@ const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 /// Runs tpcb-like transactions, with a checkpoint whenever about a batch of account pages is dirty, until the server
 /// has written the data `times` over.
 pub(super) fn run(
-    subject: &Subject<'_>,
+    subject: &AgeingSubject<'_>,
     spec: &ServerSpec,
     times: u64,
     data_bytes: u64,

@@ -1,9 +1,9 @@
 //! Builds and installs PostgreSQL from a tarball, as a user who is not root.
 
 use super::needs;
-use super::recipe::Recipe;
-use super::shelf::Task;
-use super::source::Source;
+use super::recipe::BuildRecipe;
+use super::shelf::BuildTask;
+use super::source::BuildSource;
 use crate::error::{Error, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::followed::FollowedProgram;
@@ -27,9 +27,9 @@ const SIZES: [&str; 3] = ["wal_block_size", "block_size", "segment_size"];
 
 /// A build task and its source.
 pub(super) struct Compile<'a> {
-    pub task: &'a Task<'a>,
+    pub task: &'a BuildTask<'a>,
     pub log: &'a Path,
-    pub recipe: &'a Recipe,
+    pub recipe: &'a BuildRecipe,
     pub user: User,
 }
 
@@ -44,14 +44,14 @@ impl Compile<'_> {
         self.task.work.join("out").join(place)
     }
 
-    pub(super) fn unpack(&self, source: &Source, spec: &BuildSpec) -> Result<()> {
+    pub(super) fn unpack(&self, source: &BuildSource, spec: &BuildSpec) -> Result<()> {
         let (tarball, tree) = (self.task.work.join("source.tar"), self.tree());
         source.put(self.task.host, &tarball)?;
         files::make_folder(&tree, 0o755)?;
         files::give_to(&tree, &self.user)?;
         let tar = Command::new("tar").args(["--extract", "--no-same-owner", "--strip-components=1", "--file"]);
         let tar = tar.arg(&tarball).arg("--directory").arg(&tree).user(&self.user);
-        let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
+        let (log, &BuildTask { host, interrupt, .. }) = (self.log, self.task);
         if !(FollowedProgram { host, log, limit: LIMIT, interrupt }).run(&tar, &mut |_| ())? {
             let said = last_lines(&String::from_utf8_lossy(&files::read(log)?), 5);
             return Err(Error::user(format!("the source cannot be unpacked:\n{said}"))
@@ -113,7 +113,7 @@ impl Compile<'_> {
     }
 
     fn follow(&self, words: &[String], report: &mut dyn FnMut(&str)) -> Result<()> {
-        let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
+        let (log, &BuildTask { host, interrupt, .. }) = (self.log, self.task);
         // `env` resolves `./configure` in its working directory.
         let command = Command::new("env").args(words).cwd(self.tree()).user(&self.user);
         let followed = FollowedProgram { host, log, limit: LIMIT, interrupt };

@@ -1,8 +1,8 @@
 //! Gets PostgreSQL's tarball from Debian's source package. apt runs with its own configuration: sources file, lists and
 //! caches are in the work folder, and the machine's apt is left alone.
 
-use super::shelf::{self, Task};
-use super::source::{Package, Source, sum};
+use super::shelf::{self, BuildTask};
+use super::source::{BuildSource, Package, sum};
 use crate::error::{Error, Result};
 use crate::guest::mirror::Mirror;
 use crate::guest::suite::Suite;
@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 ///
 /// # Errors
 /// If the mirror has none or cannot be reached.
-pub(super) fn fetch(task: &Task<'_>, mirror: &Mirror, report: &mut dyn FnMut(&str)) -> Result<Source> {
+pub(super) fn fetch(task: &BuildTask<'_>, mirror: &Mirror, report: &mut dyn FnMut(&str)) -> Result<BuildSource> {
     let asked = task.spec.version.as_deref().unwrap_or_default();
     let major = asked.split('.').next().unwrap_or_default();
     let suite = suite(task.spec, major)?;
@@ -65,27 +65,24 @@ fn suite(spec: &BuildSpec, major: &str) -> Result<Suite> {
 
 /// Versions of a source package listed by `apt-cache madison` that match the request, newest first.
 fn versions(text: &str, asked: &str) -> Vec<String> {
-    let column = |line: &str| Some(line.split('|').nth(1)?.trim().to_owned());
-    let mut found: Vec<String> = text.lines().filter_map(column).filter(|version| is_of(version, asked)).collect();
-    let numbers = |version: &str| -> Vec<u32> {
-        version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok()).collect()
-    };
-    found.sort_by_key(|version| std::cmp::Reverse((numbers(version), version.clone())));
+    let column = text.lines().filter_map(|line| Some(line.split('|').nth(1)?.trim().to_owned()));
+    let mut found: Vec<String> = column.filter(|version| is_of(version, asked)).collect();
+    found.sort_by_key(|version| {
+        let parts = version.split(|c: char| !c.is_ascii_digit());
+        let numbers: Vec<u32> = parts.map_while(|part| part.parse().ok()).collect();
+        std::cmp::Reverse((numbers, version.clone()))
+    });
     found.dedup();
     found
 }
 
 /// Moves PostgreSQL's tarball from the downloaded files into the cache.
-fn keep(task: &Task<'_>, name: &str) -> Result<Source> {
+fn keep(task: &BuildTask<'_>, name: &str) -> Result<BuildSource> {
     let downloaded = folders::list(&downloads(task.work))?;
-    let is_tarball = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.contains(".orig.tar.") && !name.ends_with(".asc")
-    };
-    let missing = || Error::tool(format!("{name} has no tarball of PostgreSQL's own"));
-    let tarball = downloaded.iter().find(is_tarball).ok_or_else(missing)?;
-    let bytes = files::read(tarball)?;
-    let file = tarball.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut named = downloaded.iter().filter_map(|path| Some((path, path.file_name()?.to_string_lossy())));
+    let tarball = named.find(|(_, file)| file.contains(".orig.tar.") && !file.ends_with(".asc"));
+    let (tarball, file) = tarball.ok_or_else(|| Error::tool(format!("{name} has no tarball of PostgreSQL's own")))?;
+    let (bytes, file) = (files::read(tarball)?, file.into_owned());
     let package = Package { name: name.to_owned(), file, sum: sum(&bytes) };
     let made = task.work.join("package");
     files::make_folder(&made, 0o755)?;
@@ -97,7 +94,7 @@ fn keep(task: &Task<'_>, name: &str) -> Result<Source> {
     }
     folders::rename(&made, &place)?;
     let file = place.join(&package.file);
-    Ok(Source::Package { package, file })
+    Ok(BuildSource::Package { package, file })
 }
 
 fn downloads(work: &Path) -> PathBuf {
@@ -105,12 +102,12 @@ fn downloads(work: &Path) -> PathBuf {
 }
 
 struct Apt<'a> {
-    task: &'a Task<'a>,
+    task: &'a BuildTask<'a>,
     folder: PathBuf,
 }
 
 impl<'a> Apt<'a> {
-    fn new(task: &'a Task<'a>, mirror: &Mirror, suite: &Suite) -> Result<Apt<'a>> {
+    fn new(task: &'a BuildTask<'a>, mirror: &Mirror, suite: &Suite) -> Result<Apt<'a>> {
         let folder = task.work.join("apt");
         for folder in ["lists/partial", "cache/archives/partial"].map(|below| folder.join(below)) {
             folders::make_all(&folder, 0o755)?;
@@ -144,10 +141,14 @@ impl<'a> Apt<'a> {
 
     fn run(&self, words: &[&str], report: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.task.shelf.log();
-        let Task { host, interrupt, .. } = *self.task;
+        let BuildTask { host, interrupt, .. } = *self.task;
         let followed = FollowedProgram { host, log: &log, limit: LIMIT, interrupt };
-        let short = |line: &str| line.starts_with("Get:").then(|| line.to_owned());
-        if followed.run(&self.command(words), &mut |line| short(line).iter().for_each(|line| report(line)))? {
+        let has_worked = followed.run(&self.command(words), &mut |line| {
+            if line.starts_with("Get:") {
+                report(line);
+            }
+        })?;
+        if has_worked {
             return Ok(());
         }
         Err(diagnosis(words, &String::from_utf8_lossy(&files::read(&log)?)))

@@ -17,7 +17,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use shelf::{Kept, Shelf};
+pub use shelf::{BuildNote, Shelf};
 
 use crate::error::{Error, Result};
 use crate::guest::mirror::Mirror;
@@ -26,9 +26,9 @@ use crate::host::time::now;
 use crate::host::{Host, files, folders, users};
 use crate::record::build::BuildSpec;
 use compile::Compile;
-use recipe::Recipe;
-use shelf::Task;
-use source::Source;
+use recipe::BuildRecipe;
+use shelf::BuildTask;
+use source::BuildSource;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub const EXPECTED_S: u64 = 120;
 
 /// Progress report of a build.
 #[derive(Debug)]
-pub enum Progress<'a> {
+pub enum BuildProgress<'a> {
     /// A step begins.
     Begins(&'a str),
     /// Current activity.
@@ -51,7 +51,7 @@ pub enum Progress<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Built {
+pub struct BuiltPostgres {
     /// Folder of its programs.
     pub bin: PathBuf,
     /// Source: file or commit, with its checksum.
@@ -60,8 +60,8 @@ pub struct Built {
 
 /// State of a build that a plan asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    Built(Built),
+pub enum BuildState {
+    Built(BuiltPostgres),
     /// Missing requirements of this machine, each with the remedy. Empty if the build can run.
     Lacking(Vec<(String, String)>),
 }
@@ -70,17 +70,17 @@ pub enum State {
 ///
 /// # Errors
 /// If a tarball, checkout or patch cannot be read.
-pub fn look(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<State> {
+pub fn look(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<BuildState> {
     let lacking = needs::lacking(host, spec);
     let programs_are_there = lacking.is_empty();
     // The key needs a compiler; a checkout needs git.
-    if programs_are_there && let Some(source) = Source::known(host, shelf, spec)? {
-        let recipe = Recipe::of(host, shelf, spec, &source)?;
+    if programs_are_there && let Some(source) = BuildSource::known(host, shelf, spec)? {
+        let recipe = BuildRecipe::of(host, shelf, spec, &source)?;
         if let Some(built) = shelf.find(&recipe.place) {
-            return Ok(State::Built(built));
+            return Ok(BuildState::Built(built));
         }
     }
-    Ok(State::Lacking(lacking))
+    Ok(BuildState::Lacking(lacking))
 }
 
 /// Builds PostgreSQL unless it is already built.
@@ -92,9 +92,9 @@ pub fn build(
     shelf: &Shelf,
     spec: &BuildSpec,
     interrupt: &Interrupt,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Built> {
-    if let State::Built(built) = look(host, shelf, spec)? {
+    progress: &mut dyn FnMut(BuildProgress<'_>),
+) -> Result<BuiltPostgres> {
+    if let BuildState::Built(built) = look(host, shelf, spec)? {
         return Ok(built);
     }
     let lacking = needs::lacking(host, spec);
@@ -104,7 +104,7 @@ pub fn build(
     }
     let _lock = shelf.lock()?;
     let work = shelf.work()?;
-    let built = run(&Task { host, shelf, spec, interrupt, work: &work }, progress);
+    let built = run(&BuildTask { host, shelf, spec, interrupt, work: &work }, progress);
     // A partial build is useless, except for its log.
     let cleaned = folders::remove_all(&work);
     let built = built.map_err(|e| e.while_doing(format!("build PostgreSQL {}", spec.described())))?;
@@ -112,9 +112,9 @@ pub fn build(
     Ok(built)
 }
 
-fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built> {
-    let Task { host, shelf, spec, .. } = *task;
-    let source = match Source::known(host, shelf, spec)? {
+fn run(task: &BuildTask<'_>, progress: &mut dyn FnMut(BuildProgress<'_>)) -> Result<BuiltPostgres> {
+    let BuildTask { host, shelf, spec, .. } = *task;
+    let source = match BuildSource::known(host, shelf, spec)? {
         Some(source) => source,
         None => step("fetch the source package", progress, |report| {
             let mirror = Mirror::of(host, None)?;
@@ -122,9 +122,9 @@ fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built>
         })?,
     };
     if let Some(note) = source.note(host, spec) {
-        progress(Progress::Note(&note));
+        progress(BuildProgress::Note(&note));
     }
-    let recipe = Recipe::of(host, shelf, spec, &source)?;
+    let recipe = BuildRecipe::of(host, shelf, spec, &source)?;
     // Another build of the plan may have fetched this one's source.
     if let Some(built) = shelf.find(&recipe.place) {
         return Ok(built);
@@ -136,7 +136,7 @@ fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built>
     step("compile", progress, |report| compile.make(report))?;
     step("install", progress, |report| compile.install(report))?;
     let version = step("ask the server for its sizes", progress, |_| compile.check(spec))?;
-    let kept = Kept {
+    let kept = BuildNote {
         spec: BuildSpec { made_from: None, ..spec.clone() },
         version,
         made_from: source.described(),
@@ -149,12 +149,12 @@ fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built>
 
 fn step<T>(
     name: &str,
-    progress: &mut dyn FnMut(Progress<'_>),
+    progress: &mut dyn FnMut(BuildProgress<'_>),
     make: impl FnOnce(&mut dyn FnMut(&str)) -> Result<T>,
 ) -> Result<T> {
     let begun = now();
-    progress(Progress::Begins(name));
-    let made = make(&mut |line| progress(Progress::At(line)))?;
-    progress(Progress::Done { step: name, took: begun.elapsed() });
+    progress(BuildProgress::Begins(name));
+    let made = make(&mut |line| progress(BuildProgress::At(line)))?;
+    progress(BuildProgress::Done { step: name, took: begun.elapsed() });
     Ok(made)
 }

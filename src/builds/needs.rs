@@ -34,8 +34,10 @@ fn missing_headers(host: &Host, spec: &BuildSpec) -> Vec<(&'static str, &'static
         return Vec::new();
     }
     let wanted = LIBRARIES.iter().filter(|(asks, ..)| spec.configure.iter().any(|argument| argument == asks));
-    let is_there = |header: &str| HEADERS.iter().any(|folder| host.exists(format!("{folder}/{header}")));
-    wanted.filter(|(_, header, _)| !is_there(header)).map(|(_, header, package)| (*header, *package)).collect()
+    let missing = wanted
+        .filter(|(_, header, _)| HEADERS.iter().all(|folder| !host.exists(format!("{folder}/{header}"))))
+        .map(|(_, header, package)| (*header, *package));
+    missing.collect()
 }
 
 /// Everything this machine lacks, each with the command that installs it.

@@ -1,7 +1,7 @@
 //! Arguments of `configure`, and the key: everything that affects the result.
 
 use super::shelf::Shelf;
-use super::source::{Source, sum};
+use super::source::{BuildSource, sum};
 use crate::error::Result;
 use crate::guest::steps::key;
 use crate::host::command::Command;
@@ -20,7 +20,7 @@ const WITHOUT: [&str; 3] = ["--without-readline", "--without-icu", "--without-zl
 const MAX_PATCH: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Recipe {
+pub(super) struct BuildRecipe {
     /// Destination of the build.
     pub(super) place: PathBuf,
     /// Arguments of `configure`, without the prefix.
@@ -31,15 +31,17 @@ pub(super) struct Recipe {
     pub(super) compiler: String,
 }
 
-impl Recipe {
+impl BuildRecipe {
     /// # Errors
     /// If the compiler does not run, or a patch cannot be read.
-    pub(super) fn of(host: &Host, shelf: &Shelf, spec: &BuildSpec, source: &Source) -> Result<Recipe> {
+    pub(super) fn of(host: &Host, shelf: &Shelf, spec: &BuildSpec, source: &BuildSource) -> Result<BuildRecipe> {
         let version = host.run(&Command::new("cc").arg("--version"))?.stdout;
         let compiler = version.lines().next().unwrap_or_default().to_owned();
-        let read =
-            |patch: &String| files::read_given(Path::new(patch), MAX_PATCH, || format!("read the patch {patch}"));
-        let patches = spec.patches.iter().map(read).collect::<Result<Vec<Vec<u8>>>>()?;
+        let patches = spec
+            .patches
+            .iter()
+            .map(|patch| files::read_given(Path::new(patch), MAX_PATCH, || format!("read the patch {patch}")));
+        let patches = patches.collect::<Result<Vec<Vec<u8>>>>()?;
         let configure = configure(spec);
         let sums: Vec<String> = patches.iter().map(|patch| sum(patch)).collect();
         let place = shelf.path().to_string_lossy();
@@ -47,7 +49,7 @@ impl Recipe {
         inputs.extend(configure.iter().map(String::as_str));
         inputs.push("patches");
         inputs.extend(sums.iter().map(String::as_str));
-        Ok(Recipe { place: shelf.path().join(key(&inputs)), configure, patches, compiler })
+        Ok(BuildRecipe { place: shelf.path().join(key(&inputs)), configure, patches, compiler })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Cache layout: `builds/KEY` for builds, `builds/source-KEY` for fetched packages.
 
-use super::Built;
+use super::BuiltPostgres;
 use crate::error::{Error, Result};
 use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::steps::key;
@@ -25,7 +25,7 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// Metadata kept with a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct BuildNote {
     pub spec: BuildSpec,
     /// Output of `postgres --version`.
     pub version: String,
@@ -42,7 +42,7 @@ pub struct Kept {
 pub struct Shelf(PathBuf);
 
 /// A running build.
-pub(super) struct Task<'a> {
+pub(super) struct BuildTask<'a> {
     pub host: &'a Host,
     pub shelf: &'a Shelf,
     pub spec: &'a BuildSpec,
@@ -75,7 +75,7 @@ impl Shelf {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn all(&self) -> Result<Vec<(String, Kept, u64)>> {
+    pub fn all(&self) -> Result<Vec<(String, BuildNote, u64)>> {
         let mut all = Vec::new();
         for (folder, key) in self.folders(|name| !name.starts_with('.') && !name.starts_with(SOURCE))? {
             if let Some(kept) = read(&folder) {
@@ -110,21 +110,21 @@ impl Shelf {
         if !paths::is_folder(&self.0) {
             return Ok(Vec::new());
         }
-        let named = |path: PathBuf| {
+        let named = folders::list(&self.0)?.into_iter().filter_map(|path| {
             let name = path.file_name()?.to_str()?.to_owned();
             (paths::is_folder(&path) && wanted(&name)).then_some((path, name))
-        };
-        Ok(folders::list(&self.0)?.into_iter().filter_map(named).collect())
+        });
+        Ok(named.collect())
     }
 
     /// The build at a path, if it is complete.
-    pub(super) fn find(&self, place: &Path) -> Option<Built> {
+    pub(super) fn find(&self, place: &Path) -> Option<BuiltPostgres> {
         let kept = read(place)?;
-        Some(Built { bin: place.join("bin"), made_from: kept.made_from })
+        Some(BuiltPostgres { bin: place.join("bin"), made_from: kept.made_from })
     }
 
     /// Moves a finished build into its place.
-    pub(super) fn take(&self, installed: &Path, place: &Path) -> Result<Built> {
+    pub(super) fn take(&self, installed: &Path, place: &Path) -> Result<BuiltPostgres> {
         if paths::exists(place) {
             // A build without its metadata file is incomplete.
             folders::remove_all(place)?;
@@ -183,7 +183,7 @@ fn remove(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-fn read(folder: &Path) -> Option<Kept> {
+fn read(folder: &Path) -> Option<BuildNote> {
     serde_json::from_str(&files::read_text(&folder.join(NOTE)).ok()?).ok()
 }
 

@@ -16,7 +16,7 @@ const MAX_TARBALL: u64 = 1 << 30;
 
 /// A source whose content is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum BuildSource {
     /// The tarball of a package, in the cache.
     Package {
         package: Package,
@@ -44,12 +44,12 @@ pub(super) struct Package {
     pub(super) sum: String,
 }
 
-impl Source {
+impl BuildSource {
     /// The source that a plan asks for; `None` for a package that is not in the cache.
     ///
     /// # Errors
     /// If a tarball or checkout cannot be read.
-    pub(super) fn known(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<Option<Source>> {
+    pub(super) fn known(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<Option<BuildSource>> {
         let Some(named) = &spec.source else {
             let folder = shelf.package_folder(spec);
             let Ok(text) = files::read_text(&folder.join(shelf::NOTE)) else { return Ok(None) };
@@ -57,7 +57,7 @@ impl Source {
                 Error::host(format!("{}: {e}", folder.display())).hint(format!("remove it: rm -r {}", folder.display()))
             })?;
             let file = folder.join(&package.file);
-            return Ok(Some(Source::Package { package, file }));
+            return Ok(Some(BuildSource::Package { package, file }));
         };
         let path = PathBuf::from(named);
         if is_checkout(spec) {
@@ -66,35 +66,37 @@ impl Source {
             let (Some(commit), Some(tree)) = (lines.next(), lines.next()) else {
                 return Err(Error::tool(format!("git names no commit of {}", path.display())));
             };
-            return Ok(Some(Source::Commit { folder: path, commit, tree }));
+            return Ok(Some(BuildSource::Commit { folder: path, commit, tree }));
         }
         let bytes = files::read_given(&path, MAX_TARBALL, || format!("read the source {}", path.display()))?;
-        Ok(Some(Source::Tarball { file: path, sum: sum(&bytes) }))
+        Ok(Some(BuildSource::Tarball { file: path, sum: sum(&bytes) }))
     }
 
     /// Checksum or git tree hash that identifies the content.
     pub(super) fn content(&self) -> &str {
         match self {
-            Source::Package { package, .. } => &package.sum,
-            Source::Tarball { sum, .. } => sum,
-            Source::Commit { tree, .. } => tree,
+            BuildSource::Package { package, .. } => &package.sum,
+            BuildSource::Tarball { sum, .. } => sum,
+            BuildSource::Commit { tree, .. } => tree,
         }
     }
 
     /// Description for people, with the checksum.
     pub(super) fn described(&self) -> String {
         match self {
-            Source::Package { package: Package { name, file, sum }, .. } => {
+            BuildSource::Package { package: Package { name, file, sum }, .. } => {
                 format!("{file} of {name}, without Debian's patches, SHA-256 {sum}")
             }
-            Source::Tarball { file, sum } => format!("{}, SHA-256 {sum}", file.display()),
-            Source::Commit { folder, commit, tree } => format!("commit {commit} of {}, tree {tree}", folder.display()),
+            BuildSource::Tarball { file, sum } => format!("{}, SHA-256 {sum}", file.display()),
+            BuildSource::Commit { folder, commit, tree } => {
+                format!("commit {commit} of {}, tree {tree}", folder.display())
+            }
         }
     }
 
     /// Notes that a checkout contains changes that are not in its commit.
     pub(super) fn note(&self, host: &Host, spec: &BuildSpec) -> Option<String> {
-        let Source::Commit { folder, commit, .. } = self else { return None };
+        let BuildSource::Commit { folder, commit, .. } = self else { return None };
         let status = git(host, folder, &["status", "--porcelain", "--untracked-files=no"]).ok()?;
         let named = spec.source.as_deref().unwrap_or_default();
         (!status.trim().is_empty())
@@ -104,7 +106,7 @@ impl Source {
     /// Puts the tarball where the user who builds can read it.
     pub(super) fn put(&self, host: &Host, to: &Path) -> Result<()> {
         match self {
-            Source::Package { file, .. } | Source::Tarball { file, .. } => {
+            BuildSource::Package { file, .. } | BuildSource::Tarball { file, .. } => {
                 let bytes = files::read_given(file, MAX_TARBALL, || format!("read the source {}", file.display()))?;
                 // The tarball may have changed since.
                 if sum(&bytes) != self.content() {
@@ -112,7 +114,7 @@ impl Source {
                 }
                 files::write_for(to, &bytes, 0o644, &users::server_user(host)?)
             }
-            Source::Commit { folder, commit, .. } => {
+            BuildSource::Commit { folder, commit, .. } => {
                 let name = to.to_string_lossy();
                 git(host, folder, &["archive", "--format=tar", "--prefix=postgresql/", "-o", &name, commit]).map(drop)
             }

@@ -80,13 +80,13 @@ impl Workshop {
         BuildSpec { source: Some(text(&file).to_owned()), wal_blocksize: Some(16), ..BuildSpec::default() }
     }
 
-    fn build(&self, spec: &BuildSpec, interrupt: &Interrupt) -> (Result<Built>, Vec<String>) {
+    fn build(&self, spec: &BuildSpec, interrupt: &Interrupt) -> (Result<BuiltPostgres>, Vec<String>) {
         let mut lines = Vec::new();
         let built = build(&Host::this(), &self.shelf(), spec, interrupt, &mut |progress| match progress {
-            Progress::Begins(step) => lines.push(step.to_owned()),
-            Progress::At(line) => lines.push(format!("  {line}")),
-            Progress::Note(note) => lines.push(format!("note: {note}")),
-            Progress::Done { .. } => {}
+            BuildProgress::Begins(step) => lines.push(step.to_owned()),
+            BuildProgress::At(line) => lines.push(format!("  {line}")),
+            BuildProgress::Note(note) => lines.push(format!("note: {note}")),
+            BuildProgress::Done { .. } => {}
         });
         (built, lines)
     }
@@ -127,18 +127,18 @@ fn a_build_is_made_once_as_an_unprivileged_user() {
     let builder = users::server_user(&Host::this()).unwrap().uid;
     assert!(builder != 0 && program.contains(&format!("# built by {builder}\n")), "{program}");
     assert!(built.made_from.contains("pg.tar.gz, SHA-256 "), "{built:?}");
-    assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Built(built.clone()));
+    assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), BuildState::Built(built.clone()));
     let (again, lines) = shop.build(&spec, &Interrupt::never());
     assert_eq!((again.unwrap(), lines), (built.clone(), Vec::new()));
     // Another option gives another build; both stay.
     let other = BuildSpec { wal_blocksize: Some(64), ..spec.clone() };
-    assert_eq!(look(&Host::this(), &shop.shelf(), &other).unwrap(), State::Lacking(Vec::new()));
+    assert_eq!(look(&Host::this(), &shop.shelf(), &other).unwrap(), BuildState::Lacking(Vec::new()));
     assert_ne!(shop.build(&other, &Interrupt::never()).0.unwrap().bin, built.bin);
     assert_eq!(shop.lies_there().len(), 2);
     let all = shop.shelf().all().unwrap();
     assert!(all.iter().all(|(_, kept, bytes)| kept.version == "15.99" && *bytes > 0), "{all:?}");
     // So does another tarball under the same name.
-    assert_eq!(look(&Host::this(), &shop.shelf(), &shop.tarball(&["more"])).unwrap(), State::Lacking(Vec::new()));
+    assert_eq!(look(&Host::this(), &shop.shelf(), &shop.tarball(&["more"])).unwrap(), BuildState::Lacking(Vec::new()));
     shop.shelf().remove(&all[0].0).unwrap();
     assert!(shop.shelf().remove("../..").unwrap_err().to_string().contains("there is no build"));
     shop.shelf().remove_all().unwrap();
@@ -206,7 +206,7 @@ fn an_interrupted_or_killed_build_leaves_nothing_that_counts() {
     assert!(!half.exists());
     // A folder without its metadata file is not a build.
     std::fs::remove_file(built.bin.parent().unwrap().join(shelf::NOTE)).unwrap();
-    assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Lacking(Vec::new()));
+    assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), BuildState::Lacking(Vec::new()));
     assert_eq!(shop.build(&spec, &Interrupt::never()).0.unwrap(), built);
 }
 
@@ -232,5 +232,5 @@ fn a_checkout_is_built_at_its_commit() {
     assert!(lines.iter().any(|line| line.starts_with("note: ") && line.contains("uncommitted changes")), "{lines:?}");
     assert!(built.made_from.starts_with("commit "), "{built:?}");
     git(&["commit", "-q", "-a", "-m", "second"]);
-    assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Lacking(Vec::new()));
+    assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), BuildState::Lacking(Vec::new()));
 }

@@ -1,7 +1,7 @@
 //! PostgreSQL builds of a plan: finding existing ones, and making the others before a run.
 
 use super::out;
-use crate::builds::{self, Progress, Shelf, State};
+use crate::builds::{self, BuildProgress, BuildState, Shelf};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -40,11 +40,11 @@ pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
     for spec in specs {
         let what = spec.described();
         let (bin, lacking) = match builds::look(host, &shelf, &spec)? {
-            State::Built(built) => {
+            BuildState::Built(built) => {
                 enter(cases, &spec, &built);
                 (Some(built.bin), Vec::new())
             }
-            State::Lacking(lacking) => (None, lacking),
+            BuildState::Lacking(lacking) => (None, lacking),
         };
         let ids = cases.iter().filter(|case| same(case, &spec)).map(|case| case.id.clone()).collect();
         lines.push(BuildLine { what, bin, lacking, cases: ids });
@@ -125,7 +125,7 @@ fn same(case: &CaseSpec, spec: &BuildSpec) -> bool {
     build.is_some_and(|build| BuildSpec { made_from: None, ..build.clone() } == *spec)
 }
 
-fn enter(cases: &mut [CaseSpec], spec: &BuildSpec, built: &builds::Built) {
+fn enter(cases: &mut [CaseSpec], spec: &BuildSpec, built: &builds::BuiltPostgres) {
     for case in cases.iter_mut().filter(|case| same(case, spec)) {
         if let Some(postgres) = &mut case.postgres {
             postgres.bin = built.bin.display().to_string();
@@ -134,13 +134,13 @@ fn enter(cases: &mut [CaseSpec], spec: &BuildSpec, built: &builds::Built) {
     }
 }
 
-fn show(progress: &Progress<'_>) {
+fn show(progress: &BuildProgress<'_>) {
     match progress {
         // On a terminal the line is replaced; elsewhere the end of each step is enough.
-        Progress::Begins(step) | Progress::At(step) if std::io::stderr().is_terminal() => out::passing(step),
-        Progress::Begins(_) | Progress::At(_) => {}
-        Progress::Note(note) => out::remark(&format!("  note: {}", out::harmless(note))),
-        Progress::Done { step, took } => {
+        BuildProgress::Begins(step) | BuildProgress::At(step) if std::io::stderr().is_terminal() => out::passing(step),
+        BuildProgress::Begins(_) | BuildProgress::At(_) => {}
+        BuildProgress::Note(note) => out::remark(&format!("  note: {}", out::harmless(note))),
+        BuildProgress::Done { step, took } => {
             let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[K" } else { "" };
             out::remark(&format!("{clear}  {step}: {}", span(*took)));
         }

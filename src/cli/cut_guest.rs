@@ -5,7 +5,7 @@ use crate::cut::{self, CaseResult};
 use crate::error::{Error, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
-use crate::guest::channel::Stream;
+use crate::guest::channel::OutputStream;
 use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
@@ -54,8 +54,8 @@ pub fn run(
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {
         let ended = vm.run(&guest_run::order(argv(&name, flags)), None, &interrupt, &mut |stream, bytes| {
             match stream {
-                Stream::Output => heard.take(bytes, show),
-                Stream::Errors => heard.errors.extend_from_slice(bytes),
+                OutputStream::Output => heard.take(bytes, show),
+                OutputStream::Errors => heard.errors.extend_from_slice(bytes),
             }
             Ok(())
         })?;

@@ -2,13 +2,13 @@
 
 use super::{built, out};
 use crate::error::{EXIT_INCOMPLETE, Error, Result};
-use crate::guest::build::{self, Progress};
+use crate::guest::build::{self, GuestProgress};
 use crate::guest::cache::{Cache, bytes_below};
-use crate::guest::channel::Stream;
-use crate::guest::image::Image;
+use crate::guest::channel::OutputStream;
+use crate::guest::image::GuestImage;
 use crate::guest::suite::{Suite, TRIED};
 use crate::guest::vm::{Shape, Vm};
-use crate::guest::wire::{Ended, Order};
+use crate::guest::wire::{CommandEnd, Order};
 use crate::guest::{accelerator, agent};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -125,10 +125,10 @@ fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Res
     let host = &host.heeding(&interrupt);
     let live = std::io::stderr().is_terminal();
     let image = build::build(host, cache, suite, mirror, &interrupt, &mut |progress| match progress {
-        Progress::Begins { step, what } => out::remark(&format!("{step}: {what}")),
-        Progress::At(line) if live => out::passing(line),
-        Progress::At(line) => out::remark(&format!("  {}", out::harmless(line))),
-        Progress::Done { step, took, bytes } => {
+        GuestProgress::Begins { step, what } => out::remark(&format!("{step}: {what}")),
+        GuestProgress::At(line) if live => out::passing(line),
+        GuestProgress::At(line) => out::remark(&format!("  {}", out::harmless(line))),
+        GuestProgress::Done { step, took, bytes } => {
             let size = if bytes > 0 { format!(", {}", Bytes(bytes)) } else { String::new() };
             let took = took.map_or_else(|| "there already".to_owned(), |took| format!("done in {}", shown_span(took)));
             out::remark(&format!("{step}: {took}{size}"));
@@ -145,8 +145,8 @@ fn shown_span(span: Duration) -> String {
     }
 }
 
-fn shown(image: &Image) -> String {
-    let Image { suite, kernel, zfs, postgresql, root_bytes, .. } = image;
+fn shown(image: &GuestImage) -> String {
+    let GuestImage { suite, kernel, zfs, postgresql, root_bytes, .. } = image;
     out::harmless(&format!(
         "{suite}: Linux {kernel}, ZFS {zfs}, PostgreSQL {postgresql}, root image {}",
         Bytes(*root_bytes)
@@ -257,8 +257,8 @@ fn in_guest(
     }
     let raw = if is_interactive { Some(RawTerminal::enter()?) } else { None };
     let ended = vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
-        Stream::Output => out::bytes(bytes),
-        Stream::Errors => {
+        OutputStream::Output => out::bytes(bytes),
+        OutputStream::Errors => {
             // If standard error is closed, nobody can be notified.
             drop(std::io::stderr().lock().write_all(bytes));
             Ok(())
@@ -268,9 +268,9 @@ fn in_guest(
     let ended = ended?;
     vm.power_off();
     Ok(match ended {
-        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
-        Ended::Killed { signal } => u8::try_from(128 + signal).unwrap_or(u8::MAX),
-        Ended::TimedOut => {
+        CommandEnd::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        CommandEnd::Killed { signal } => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        CommandEnd::TimedOut => {
             out::remark("the command did not end within its limit and was killed");
             TIMED_OUT
         }

@@ -6,13 +6,13 @@ use super::progress::ProgressLine;
 use crate::error::{Error, Kind, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
-use crate::guest::channel::Stream;
+use crate::guest::channel::OutputStream;
 use crate::guest::disks::PlanDisks;
-use crate::guest::image::Image;
+use crate::guest::image::GuestImage;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::{LeftDisk, Scratch, Shape, Vm};
-use crate::guest::wire::{Ended, Order};
+use crate::guest::wire::{CommandEnd, Order};
 use crate::host::signals::Interrupt;
 use crate::host::time::{Instant, micros, now};
 use crate::host::{Host, files};
@@ -67,7 +67,8 @@ pub fn run(
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     // All of them, before any guest is booted.
-    let images: Vec<Image> = request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
+    let images: Vec<GuestImage> =
+        request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
     let disks = PlanDisks::make(&cache, request.disks.clone())?;
     let outlet = match &request.task {
         GuestTask::Start { name, text, .. } => Outlet::make(host, request.results, (name, text))?,
@@ -92,11 +93,13 @@ pub fn run(
 ///
 /// # Errors
 /// If it was killed.
-pub(super) fn exit_code(ended: Ended) -> Result<u8> {
+pub(super) fn exit_code(ended: CommandEnd) -> Result<u8> {
     match ended {
-        Ended::Exited(code) => Ok(u8::try_from(code).unwrap_or(u8::MAX)),
-        Ended::Killed { signal } => Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}"))),
-        Ended::TimedOut => Err(Error::bug("a command without a limit was at its limit")),
+        CommandEnd::Exited(code) => Ok(u8::try_from(code).unwrap_or(u8::MAX)),
+        CommandEnd::Killed { signal } => {
+            Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")))
+        }
+        CommandEnd::TimedOut => Err(Error::bug("a command without a limit was at its limit")),
     }
 }
 
@@ -129,7 +132,7 @@ pub fn text_of(path: &Path) -> Result<(String, Vec<u8>)> {
 struct Trip<'a> {
     host: &'a Host,
     cache: &'a Cache,
-    images: &'a [Image],
+    images: &'a [GuestImage],
     disks: PlanDisks,
     request: &'a GuestRunRequest<'a>,
     interrupt: &'a Interrupt,
@@ -137,7 +140,7 @@ struct Trip<'a> {
 
 /// Outcome of a boot.
 enum Went<D> {
-    Ended(Ended),
+    Ended(CommandEnd),
     /// A trial requested the crash of its guest, which was killed; the rest of the guest.
     Killed(D),
 }
@@ -160,7 +163,7 @@ fn course<D>(
     interrupt: &Interrupt,
     session: &mut GuestSession<'_>,
     boot: &mut BootOne<'_, D>,
-) -> Result<Ended> {
+) -> Result<CommandEnd> {
     let mut suite = first.clone();
     let mut died: Option<Vec<Died>> = None;
     let mut after = None;
@@ -198,7 +201,7 @@ fn course<D>(
 }
 
 impl Trip<'_> {
-    fn all(&self, session: &mut GuestSession<'_>) -> Result<Ended> {
+    fn all(&self, session: &mut GuestSession<'_>) -> Result<CommandEnd> {
         let first = self.request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?;
         course(first, self.interrupt, session, &mut |boot, session| self.boot_and_run(boot, session))
     }
@@ -222,8 +225,8 @@ impl Trip<'_> {
             self.interrupt,
             &mut |stream, bytes| {
                 match stream {
-                    Stream::Output => session.take(bytes),
-                    Stream::Errors => session.errors.extend_from_slice(bytes),
+                    OutputStream::Output => session.take(bytes),
+                    OutputStream::Errors => session.errors.extend_from_slice(bytes),
                 }
                 asked.set(session.asked.is_some());
                 back.set(session.back);
@@ -439,7 +442,7 @@ mod tests {
     type Got = (Vec<String>, Option<&'static str>);
 
     /// Simulates these boots; returns the outcome and the input of each.
-    fn played(boots: Boots<'_>) -> (Result<Ended>, Vec<Got>) {
+    fn played(boots: Boots<'_>) -> (Result<CommandEnd>, Vec<Got>) {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
         let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
@@ -462,7 +465,7 @@ mod tests {
             match fails {
                 Some(why) => Err(Error::tool((*why).to_owned())),
                 None if session.asked.is_some() => Ok(Went::Killed("disk")),
-                None => Ok(Went::Ended(Ended::Exited(0))),
+                None => Ok(Went::Ended(CommandEnd::Exited(0))),
             }
         });
         (ended, got)
@@ -471,7 +474,7 @@ mod tests {
     #[test]
     fn a_guest_that_its_trial_kills_reboots_with_its_disk() {
         let (ended, got) = played(&[(&[started(), asked()], None), (&[done()], None)]);
-        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(ended.unwrap(), CommandEnd::Exited(0));
         assert_eq!(got, [(Vec::new(), None), (Vec::new(), Some("disk"))]);
     }
 
@@ -479,7 +482,7 @@ mod tests {
     fn each_trial_may_crash_once_and_again_when_repeated() {
         let (ended, got) =
             played(&[(&[started(), asked()], None), (&[done(), started(), asked()], None), (&[done()], None)]);
-        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(ended.unwrap(), CommandEnd::Exited(0));
         assert_eq!(
             got.iter().map(|(died, disk)| (died.len(), disk.is_some())).collect::<Vec<_>>(),
             [(0, false), (0, true), (0, true)]
@@ -489,7 +492,7 @@ mod tests {
     #[test]
     fn a_second_crash_costs_the_trial_but_not_the_rest() {
         let (ended, got) = played(&[(&[started(), asked()], None), (&[asked()], None), (&[], None)]);
-        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(ended.unwrap(), CommandEnd::Exited(0));
         assert_eq!(got.len(), 3);
         assert!(got[2].0[0].contains("trial 1 of ext4.crash asked for a second crash"), "{:?}", got[2]);
         assert_eq!(got[2].1, None);
@@ -502,7 +505,7 @@ mod tests {
             (&[], Some("the guest did not answer within 300 s; last lines of its console: x")),
             (&[], None),
         ]);
-        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(ended.unwrap(), CommandEnd::Exited(0));
         assert!(got[2].0[0].contains("last lines of its console"), "{:?}", got[2]);
         assert_eq!(got[2].1, None);
     }

@@ -1,7 +1,7 @@
 //! `pgstrata postgres`: PostgreSQL builds that plans need.
 
 use super::{built, out};
-use crate::builds::{Kept, Shelf};
+use crate::builds::{BuildNote, Shelf};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -93,7 +93,7 @@ struct KeptBuild {
     bin: PathBuf,
     bytes: u64,
     #[serde(flatten)]
-    kept: Kept,
+    kept: BuildNote,
 }
 
 fn list(json: bool) -> Result<u8> {

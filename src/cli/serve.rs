@@ -14,7 +14,7 @@ use crate::error::{Kind, Result};
 use crate::host::time::wall_us;
 use crate::report::serve::{ICON, LIVE_SCRIPT, LiveView, list, live, message, style};
 use crate::report::{self, ALL};
-use crate::serve::{Answer, Request, Response, Server};
+use crate::serve::{Answer, HttpRequest, HttpServer, Response};
 use crate::store::results::Results;
 use crate::units::significant;
 use runs::Runs;
@@ -73,7 +73,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// If there is no such folder, or the address is unavailable.
 pub fn run(args: &Args) -> Result<u8> {
     let results = Results::open(&args.results)?;
-    let server = Server::listen(args.listen.unwrap_or(SocketAddr::new(LOOPBACK, PORT)), &args.names)?;
+    let server = HttpServer::listen(args.listen.unwrap_or(SocketAddr::new(LOOPBACK, PORT)), &args.names)?;
     let address = server.address()?;
     if !address.ip().is_loopback() {
         out::remark(&format!("warning: whoever reaches {address} can read every run; there is no password"));
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<u8> {
     out::line(&format!("serving http://{address}/"))?;
     let site =
         RunsSite { runs: Runs::of(results), folder: args.results.display().to_string(), computing: Mutex::new(()) };
-    let answer: Arc<Answer> = Arc::new(move |request: &Request| site.answer(request));
+    let answer: Arc<Answer> = Arc::new(move |request: &HttpRequest| site.answer(request));
     server.run(&answer);
     Ok(0)
 }
@@ -99,7 +99,7 @@ const HOME: &str = "/";
 const HTML: &str = "text/html; charset=utf-8";
 
 impl RunsSite {
-    fn answer(&self, request: &Request) -> Response {
+    fn answer(&self, request: &HttpRequest) -> Response {
         let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         let found = match path.as_slice() {
             [] => self.runs.view(request, &self.folder).and_then(|view| Ok(Some(Response::new(HTML, list(&view)?)))),
@@ -164,7 +164,7 @@ impl RunsSite {
     }
 
     /// The hosts of one plan's runs; `by` and `plan` in the query select grouping and plan.
-    fn fleet(&self, request: &Request) -> Result<Option<Response>> {
+    fn fleet(&self, request: &HttpRequest) -> Result<Option<Response>> {
         let by: Option<Vec<GroupBy>> = request.value("by").map_or(Some(fleet::USUAL.to_vec()), fleet::facts);
         let Some(by) = by else { return Ok(None) };
         let Some(plan) = fleet::chosen(self.runs.plans()?, request.value("plan")) else { return Ok(None) };
@@ -173,7 +173,7 @@ impl RunsSite {
         Ok(Some(Response::page(page)))
     }
 
-    fn compare(&self, request: &Request) -> Result<Option<Response>> {
+    fn compare(&self, request: &HttpRequest) -> Result<Option<Response>> {
         let (Some(a), Some(b)) = (request.value("a"), request.value("b")) else { return Ok(None) };
         let mut sides = Vec::new();
         let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);

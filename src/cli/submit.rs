@@ -110,19 +110,19 @@ pub fn run(args: &Args) -> Result<u8> {
     // Held until the end: shares that another process of ours is submitting have no folder yet.
     let _going = if is_only_asked { None } else { Some(alone(&folder)?) };
     let mut status = look(&host, folder, submission, engine, !is_only_asked)?;
-    if let Some(end) = engine.starts_all(&status.submission).filter(|_| !is_only_asked && !status.queued.is_empty()) {
+    if let Some(end) = (engine.starts_all)(&status.submission).filter(|_| !is_only_asked && !status.queued.is_empty()) {
         return Err(still_there(&status, engine, &end.cwd(&status.folder)));
     }
     if !status.missing.is_empty() && is_only_asked {
         status.command = Some(format!("pgstrata submit --again {} --go", quoted(status.folder.as_os_str())));
     } else if !status.missing.is_empty() {
         write_job(&status, engine)?;
-        let command = engine.command(&status.submission, &status.missing).cwd(&status.folder);
+        let command = (engine.command)(&status.submission, &status.missing).cwd(&status.folder);
         status.command = Some(submit::shown(&status.folder, &command));
         if args.go {
             status.said = Some(handed_in(&host, engine, &command, &status.folder)?).filter(|said| !said.is_empty());
             status.submitted = true;
-            if engine.waits() {
+            if engine.waits {
                 let SubmitStatus { folder, submission, command, .. } = status;
                 status = SubmitStatus { command, submitted: true, ..look(&host, folder, submission, engine, args.go)? };
             }
@@ -130,9 +130,9 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     match args.json {
         true => out::json(&status)?,
-        false => print(&status, args.again.is_some() || status.submitted && engine.waits())?,
+        false => print(&status, args.again.is_some() || status.submitted && engine.waits)?,
     }
-    let open = match (status.submitted, engine.waits()) {
+    let open = match (status.submitted, engine.waits) {
         (true, false) => false,
         (true, true) => !status.missing.is_empty(),
         (false, _) => args.again.is_some() && status.shares.iter().any(|share| share.state != ShareProgress::Complete),
@@ -154,32 +154,32 @@ fn alone(folder: &Path) -> Result<fs::File> {
 }
 
 /// Error for shares that would be started a second time.
-fn still_there(status: &SubmitStatus, engine: &dyn Engine, end: &Command) -> Error {
+fn still_there(status: &SubmitStatus, engine: &Engine, end: &Command) -> Error {
     let shares: Vec<String> = status.queued.iter().map(u32::to_string).collect();
     Error::host(format!(
         "shares still wait or run, and --{} starts all of them again: {}",
-        engine.name(),
+        engine.name,
         shares.join(", ")
     ))
     .hint(format!("wait for them, or end them: {}", submit::shown(&status.folder, end)))
 }
 
 /// Submits. An engine that waits for its tasks starts a new log of them.
-fn handed_in(host: &Host, engine: &dyn Engine, command: &Command, folder: &Path) -> Result<String> {
-    let notes = engine.notes().filter(|_| engine.waits()).map(|name| folder.join(name));
+fn handed_in(host: &Host, engine: &Engine, command: &Command, folder: &Path) -> Result<String> {
+    let notes = engine.notes.filter(|_| engine.waits).map(|name| folder.join(name));
     if let Some(notes) = &notes {
         files::remove(notes)?;
     }
     let said = submit::hand_in(host, engine, command)?;
     match notes {
-        Some(notes) if !notes.exists() => Err(Error::tool(format!("`{}` ran no task", engine.program()))
+        Some(notes) if !notes.exists() => Err(Error::tool(format!("`{}` ran no task", engine.program))
             .hint("see its output above; arguments after -- are passed to it")),
         _ => Ok(said),
     }
 }
 
 /// A new submission, in a new folder.
-fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static dyn Engine)> {
+fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static Engine)> {
     let (engine, options) = args.engine.chosen()?;
     let mut plan = super::plan::parsed(path)?;
     must_travel(&plan, path)?;
@@ -197,17 +197,17 @@ fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static dyn 
         quick: args.quick,
         blocks: plan.blocks,
         shares: 1,
-        engine: engine.name().to_owned(),
+        engine: engine.name.to_owned(),
         options,
         arguments: args.arguments.clone(),
         attempt: 0,
     };
-    submission.shares = args.shares.unwrap_or_else(|| engine.shares(&submission));
+    submission.shares = args.shares.unwrap_or_else(|| (engine.shares)(&submission));
     // The last share is the first to have no block.
     plan.clone().keep_share(Share { part: submission.shares, of: submission.shares })?;
     let all: Vec<u32> = (1..=submission.shares).collect();
     // Refuses before a folder is made.
-    engine.job_file(&submission, &all, &plan.text)?;
+    (engine.job_file)(&submission, &all, &plan.text)?;
     let folder = args.into.clone().unwrap_or_else(|| PathBuf::from(submission.job_name()));
     let folder = std::path::absolute(&folder).or_user(|| format!("find {}", folder.display()))?;
     prepare(&folder, engine, &plan.text)?;
@@ -234,8 +234,8 @@ fn must_travel(plan: &Plan, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn prepare(folder: &Path, engine: &dyn Engine, plan: &str) -> Result<()> {
-    if engine.carries_program() && !cfg!(target_os = "linux") {
+fn prepare(folder: &Path, engine: &Engine, plan: &str) -> Result<()> {
+    if engine.carries_program && !cfg!(target_os = "linux") {
         return Err(Error::host("the tasks need pgstrata for Linux, and this one would be copied to them")
             .hint("submit from a Linux machine, or use --kubernetes, whose image has its own"));
     }
@@ -250,7 +250,7 @@ fn prepare(folder: &Path, engine: &dyn Engine, plan: &str) -> Result<()> {
         fs::create_dir_all(&path).or_store(|| format!("create the folder {}", path.display()))?;
     }
     files::write_whole(&folder.join(PLAN), plan.as_bytes())?;
-    if engine.carries_program() {
+    if engine.carries_program {
         let own = std::env::current_exe().or_host(|| "find the program itself".to_owned())?;
         let copied = fs::copy(&own, folder.join(PROGRAM));
         copied.or_store(|| format!("copy {} to {}", own.display(), folder.display()))?;
@@ -259,7 +259,7 @@ fn prepare(folder: &Path, engine: &dyn Engine, plan: &str) -> Result<()> {
 }
 
 /// An existing submission, with changed options applied.
-fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dyn Engine)> {
+fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static Engine)> {
     let folder = std::path::absolute(folder).or_user(|| format!("find {}", folder.display()))?;
     let path = folder.join(SUBMISSION);
     let text = fs::read_to_string(&path).map_err(|e| {
@@ -273,8 +273,8 @@ fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dy
     }
     let engine = submit::engine(&submission.engine)?;
     if let Some((other, options)) = args.engine.given() {
-        if other.name() != engine.name() {
-            let message = format!("{} was submitted with --{}", folder.display(), engine.name());
+        if other.name != engine.name {
+            let message = format!("{} was submitted with --{}", folder.display(), engine.name);
             return Err(Error::user(message).hint("submit the plan again, into another folder"));
         }
         submission.options.extend(options.clone());
@@ -286,16 +286,10 @@ fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dy
 }
 
 /// Progress of a submission. If the engine cannot list its queue, that is an error before submitting more.
-fn look(
-    host: &Host,
-    folder: PathBuf,
-    submission: Submission,
-    engine: &dyn Engine,
-    writes: bool,
-) -> Result<SubmitStatus> {
+fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &Engine, writes: bool) -> Result<SubmitStatus> {
     // Before the folders: a share that ends in between is complete by its folder. A first attempt has nothing queued
     // yet.
-    let queued = if submission.attempt == 0 { Ok(Vec::new()) } else { engine.queued(host, &submission) };
+    let queued = if submission.attempt == 0 { Ok(Vec::new()) } else { (engine.queued)(host, &submission) };
     let results = folder.join(RESULTS);
     let folders = run_folders(&results).or_store(|| format!("read the folder {}", results.display()))?;
     let shares = shares::shares(&submission, &folders)?;
@@ -310,10 +304,10 @@ fn look(
     };
     let open = shares.iter().filter(|share| matches!(share.state, ShareProgress::Absent | ShareProgress::Incomplete));
     let missing: Vec<u32> = open.map(|share| share.share).filter(|share| !queued.contains(share)).collect();
-    let has_run = submission.attempt > 0 || engine.waits();
+    let has_run = submission.attempt > 0 || engine.waits;
     let failures = if answers && has_run && !missing.is_empty() {
-        let notes = engine.notes().and_then(|name| fs::read_to_string(folder.join(name)).ok());
-        let failures = engine.failures(host, &submission, notes.as_deref()).unwrap_or_else(|e| {
+        let notes = engine.notes.and_then(|name| fs::read_to_string(folder.join(name)).ok());
+        let failures = (engine.failures)(host, &submission, notes.as_deref()).unwrap_or_else(|e| {
             out::remark(&format!("why tasks failed is not known: {}", out::harmless_lines(&e.to_string())));
             Vec::new()
         });
@@ -326,11 +320,11 @@ fn look(
 }
 
 /// The engine's file for the missing shares, and the record of this attempt.
-fn write_job(status: &SubmitStatus, engine: &dyn Engine) -> Result<()> {
+fn write_job(status: &SubmitStatus, engine: &Engine) -> Result<()> {
     let path = status.folder.join(PLAN);
     let plan = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;
     let submission = Submission { attempt: status.submission.attempt + 1, ..status.submission.clone() };
-    let (name, text) = engine.job_file(&submission, &status.missing, &plan)?;
+    let (name, text) = (engine.job_file)(&submission, &status.missing, &plan)?;
     files::write_whole(&status.folder.join(name), text.as_bytes())?;
     let json = serde_json::to_string_pretty(&submission).map_err(|e| Error::bug(e.to_string()))?;
     files::write_whole(&status.folder.join(SUBMISSION), json.as_bytes())?;

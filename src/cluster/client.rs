@@ -213,10 +213,9 @@ impl Drop for Client {
 }
 
 fn text_row(body: &DataRowBody) -> Result<TextRow> {
-    let cell = |range: Option<std::ops::Range<usize>>| {
-        Ok(range.map(|range| String::from_utf8_lossy(&body.buffer()[range]).into_owned()))
-    };
-    body.ranges().map(cell).collect().or_host(|| "read a row".to_owned())
+    let cells =
+        body.ranges().map(|range| Ok(range.map(|range| String::from_utf8_lossy(&body.buffer()[range]).into_owned())));
+    cells.collect().or_host(|| "read a row".to_owned())
 }
 
 /// The server's own message: `ERROR: division by zero (22012); detail`.

@@ -28,8 +28,8 @@ pub fn reserved(name: &str) -> Option<&'static str> {
             "an included file could change settings without the report showing it; put the settings in the plan",
         );
     }
-    let is = |ours: &str| ours.eq_ignore_ascii_case(name);
-    OURS.iter().find(|(ours, _)| ours.split(' ').any(is)).map(|(_, reason)| *reason)
+    let known = OURS.iter().find(|(ours, _)| ours.split(' ').any(|ours| ours.eq_ignore_ascii_case(name)));
+    known.map(|(_, reason)| *reason)
 }
 
 /// Arguments of initdb reserved for pgstrata: location of the cluster, and authentication.
@@ -47,17 +47,17 @@ pub fn reserved_argument(argument: &str) -> Option<&'static str> {
     if let Some(reason) = set.and_then(|(name, _)| reserved(name)) {
         return Some(reason);
     }
-    let is = |ours: &str| match ours.starts_with("--") {
-        // initdb accepts any unambiguous prefix of a long option, followed by `=` or `-`: --auth-local.
-        true => {
-            argument.starts_with("--") && {
-                let name = argument.split('=').next().unwrap_or_default();
-                name.len() > 3 && (ours.starts_with(name) || name.starts_with(&format!("{ours}-")))
-            }
-        }
-        false => short_options(argument).any(|option| ours.ends_with(option)),
-    };
-    OUR_ARGUMENTS.iter().find(|(ours, _)| ours.split(' ').any(is)).map(|(_, reason)| *reason)
+    let known = OUR_ARGUMENTS.iter().find(|(ours, _)| ours.split(' ').any(|ours| is_argument(argument, ours)));
+    known.map(|(_, reason)| *reason)
+}
+
+fn is_argument(argument: &str, ours: &str) -> bool {
+    if !ours.starts_with("--") {
+        return short_options(argument).any(|option| ours.ends_with(option));
+    }
+    // initdb accepts any unambiguous prefix of a long option, followed by `=` or `-`: --auth-local.
+    let name = argument.split('=').next().unwrap_or_default();
+    name.starts_with("--") && name.len() > 3 && (ours.starts_with(name) || name.starts_with(&format!("{ours}-")))
 }
 
 /// The short options in an argument: several without a value may be combined, the last with its value (`-kD/x`).
@@ -73,23 +73,25 @@ fn short_options(argument: &str) -> impl Iterator<Item = char> {
 /// # Errors
 /// When a path is not UTF-8.
 pub fn command_line(spec: &ServerSpec) -> Result<Vec<String>> {
-    let text = |path: &Path| {
-        let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))
-    };
     // The value is a list of folders: quote it as an item.
-    let socket_folder = format!("\"{}\"", text(&spec.socket_folder)?.replace('"', "\"\""));
+    let socket_folder = format!("\"{}\"", utf8(&spec.socket_folder)?.replace('"', "\"\""));
     let ours = [
         ("listen_addresses", String::new()),
         ("unix_socket_directories", socket_folder),
         ("unix_socket_permissions", "0700".to_owned()),
-        ("hba_file", text(&spec.data.join("pg_hba.conf"))?),
-        ("ident_file", text(&spec.data.join("pg_ident.conf"))?),
+        ("hba_file", utf8(&spec.data.join("pg_hba.conf"))?.to_owned()),
+        ("ident_file", utf8(&spec.data.join("pg_ident.conf"))?.to_owned()),
         ("external_pid_file", String::new()),
         ("logging_collector", "off".to_owned()),
         ("log_destination", "stderr".to_owned()),
     ];
     Ok(ours.into_iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]).collect())
+}
+
+/// # Errors
+/// When the path is not UTF-8.
+pub(super) fn utf8(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))
 }
 
 /// Writes the settings of `spec` into its data folder and makes `postgresql.conf` include them last.

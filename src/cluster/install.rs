@@ -129,17 +129,19 @@ fn cached_folders(cache: &Path) -> Vec<PathBuf> {
 }
 
 fn folders_in(folder: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> + use<> {
-    let named = move |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
-    folders::list(folder).unwrap_or_default().into_iter().filter(named).filter(|path| paths::is_folder(path))
+    folders::list(folder).unwrap_or_default().into_iter().filter(move |path| {
+        let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+        is_named && paths::is_folder(path)
+    })
 }
 
 /// Programs missing from a folder. A link to a program of another name (Debian's `pg_wrapper`) does not count.
 fn missing_programs(folder: &Path) -> Vec<&'static str> {
-    let is_there = |name: &&str| {
+    let missing = PROGRAMS.into_iter().filter(|name| {
         let real = paths::resolved(&folder.join(name));
-        paths::is_file(&real) && real.file_name().is_some_and(|file| file == *name)
-    };
-    PROGRAMS.into_iter().filter(|name| !is_there(name)).collect()
+        !paths::is_file(&real) || real.file_name().is_none_or(|file| file != *name)
+    });
+    missing.collect()
 }
 
 /// Sets the execute bits of the programs in our own cache, which some unpackers of wheels drop. Only PostgreSQL's

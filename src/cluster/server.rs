@@ -97,8 +97,8 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
         command = command.arg("--waldir").arg(wal);
     }
     // Older versions default to off and have no such option.
-    let unknown = |argument: &&String| *argument == NO_CHECKSUMS && spec.install.major < CHECKSUMS_BY_DEFAULT;
-    host.run(&command.args(spec.initdb.iter().filter(|argument| !unknown(argument)))).map(drop)
+    let knows_it = spec.install.major >= CHECKSUMS_BY_DEFAULT;
+    host.run(&command.args(spec.initdb.iter().filter(|argument| knows_it || *argument != NO_CHECKSUMS))).map(drop)
 }
 
 /// The statement that creates a tablespace in an existing, empty folder of the server's user.
@@ -106,8 +106,8 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
 /// # Errors
 /// When the path is not UTF-8.
 pub(crate) fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
-    let path = folder.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", folder.display())))?;
-    Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{}'", name.replace('"', "\"\""), path.replace('\'', "''")))
+    let path = conf::utf8(folder)?.replace('\'', "''");
+    Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{path}'", name.replace('"', "\"\"")))
 }
 
 impl ServerSpec {

@@ -52,24 +52,22 @@ pub(super) fn note(host: &Host, postmaster: u32, socket_folder: &Path, user: &Us
 pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()> {
     let data = paths::resolved(data);
     let memory = memory_of(host, &data, socket_folder);
+    let mut left = processes_in(host, &data);
     for (signal, limit) in [(Signal::Quit, QUIT_LIMIT), (Signal::Kill, KILL_LIMIT)] {
         let begun = now();
-        while begun.elapsed() <= limit {
-            let left = processes_in(host, &data);
-            if left.is_empty() {
-                return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
-            }
+        while !left.is_empty() && begun.elapsed() <= limit {
             for process in &left {
                 // It may have ended since it was listed; its folder was checked a moment ago.
                 processes::signal(host, process, signal).ok();
             }
             sleep(Duration::from_millis(50));
+            left = processes_in(host, &data);
         }
     }
-    let left: Vec<u32> = processes_in(host, &data).iter().map(|process| process.pid).collect();
     if left.is_empty() {
         return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
     }
+    let left: Vec<u32> = left.iter().map(|process| process.pid).collect();
     Err(Error::host(format!("the processes {left:?} of the server in {} cannot be killed", data.display()))
         .hint("they hang in the kernel; check dmesg for device errors"))
 }
@@ -118,9 +116,8 @@ fn memory_of(host: &Host, data: &Path, socket_folder: &Path) -> Vec<SharedMemory
         let postmaster: u32 = text.lines().next()?.trim().parse().ok()?;
         // Another server may have reused the number since.
         let lives = processes_in(host, data).iter().any(|process| process.pid == postmaster);
-        let held =
-            if lives { held_by(host, postmaster) } else { SharedMemory { postmaster, ..SharedMemory::default() } };
-        Some(SharedMemory { sysv_key: key_in_pid_file(&text), ..held })
+        let control = if lives { held_by(host, postmaster).control } else { None };
+        Some(SharedMemory { postmaster, sysv_key: key_in_pid_file(&text), control })
     });
     noted.into_iter().chain(shown).collect()
 }

@@ -120,7 +120,7 @@ impl<'a> Opener<'a> {
             }
         };
         self.end_servers(mark)?;
-        undo_from(ledger, mark, &Undoers::new(), host).into_iter().next().map_or(opened, Err)
+        undo_from(ledger, mark, &Undoers::default(), host).into_iter().next().map_or(opened, Err)
     }
 
     /// Ends servers and their processes, if one was started.

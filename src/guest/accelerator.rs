@@ -2,8 +2,8 @@
 
 use super::cache::Cache;
 use super::death;
-use super::image::{INSTALL, Image};
-use super::qemu::{Accelerator, qemu};
+use super::image::{GuestImage, INSTALL};
+use super::qemu::{Accelerator, Qemu, qemu};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
@@ -11,7 +11,6 @@ use crate::host::time::{now, sleep};
 use crate::host::{Host, files, paths, users};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ pub fn known(host: &Host, cache: &Cache) -> Option<Probed> {
 ///
 /// # Errors
 /// If none works.
-pub fn of(host: &Host, cache: &Cache, image: &Image, interrupt: &Interrupt) -> Result<Accelerator> {
+pub fn of(host: &Host, cache: &Cache, image: &GuestImage, interrupt: &Interrupt) -> Result<Accelerator> {
     if let Some(probed) = known(host, cache) {
         return Ok(probed.accelerator);
     }
@@ -72,7 +71,7 @@ fn machine(host: &Host) -> Result<(String, String)> {
 fn boots(
     host: &Host,
     cache: &Cache,
-    image: &Image,
+    image: &GuestImage,
     accelerator: Accelerator,
     interrupt: &Interrupt,
 ) -> Result<Result<(), String>> {
@@ -83,12 +82,10 @@ fn boots(
     let command = qemu(host, accelerator, &user, folder)
         .args([Path::new("-kernel"), &image.vmlinux, Path::new("-initrd"), &image.probe])
         .args(["-m", "256", "-append", "console=ttyS0 quiet panic=-1 no_timer_check"]);
-    let log = files::create(&folder.join("qemu.log"))?;
-    let again = log.try_clone().map_err(|e| Error::host(e.to_string()))?;
-    let mut child = host.spawn(&command, Stdio::from(again), Stdio::from(log))?;
+    let mut child = Qemu::start(host, &command, folder)?;
     let begun = now();
     let status = loop {
-        let ended = child.try_wait().map_err(|e| Error::host(e.to_string()).while_doing("wait for QEMU"))?;
+        let ended = child.0.try_wait().map_err(|e| Error::host(e.to_string()).while_doing("wait for QEMU"))?;
         if ended.is_some()
             || begun.elapsed() > accelerator.limit()
             || interrupt.is_raised()
@@ -98,11 +95,7 @@ fn boots(
         }
         sleep(Duration::from_millis(50));
     };
-    if status.is_none() {
-        // It may have ended in the meantime.
-        drop(child.kill());
-        drop(child.wait());
-    }
+    drop(child);
     interrupt.check()?;
     let console = said(folder, "console.log");
     if console.contains(WORKS) {

@@ -2,7 +2,7 @@
 //!
 //! The commands come from the host, so none is refused. When the host is gone the agent ends, and the guest with it.
 
-use super::wire::{ALIVE_EVERY, Ended, Frame, Hello, Order, PORT};
+use super::wire::{ALIVE_EVERY, CommandEnd, Frame, Hello, Order, PORT};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::files::{self, File};
@@ -29,9 +29,9 @@ const KILL: i32 = rustix::process::Signal::KILL.as_raw();
 
 /// Connection to the host.
 #[derive(Clone)]
-struct Line(Arc<Mutex<File>>);
+struct HostPort(Arc<Mutex<File>>);
 
-impl Line {
+impl HostPort {
     fn send(&self, frame: &Frame) -> Result<()> {
         frame.write(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -43,9 +43,9 @@ impl Line {
 /// If there is no port to the host, or it breaks.
 pub fn serve(host: &Host) -> Result<()> {
     let path = host.path(format!("/dev/virtio-ports/{PORT}"));
-    let missing = || Error::host("there is no port to a host").hint("this command is for inside of a guest");
-    let mut port = files::open_to_change(&path)?.ok_or_else(missing)?;
-    let line = Line(Arc::new(Mutex::new(port.try_clone().or_host(|| format!("open {}", path.display()))?)));
+    let mut port = files::open_to_change(&path)?
+        .ok_or_else(|| Error::host("there is no port to a host").hint("this command is for inside of a guest"))?;
+    let line = HostPort(Arc::new(Mutex::new(port.try_clone().or_host(|| format!("open {}", path.display()))?)));
     let kernel = host.read("/proc/sys/kernel/osrelease")?.trim().to_owned();
     line.send(&Frame::Hello(Hello { version: env!("CARGO_PKG_VERSION").to_owned(), kernel }))?;
     let beat = line.clone();
@@ -54,10 +54,10 @@ pub fn serve(host: &Host) -> Result<()> {
             sleep(ALIVE_EVERY);
         }
     })?;
-    let mut running: Option<Running> = None;
+    let mut running: Option<RunningCommand> = None;
     while let Some(frame) = Frame::read(&mut port)? {
         match frame {
-            Frame::Start(order) => match Running::start(host, &order, &line) {
+            Frame::Start(order) => match RunningCommand::start(host, &order, &line) {
                 Ok(started) => running = Some(started),
                 Err(error) => line.send(&Frame::NotStarted(error.chain()))?,
             },
@@ -85,14 +85,14 @@ pub fn serve(host: &Host) -> Result<()> {
 }
 
 /// The current or last command.
-struct Running {
+struct RunningCommand {
     leader: u32,
     input: Option<Sender<Vec<u8>>>,
     over: Arc<AtomicBool>,
 }
 
-impl Running {
-    fn start(host: &Host, order: &Order, line: &Line) -> Result<Running> {
+impl RunningCommand {
+    fn start(host: &Host, order: &Order, line: &HostPort) -> Result<RunningCommand> {
         let (program, args) = order.argv.split_first().ok_or_else(|| Error::user("no command is named"))?;
         let mut command = Command::new(program).args(args).cwd(&order.cwd);
         for (name, value) in &order.env {
@@ -108,29 +108,18 @@ impl Running {
             let line = line.clone();
             threads::begin_apart("input", move || feed(pipe, &fed, &line))?;
         }
-        for (pipe, frame) in [
-            (
-                child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-                Frame::Output as fn(Vec<u8>) -> Frame,
-            ),
-            (child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), Frame::Errors),
-        ] {
-            let Some(pipe) = pipe else { continue };
-            let (line, over, open) = (line.clone(), Arc::clone(&over), Arc::clone(&open));
-            threads::begin_apart("output", move || {
-                pump(pipe, frame, &line, &over);
-                open.fetch_sub(1, Ordering::SeqCst);
-            })?;
-        }
-        let watch =
-            Watch { child, begun, limit: order.limit_ms.map(Duration::from_millis), open, over: Arc::clone(&over) };
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let limit = order.limit_ms.map(Duration::from_millis);
+        let watch = CommandWatch { child, begun, limit, open, over: Arc::clone(&over) };
+        watch.pass_on(stdout, Frame::Output, line)?;
+        watch.pass_on(stderr, Frame::Errors, line)?;
         let line = line.clone();
         threads::begin_apart("watch", move || watch.until_end(&line))?;
-        Ok(Running { leader, input: Some(input), over })
+        Ok(RunningCommand { leader, input: Some(input), over })
     }
 }
 
-fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &Line) {
+fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &HostPort) {
     for bytes in fed {
         // Input that a command does not read is dropped, as in a shell's pipe.
         drop(pipe.write_all(&bytes));
@@ -140,16 +129,7 @@ fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &Line) {
     }
 }
 
-fn pump(mut pipe: impl Read, frame: fn(Vec<u8>) -> Frame, line: &Line, over: &AtomicBool) {
-    let mut buffer = vec![0; 32 << 10];
-    while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        if over.load(Ordering::SeqCst) || line.send(&frame(buffer[..length].to_vec())).is_err() {
-            return;
-        }
-    }
-}
-
-struct Watch {
+struct CommandWatch {
     child: Child,
     begun: Instant,
     limit: Option<Duration>,
@@ -158,15 +138,36 @@ struct Watch {
     over: Arc<AtomicBool>,
 }
 
-impl Watch {
-    fn until_end(mut self, line: &Line) {
+impl CommandWatch {
+    /// Sends what a stream of the command prints to the host.
+    fn pass_on(
+        &self,
+        pipe: Option<impl Read + Send + 'static>,
+        frame: fn(Vec<u8>) -> Frame,
+        line: &HostPort,
+    ) -> Result<()> {
+        let Some(mut pipe) = pipe else { return Ok(()) };
+        let (line, over, open) = (line.clone(), Arc::clone(&self.over), Arc::clone(&self.open));
+        let begun = threads::begin_apart("output", move || {
+            let mut buffer = vec![0; 32 << 10];
+            while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+                if over.load(Ordering::SeqCst) || line.send(&frame(buffer[..length].to_vec())).is_err() {
+                    break;
+                }
+            }
+            open.fetch_sub(1, Ordering::SeqCst);
+        });
+        begun.map(drop)
+    }
+
+    fn until_end(mut self, line: &HostPort) {
         let mut killed: Option<Instant> = None;
         let ended = loop {
             match self.child.try_wait() {
                 Ok(None) => {}
-                Ok(Some(_)) | Err(_) if killed.is_some() => break Ended::TimedOut,
+                Ok(Some(_)) | Err(_) if killed.is_some() => break CommandEnd::TimedOut,
                 Ok(Some(status)) => break ended(status),
-                Err(_) => break Ended::Killed { signal: KILL },
+                Err(_) => break CommandEnd::Killed { signal: KILL },
             }
             let over = self.limit.is_some_and(|limit| self.begun.elapsed() >= limit);
             if over && killed.is_none() {
@@ -174,7 +175,7 @@ impl Watch {
                 drop(processes::signal_group(self.child.id(), KILL));
             }
             if killed.is_some_and(|killed| killed.elapsed() > DEATH) {
-                break Ended::TimedOut;
+                break CommandEnd::TimedOut;
             }
             sleep(if self.begun.elapsed() < Duration::from_secs(1) { LOOK_EVERY } else { THEN_EVERY });
         };
@@ -188,9 +189,9 @@ impl Watch {
     }
 }
 
-fn ended(status: ExitStatus) -> Ended {
+fn ended(status: ExitStatus) -> CommandEnd {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Exited(code),
-        (None, signal) => Ended::Killed { signal: signal.unwrap_or(KILL) },
+        (Some(code), _) => CommandEnd::Exited(code),
+        (None, signal) => CommandEnd::Killed { signal: signal.unwrap_or(KILL) },
     }
 }

@@ -10,19 +10,18 @@ use std::path::Path;
 
 /// Makes `vmlinux`, `initramfs` and `probe` in `work` from the result of the step `modules`.
 pub(super) fn make(modules: &Path, work: &Path) -> Result<()> {
-    let read = |name: &str| files::read(&modules.join(name));
-    let write = |name: &str, bytes: &[u8]| {
-        let path = work.join(name);
-        files::write_whole(&path, bytes)?;
-        files::set_mode(&path, 0o644)
-    };
-    write("vmlinux", &kernel::unpacked(&read("vmlinuz")?)?)?;
-    let busybox = read("busybox")?;
+    let kernel = kernel::unpacked(&files::read(&modules.join("vmlinuz"))?)?;
+    let busybox = files::read(&modules.join("busybox"))?;
     let release = files::read_text(&modules.join("release"))?;
-    write("initramfs", &initramfs(&busybox, &modules.join("modules").join(release))?)?;
+    let initramfs = initramfs(&busybox, &modules.join("modules").join(release))?;
     let mut probe = base(&busybox);
     probe.file("init", PROBE_SCRIPT.as_bytes());
-    write("probe", &probe.finish())
+    for (name, bytes) in [("vmlinux", kernel), ("initramfs", initramfs), ("probe", probe.finish())] {
+        let path = work.join(name);
+        files::write_whole(&path, &bytes)?;
+        files::set_mode(&path, 0o644)?;
+    }
+    Ok(())
 }
 
 /// An archive with busybox, the console, and mount points.
@@ -37,8 +36,8 @@ fn base(busybox: &[u8]) -> Archive {
 }
 
 fn initramfs(busybox: &[u8], modules: &Path) -> Result<Vec<u8>> {
-    let text = |name: &str| files::read_text(&modules.join(name));
-    let known = Modules::parse(&text("modules.dep")?, &text("modules.builtin")?);
+    let [listed, built_in] = ["modules.dep", "modules.builtin"].map(|name| files::read_text(&modules.join(name)));
+    let known = Modules::parse(&listed?, &built_in?);
     let mut paths: Vec<String> = Vec::new();
     for module in EARLY_MODULES_IF_THERE.iter().chain(EARLY_MODULES) {
         match known.closure(module) {

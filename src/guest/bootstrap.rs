@@ -83,11 +83,11 @@ impl Bootstrap<'_> {
         let log = self.log();
         // It removes its chroot on SIGTERM.
         let followed = FollowedProgram { host: self.host, log: &log, limit: LIMIT, interrupt: self.interrupt };
-        let mut step = |line: &str| {
+        let has_worked = followed.run(command, &mut |line| {
             let step = line.strip_prefix("I: ").filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail)));
             step.into_iter().for_each(&mut *report);
-        };
-        if followed.run(command, &mut step)? { Ok(()) } else { Err(self.diagnosis(&files::read(&log)?)) }
+        })?;
+        if has_worked { Ok(()) } else { Err(self.diagnosis(&files::read(&log)?)) }
     }
 
     /// Finds the cause of a failure in mmdebstrap's output.

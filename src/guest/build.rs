@@ -2,10 +2,10 @@
 
 use super::bootstrap::Bootstrap;
 use super::cache::{Cache, bytes_below};
-use super::image::{INSTALL, Image};
+use super::image::{GuestImage, INSTALL};
 use super::mirror::Mirror;
 use super::recipe::{self, Steps};
-use super::steps::Step;
+use super::steps::BuildStep;
 use super::suite::Suite;
 use super::{accelerator, boot_files};
 use crate::error::{Error, Kind, Result};
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Progress of a build.
 #[derive(Debug)]
-pub enum Progress<'a> {
+pub enum GuestProgress<'a> {
     /// A step begins.
     Begins { step: &'a str, what: &'a str },
     /// The current activity.
@@ -31,14 +31,14 @@ pub enum Progress<'a> {
 ///
 /// # Errors
 /// If its files cannot be read.
-pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<Image>> {
+pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<GuestImage>> {
     let steps = Steps::of(suite, &cache.suite(suite));
     if !steps.all().iter().all(|step| step.is_done()) {
         return Ok(None);
     }
     let (modules, boot, root) = (steps.modules.place(), steps.boot.place(), steps.root.place());
     let image = root.join("root.ext4");
-    Ok(Some(Image {
+    Ok(Some(GuestImage {
         suite: suite.clone(),
         vmlinux: boot.join("vmlinux"),
         initramfs: boot.join("initramfs"),
@@ -55,7 +55,7 @@ pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<Image>> {
 ///
 /// # Errors
 /// If it is not built.
-pub fn require(cache: &Cache, suite: &Suite) -> Result<Image> {
+pub fn require(cache: &Cache, suite: &Suite) -> Result<GuestImage> {
     find(cache, suite)?.ok_or_else(|| {
         Error::host(format!("the guest {suite} is not built"))
             .hint(format!("pgstrata guest build --suite {suite} (4 GB while it is built, about 10 minutes)"))
@@ -72,8 +72,8 @@ pub fn build(
     suite: &Suite,
     mirror: Option<&str>,
     interrupt: &Interrupt,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Image> {
+    progress: &mut dyn FnMut(GuestProgress<'_>),
+) -> Result<GuestImage> {
     if std::env::consts::ARCH != "x86_64" {
         return Err(Error::host(format!("a guest needs an x86-64 machine, this is {}", std::env::consts::ARCH)));
     }
@@ -105,28 +105,28 @@ pub fn build(
         folders::remove_all(&packages)?;
     }
     let image = require(cache, suite)?;
-    progress(Progress::Begins { step: "accelerator", what: "boot a tiny kernel to see what works" });
+    progress(GuestProgress::Begins { step: "accelerator", what: "boot a tiny kernel to see what works" });
     let begun = now();
     accelerator::of(host, cache, &image, interrupt)?;
-    progress(Progress::Done { step: "accelerator", took: Some(begun.elapsed()), bytes: 0 });
+    progress(GuestProgress::Done { step: "accelerator", took: Some(begun.elapsed()), bytes: 0 });
     Ok(image)
 }
 
 fn step(
-    step: &Step,
+    step: &BuildStep,
     what: &str,
-    progress: &mut dyn FnMut(Progress<'_>),
+    progress: &mut dyn FnMut(GuestProgress<'_>),
     make: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<()>,
 ) -> Result<()> {
     let begun = now();
     let cached = step.is_done();
     if !cached {
-        progress(Progress::Begins { step: step.name, what });
-        let made = step.make(|work| make(work, &mut |line| progress(Progress::At(line))));
+        progress(GuestProgress::Begins { step: step.name, what });
+        let made = step.make(|work| make(work, &mut |line| progress(GuestProgress::At(line))));
         made.map_err(|e| e.while_doing(format!("build the guest's {}", step.name)))?;
     }
     let took = (!cached).then(|| begun.elapsed());
-    progress(Progress::Done { step: step.name, took, bytes: bytes_below(&step.place()) });
+    progress(GuestProgress::Done { step: step.name, took, bytes: bytes_below(&step.place()) });
     Ok(())
 }
 

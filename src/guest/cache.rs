@@ -17,14 +17,16 @@ impl Cache {
     /// If none of these is known.
     pub fn of_user() -> Result<Cache> {
         let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = || variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
         let folder = match variable("PGSTRATA_CACHE") {
             Some(folder) => Some(folder),
             None if users::is_root() => Some(PathBuf::from("/var/cache/pgstrata")),
-            None => home().map(|cache| cache.join("pgstrata")),
+            None => variable("XDG_CACHE_HOME")
+                .or_else(|| variable("HOME").map(|home| home.join(".cache")))
+                .map(|cache| cache.join("pgstrata")),
         };
-        let missing = || Error::host("no folder for guests: HOME is not set").hint("set PGSTRATA_CACHE to a folder");
-        folder.map(|folder| Cache(folder.join("guest"))).ok_or_else(missing)
+        folder
+            .map(|folder| Cache(folder.join("guest")))
+            .ok_or_else(|| Error::host("no folder for guests: HOME is not set").hint("set PGSTRATA_CACHE to a folder"))
     }
 
     /// In another folder.
@@ -73,7 +75,7 @@ impl Cache {
     }
 
     /// Makes the folder of a guest about to run, and removes those of dead guests. Its lock keeps it.
-    pub(super) fn running(&self) -> Result<Running> {
+    pub(super) fn running(&self) -> Result<GuestFolder> {
         let all = self.running_folder()?;
         for folder in folders::list(&all)? {
             let Ok(lock) = files::open(&folder.join(LOCK)) else { continue };
@@ -88,7 +90,7 @@ impl Cache {
             let lock = files::create(&folder.join(LOCK))?;
             // Between folder and lock, another program that starts a guest may have taken this one for abandoned.
             if files::lock(&lock).is_ok() && paths::exists(&folder.join(LOCK)) {
-                return Ok(Running { folder, _lock: lock });
+                return Ok(GuestFolder { folder, _lock: lock });
             }
         }
     }
@@ -124,12 +126,12 @@ const LOCK: &str = "lock";
 
 /// The folder of a running guest; removed at its end.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct GuestFolder {
     pub(super) folder: PathBuf,
     _lock: File,
 }
 
-impl Drop for Running {
+impl Drop for GuestFolder {
     fn drop(&mut self) {
         // The next guest removes what is left.
         drop(folders::remove_all(&self.folder));
@@ -139,12 +141,12 @@ impl Drop for Running {
 /// Size of the files in a folder, bytes.
 pub fn bytes_below(folder: &Path) -> u64 {
     let entries = folders::list(folder).unwrap_or_default();
-    let bytes = |path: &PathBuf| match paths::look_for(path) {
+    let sizes = entries.iter().map(|path| match paths::look_for(path) {
         Ok(Some(facts)) if facts.kind == paths::Kind::Directory => bytes_below(path),
         Ok(Some(facts)) => facts.allocated_bytes,
         _ => 0,
-    };
-    entries.iter().map(bytes).sum()
+    });
+    sizes.sum()
 }
 
 #[cfg(test)]

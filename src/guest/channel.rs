@@ -1,6 +1,6 @@
 //! The host's side of the port: runs a command in the guest and waits for its end. Every wait has a limit.
 
-use super::wire::{Ended, Frame, Hello, Order, WINDOW};
+use super::wire::{CommandEnd, Frame, Hello, Order, WINDOW};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::threads;
@@ -25,7 +25,7 @@ const INT: i32 = rustix::process::Signal::INT.as_raw();
 const KILL: i32 = rustix::process::Signal::KILL.as_raw();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     Output,
     Errors,
 }
@@ -56,15 +56,15 @@ impl Channel {
         stream.set_write_timeout(Some(SILENCE)).or_host(doing)?;
         let mut from = stream.try_clone().or_host(doing)?;
         let (to, frames) = channel();
-        let reader = move || {
+        let begun = threads::begin_apart("guest", move || {
             // An error counts as the end, too.
             while let Ok(Some(frame)) = Frame::read(&mut from) {
                 if to.send(frame).is_err() {
                     return;
                 }
             }
-        };
-        threads::begin_apart("guest", reader).map_err(|e| e.while_doing(doing()))?;
+        });
+        begun.map_err(|e| e.while_doing(doing()))?;
         Ok(Channel { stream: Arc::new(Mutex::new(stream)), frames })
     }
 
@@ -89,24 +89,11 @@ impl Channel {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(OutputStream, &[u8]) -> Result<()>,
         left: &dyn Fn() -> bool,
-    ) -> Result<Option<Ended>, Broken> {
+    ) -> Result<Option<CommandEnd>, Broken> {
         send(&self.stream, &Frame::Start(order.clone()))?;
         let feeding = Feeding::start(Arc::clone(&self.stream), input)?;
-        let outcome = self.until_end(order, &feeding, interrupt, output, left);
-        feeding.over.store(true, Ordering::SeqCst);
-        outcome
-    }
-
-    fn until_end(
-        &self,
-        order: &Order,
-        feeding: &Feeding,
-        interrupt: &Interrupt,
-        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
-        left: &dyn Fn() -> bool,
-    ) -> Result<Option<Ended>, Broken> {
         let begun = now();
         let limit = order.limit_ms.map(|limit| Duration::from_millis(limit) + GRACE);
         let mut heard = now();
@@ -126,8 +113,8 @@ impl Channel {
                             feeding.took(bytes);
                             continue;
                         }
-                        Frame::Output(bytes) => (Stream::Output, bytes),
-                        Frame::Errors(bytes) => (Stream::Errors, bytes),
+                        Frame::Output(bytes) => (OutputStream::Output, bytes),
+                        Frame::Errors(bytes) => (OutputStream::Errors, bytes),
                         _ => continue,
                     };
                     if unread.is_none() {
@@ -161,7 +148,7 @@ fn send(stream: &Mutex<UnixStream>, frame: &Frame) -> Result<(), Broken> {
     sent.map_err(|_| Broken::Gone)
 }
 
-/// Sends standard input; at most a window of it is unread in the guest.
+/// Sends standard input until the value is dropped; at most a window of it is unread in the guest.
 struct Feeding {
     credit: Arc<(Mutex<usize>, Condvar)>,
     over: Arc<AtomicBool>,
@@ -175,7 +162,7 @@ impl Feeding {
             return Ok(feeding);
         };
         let (credit, over) = (Arc::clone(&feeding.credit), Arc::clone(&feeding.over));
-        let feed = move || {
+        let begun = threads::begin_apart("guest input", move || {
             let mut buffer = vec![0; 16 << 10];
             while let Ok(length @ 1..) = input.read(&mut buffer) {
                 take(&credit, length, &over);
@@ -187,15 +174,20 @@ impl Feeding {
             if !over.load(Ordering::SeqCst) {
                 drop(send(&stream, &Frame::InputEnd));
             }
-        };
-        threads::begin_apart("guest input", feed).map_err(Broken::Refused)?;
-        Ok(feeding)
+        });
+        begun.map(|_| feeding).map_err(Broken::Refused)
     }
 
     fn took(&self, bytes: u32) {
         let (credit, given) = &*self.credit;
         *credit.lock().unwrap_or_else(PoisonError::into_inner) += usize::try_from(bytes).unwrap_or(0);
         given.notify_all();
+    }
+}
+
+impl Drop for Feeding {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
     }
 }
 

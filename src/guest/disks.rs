@@ -20,14 +20,14 @@ const MOST: usize = 16;
 
 /// Aligned for direct I/O.
 #[repr(align(4096))]
-struct Block([u8; 4096]);
+struct AlignedBlock([u8; 4096]);
 
 /// Writes the first block of a disk's sparse file. QEMU probes the alignment of direct I/O by reading it; in a hole
 /// every read succeeds, and QEMU then pads each write that is not aligned to 4 KiB (raw_probe_alignment,
 /// block/file-posix.c). With padding, a virtio-blk request merged from 1024 pieces exceeds the limit of writev(2) and
 /// fails (qemu_iovec_init_extended, before 8.1): the guest sees EIO.
 pub(super) fn write_first_block(file: &File) -> io::Result<()> {
-    files::write_all_at(file, &Block([0; 4096]).0, 0)?;
+    files::write_all_at(file, &AlignedBlock([0; 4096]).0, 0)?;
     file.sync_data()
 }
 
@@ -49,27 +49,21 @@ impl PlanDisks {
             return Err(Error::user(message).hint("use fewer sizes, or run the stacks in several plans"));
         }
         let folder = cache.running_folder()?;
-        let (needed, free) =
-            (disks.iter().map(|disk| disk.kind.size.0).fold(0, u64::saturating_add), files::free_bytes(&folder)?);
+        let needed = Bytes(disks.iter().map(|disk| disk.kind.size.0).fold(0, u64::saturating_add));
+        let free = Bytes(files::free_bytes(&folder)?);
         if needed >= free {
-            let message = format!(
-                "the guest disks need {}, but only {} is free in {}",
-                Bytes(needed),
-                Bytes(free),
-                folder.display()
-            );
-            return Err(
-                Error::host(message).hint("reduce `guest_disk` in the plan, or set PGSTRATA_CACHE to another folder")
-            );
+            let place = folder.display();
+            return Err(Error::host(format!("the guest disks need {needed}, but only {free} is free in {place}"))
+                .hint("reduce `guest_disk` in the plan, or set PGSTRATA_CACHE to another folder"));
         }
-        let file = |disk: GuestDisk| {
+        let made = disks.into_iter().map(|disk| {
             let made = files::nameless(&folder).and_then(|file| {
                 file.set_len(disk.kind.size.0)?;
                 write_first_block(&file).map(|()| file)
             });
             Ok((disk, Arc::new(made.or_host(|| format!("make a disk of the guest in {}", folder.display()))?)))
-        };
-        disks.into_iter().map(file).collect::<Result<_>>().map(PlanDisks)
+        });
+        made.collect::<Result<_>>().map(PlanDisks)
     }
 
     /// Rewrites the first block of each disk if it is empty: a stack may have discarded it since the previous boot.
@@ -78,7 +72,7 @@ impl PlanDisks {
     /// If a file cannot be read or written.
     pub fn write_first_blocks(&self) -> Result<()> {
         for (disk, file) in &self.0 {
-            let mut block = Block([0; 4096]);
+            let mut block = AlignedBlock([0; 4096]);
             let done = files::read_exact_at(file, &mut block.0, 0);
             let done = done.and_then(|()| if block.0 == [0; 4096] { write_first_block(file) } else { Ok(()) });
             done.or_host(|| format!("write to the file of the guest's disk {}", disk.serial))?;
@@ -171,7 +165,7 @@ mod tests {
         // As after a guest's discard.
         files::punch_hole(&made.0[1].1, 0, 2 << 20).unwrap();
         // As a stack left it.
-        let (mut data, mut read) = (Block([0; 4096]), Block([0; 4096]));
+        let (mut data, mut read) = (AlignedBlock([0; 4096]), AlignedBlock([0; 4096]));
         data.0[512] = 7;
         files::write_all_at(&made.0[0].1, &data.0, 0).unwrap();
         made.write_first_blocks().unwrap();

@@ -9,7 +9,7 @@ pub(crate) const INSTALL: &str = "apt-get install --no-install-recommends mmdebs
 
 /// A guest that has been built.
 #[derive(Debug, Clone)]
-pub struct Image {
+pub struct GuestImage {
     pub suite: Suite,
     pub(super) vmlinux: PathBuf,
     pub(super) initramfs: PathBuf,

@@ -15,8 +15,8 @@ const ELF: &[u8] = b"\x7fELF";
 pub(super) fn unpacked(vmlinuz: &[u8]) -> Result<Vec<u8>> {
     let starts = |magic: &'static [u8]| (0..vmlinuz.len()).filter(move |at| vmlinuz[*at..].starts_with(magic));
     let xz = starts(XZ).find_map(|at| whole(lzma_rust2::XzReader::new(&vmlinuz[at..], false)));
-    let zstd = || starts(ZSTD).find_map(|at| whole(ruzstd::decoding::StreamingDecoder::new(&vmlinuz[at..]).ok()?));
-    xz.or_else(zstd).ok_or_else(|| Error::tool("no xz or zstd stream with a kernel in vmlinuz"))
+    xz.or_else(|| starts(ZSTD).find_map(|at| whole(ruzstd::decoding::StreamingDecoder::new(&vmlinuz[at..]).ok()?)))
+        .ok_or_else(|| Error::tool("no xz or zstd stream with a kernel in vmlinuz"))
 }
 
 /// The reader's data, if they are an ELF file. Errors are ignored: bytes after the stream, such as the stored length,

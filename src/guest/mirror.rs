@@ -19,8 +19,8 @@ impl Mirror {
     /// If the machine has no Debian mirror.
     pub(crate) fn of(host: &Host, named: Option<&str>) -> Result<Mirror> {
         if let Some(main) = named {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c);
-            if !main.contains("://") || !main.chars().all(plain) {
+            let is_plain = main.chars().all(|c| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c));
+            if !main.contains("://") || !is_plain {
                 return Err(Error::user(format!("--mirror {main}: no address"))
                     .hint("give an address with http:// or https://"));
             }
@@ -35,14 +35,15 @@ impl Mirror {
     /// A source counts as Debian's if it has the component `main`, a suite with `-updates` or `-security`, and Debian's
     /// keys or none.
     fn among(sources: &[AptSource]) -> Option<Mirror> {
-        let debian = |source: &&AptSource| {
+        let debian = sources.iter().filter(|source| {
             let keys = source.signed_by.as_ref().is_none_or(|file| file.contains("debian-archive"));
             keys && source.components.iter().any(|component| component == "main")
-        };
-        let named = |ending: &str| sources.iter().filter(debian).find(|source| source.suite.ends_with(ending));
-        let updates = named("-updates")?;
-        let plain = |uri: &str| uri.trim_end_matches('/').to_owned();
-        Some(Mirror { main: plain(&updates.uri), security: named("-security").map(|source| plain(&source.uri)) })
+        });
+        let [updates, security] = ["-updates", "-security"].map(|ending| {
+            let source = debian.clone().find(|source| source.suite.ends_with(ending));
+            source.map(|source| source.uri.trim_end_matches('/').to_owned())
+        });
+        Some(Mirror { main: updates?, security })
     }
 
     /// Lines of sources.list for a suite: `deb` for its packages, `deb-src` for their sources.

@@ -2,7 +2,7 @@
 //! the host's folder of results. QEMU writes it as its own user; at the end the run folder is copied to its place, so
 //! that it belongs to our user.
 
-use super::share::Shared;
+use super::share::SharedFolder;
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::files::{self, File};
@@ -134,8 +134,13 @@ impl Outlet {
         Ok(Outlet { results: results.to_path_buf(), folder, live: OnceLock::new(), keeps: false })
     }
 
-    pub fn shared(&self) -> Shared {
-        Shared { tag: "results".to_owned(), folder: self.folder.clone(), inside: INSIDE.to_owned(), writable: true }
+    pub fn shared(&self) -> SharedFolder {
+        SharedFolder {
+            tag: "results".to_owned(),
+            folder: self.folder.clone(),
+            inside: INSIDE.to_owned(),
+            writable: true,
+        }
     }
 
     /// The run folder in the outlet, and its name; `None` before the run begins.

@@ -1,11 +1,17 @@
 //! QEMU with nothing but processors and a console.
 
+use crate::error::{Context, Result};
 use crate::host::command::Command;
+use crate::host::time::{now, sleep};
 use crate::host::users::User;
-use crate::host::{Host, paths};
+use crate::host::{Host, files, paths};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
+
+/// Interval of looks at QEMU, and at the port to its guest.
+pub(super) const TURN: Duration = Duration::from_millis(20);
 
 /// Execution of the guest's CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +38,40 @@ impl Accelerator {
             Accelerator::Kvm => "kvm",
             Accelerator::Tcg => "tcg",
         }
+    }
+}
+
+/// A QEMU process; killed and reaped when the value is dropped.
+#[derive(Debug)]
+pub(super) struct Qemu(pub(super) Child);
+
+impl Qemu {
+    /// Starts QEMU; its output goes to `qemu.log` in `folder`.
+    pub(super) fn start(host: &Host, command: &Command, folder: &Path) -> Result<Qemu> {
+        let log = files::create(&folder.join("qemu.log"))?;
+        let again = log.try_clone().or_host(|| "open the log of QEMU".to_owned())?;
+        host.spawn(command, Stdio::from(again), Stdio::from(log)).map(Qemu)
+    }
+
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// How it has ended; `None` if it still runs after this time.
+    pub(super) fn wait(&mut self, within: Duration) -> Option<ExitStatus> {
+        let begun = now();
+        while !self.has_ended() && begun.elapsed() < within {
+            sleep(TURN);
+        }
+        self.0.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // It may have ended in the meantime.
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Content of a guest: packages and scripts. All of it is part of the steps' keys.
 
-use super::steps::{Step, key};
+use super::steps::{BuildStep, key};
 use super::suite::Suite;
 use std::path::Path;
 
@@ -64,15 +64,15 @@ pub(super) const ROOT_SIZE: &str = "8G";
 #[derive(Debug)]
 pub(super) struct Steps {
     /// Kernel, its modules and ZFS, busybox.
-    pub(super) modules: Step,
+    pub(super) modules: BuildStep,
     /// Files that QEMU loads: the unpacked kernel, the initramfs.
-    pub(super) boot: Step,
-    pub(super) root: Step,
+    pub(super) boot: BuildStep,
+    pub(super) root: BuildStep,
 }
 
 impl Steps {
     pub(super) fn of(suite: &Suite, folder: &Path) -> Steps {
-        let step = |name, inputs: &[&str]| Step { folder: folder.to_path_buf(), name, key: key(inputs) };
+        let step = |name, inputs: &[&str]| BuildStep { folder: folder.to_path_buf(), name, key: key(inputs) };
         let compiling = COMPILING.join(" ");
         let mut of_modules = vec![EDITION, suite.name(), &compiling, MODULES_SCRIPT];
         of_modules.extend(suite.is_backports().then_some(PREFERENCES));
@@ -83,7 +83,7 @@ impl Steps {
         Steps { modules, boot, root }
     }
 
-    pub(super) fn all(&self) -> [&Step; 3] {
+    pub(super) fn all(&self) -> [&BuildStep; 3] {
         [&self.modules, &self.boot, &self.root]
     }
 }

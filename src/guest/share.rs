@@ -22,7 +22,7 @@ pub fn this_program() -> Result<PathBuf> {
 }
 
 /// Fills the folder that a guest starts from. `program` becomes its `pgstrata`; `disks` lists those of its plan.
-pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared], disks: &str) -> Result<()> {
+pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[SharedFolder], disks: &str) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
     files::set_mode(&folder.join("init"), 0o755)?;
     let mut list = String::new();
@@ -46,17 +46,13 @@ pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Re
     let libraries = host.run(&Command::new("ldd").arg(program)).map(|printed| ldd::libraries(&printed.stdout));
     // ldd fails on a static program.
     let libraries = libraries.unwrap_or_default();
-    let copy = |from: &Path, to: PathBuf| -> Result<()> {
-        folders::copy_file(from, &to)?;
-        files::set_mode(&to, 0o755)
-    };
-    copy(program, folder.join("lib").join(name))?;
+    copy_program(program, &folder.join("lib").join(name))?;
     let mut loader = None;
     for library in &libraries {
         let Some(file) = Path::new(library).file_name() else { continue };
         let to = folder.join("lib").join(file);
         if !paths::exists(&to) {
-            copy(Path::new(library), to)?;
+            copy_program(Path::new(library), &to)?;
         }
         if file.to_string_lossy().starts_with("ld-") {
             loader = Some(file.to_string_lossy().into_owned());
@@ -71,9 +67,14 @@ pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Re
     files::set_mode(&script, 0o755)
 }
 
+fn copy_program(from: &Path, to: &Path) -> Result<()> {
+    folders::copy_file(from, to)?;
+    files::set_mode(to, 0o755)
+}
+
 /// A folder of the host that the guest mounts.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct SharedFolder {
     pub tag: String,
     pub folder: PathBuf,
     /// Mount point in the guest.

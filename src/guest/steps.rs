@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// One step of a suite.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct BuildStep {
     /// Folder of the suite.
     pub(super) folder: PathBuf,
     pub(super) name: &'static str,
@@ -26,7 +26,7 @@ pub(crate) fn key(inputs: &[&str]) -> String {
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Step {
+impl BuildStep {
     /// Path of its result, whether or not it exists.
     pub(super) fn place(&self) -> PathBuf {
         self.folder.join(format!("{}-{}", self.name, self.key))
@@ -58,11 +58,12 @@ impl Step {
     /// Results of the same step with other inputs.
     pub(super) fn others(&self) -> Vec<PathBuf> {
         let prefix = format!("{}-", self.name);
-        let other = |path: &PathBuf| {
+        let mut others = folders::list(&self.folder).unwrap_or_default();
+        others.retain(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(&prefix) && *path != self.place()
-        };
-        folders::list(&self.folder).unwrap_or_default().into_iter().filter(other).collect()
+        });
+        others
     }
 }
 
@@ -89,7 +90,7 @@ mod tests {
             println!("skipped: mounts below an unfinished step: needs root");
             return;
         }
-        let step = Step { folder: folder.path().to_path_buf(), name: "root", key: key(&["a"]) };
+        let step = BuildStep { folder: folder.path().to_path_buf(), name: "root", key: key(&["a"]) };
         let left = folder.path().join(".root.part/chroot/proc");
         std::fs::create_dir_all(&left).unwrap();
         std::fs::write(elsewhere.path().join("mine"), "").unwrap();
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn a_step_is_there_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
-        let step = |inputs: &[&str]| Step { folder: folder.path().to_path_buf(), name: "root", key: key(inputs) };
+        let step = |inputs: &[&str]| BuildStep { folder: folder.path().to_path_buf(), name: "root", key: key(inputs) };
         let first = step(&["a"]);
         let failed = first.make(|work| {
             files::write_whole(&work.join("half"), b"")?;

@@ -41,8 +41,8 @@ impl FromStr for Suite {
 
     fn from_str(text: &str) -> Result<Suite> {
         // The name becomes part of paths, addresses and commands.
-        let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
-        if text.len() <= 40 && text.split('-').all(is_word) {
+        let mut words = text.split('-');
+        if text.len() <= 40 && words.all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase())) {
             return Ok(Suite(text.to_owned()));
         }
         Err(Error::user(format!("`{text}` is not a Debian suite")).hint(format!("one of {}", TRIED.join(", "))))

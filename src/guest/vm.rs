@@ -1,14 +1,14 @@
 //! A running guest: QEMU, the console, the channel to its agent. It ends when the value is dropped.
 
 use super::accelerator::{self, said};
-use super::cache::{Cache, Running};
-use super::channel::{Broken, Channel, Input, Stream};
+use super::cache::{Cache, GuestFolder};
+use super::channel::{Broken, Channel, Input, OutputStream};
 use super::death;
 use super::disks::{self, PlanDisks};
-use super::image::Image;
-use super::qemu::{Accelerator, qemu};
-use super::share::{self, Shared};
-use super::wire::{Ended, Hello, Order};
+use super::image::GuestImage;
+use super::qemu::{Accelerator, Qemu, TURN, qemu};
+use super::share::{self, SharedFolder};
+use super::wire::{CommandEnd, Hello, Order};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
@@ -18,7 +18,6 @@ use crate::host::{Host, files, paths};
 use crate::units::Bytes;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,13 +27,12 @@ const BOOT: Duration = Duration::from_secs(300);
 const POWER_OFF: Duration = Duration::from_secs(20);
 /// Time limit for QEMU to end after its port was closed.
 const LAST_BREATH: Duration = Duration::from_secs(2);
-const TURN: Duration = Duration::from_millis(20);
 /// Longest path of a Unix socket (unix(7)).
 const SOCKET_PATH: usize = 107;
 
 /// A disk of the guest: a raw file or device of the host, identified in the guest by its serial number.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub struct RawDisk {
     pub file: PathBuf,
     pub serial: String,
 }
@@ -53,7 +51,7 @@ pub enum Scratch {
 pub struct LeftDisk {
     file: PathBuf,
     /// The guest that it was made for.
-    _folder: Arc<Running>,
+    _folder: Arc<GuestFolder>,
 }
 
 /// Resources of the machine given to the guest.
@@ -61,10 +59,10 @@ pub struct LeftDisk {
 pub struct Shape {
     pub memory: Bytes,
     pub cpus: usize,
-    pub disks: Vec<Disk>,
+    pub disks: Vec<RawDisk>,
     /// Disks of the plan that runs in it.
     pub plan_disks: PlanDisks,
-    pub shares: Vec<Shared>,
+    pub shares: Vec<SharedFolder>,
     /// A sparse raw disk for temporary data, mounted at [`SCRATCH`].
     pub scratch: Option<Scratch>,
     /// The program that serves the guest: this one, except in tests.
@@ -83,7 +81,7 @@ impl Shape {
             cpus: cpus.min(8),
             disks: Vec::new(),
             plan_disks: PlanDisks::default(),
-            shares: vec![Shared {
+            shares: vec![SharedFolder {
                 tag: "cache".to_owned(),
                 folder: cache.parent().to_path_buf(),
                 inside: "/var/cache/pgstrata".to_owned(),
@@ -98,7 +96,7 @@ impl Shape {
         &self,
         qemu: Command,
         accelerator: Accelerator,
-        image: &Image,
+        image: &GuestImage,
         scratch: Option<&LeftDisk>,
     ) -> Result<Command> {
         // On a busy host the emulated timer is late, and the kernel's check at boot would report it as broken.
@@ -111,8 +109,8 @@ impl Shape {
             .args(["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"])
             .args(["-chardev", "socket,id=agent,path=agent"])
             .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
-        let root = Disk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
-        let scratch = scratch.map(|disk| Disk { file: disk.file.clone(), serial: "pgstrata-scratch".to_owned() });
+        let root = RawDisk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
+        let scratch = scratch.map(|disk| RawDisk { file: disk.file.clone(), serial: "pgstrata-scratch".to_owned() });
         for (number, disk) in std::iter::once(&root).chain(&scratch).chain(&self.disks).enumerate() {
             let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
             let file = comma_safe(&disk.file)?;
@@ -122,7 +120,8 @@ impl Shape {
             command = command.args(["-drive", &drive, "-device", &device]);
         }
         command = self.plan_disks.attached(command);
-        let host = Shared { tag: "host".into(), folder: "host".into(), inside: share::INSIDE.into(), writable: false };
+        let host =
+            SharedFolder { tag: "host".into(), folder: "host".into(), inside: share::INSIDE.into(), writable: false };
         for share in std::iter::once(&host).chain(&self.shares) {
             let access = if share.writable { "" } else { ",readonly=on" };
             let (folder, tag) = (comma_safe(&share.folder)?, &share.tag);
@@ -140,9 +139,10 @@ pub const SCRATCH: &str = "/var/lib/pgstrata";
 /// A guest that responds.
 #[derive(Debug)]
 pub struct Vm {
-    child: Child,
+    /// Ends before the folder goes in which it runs.
+    qemu: Qemu,
     channel: Channel,
-    running: Arc<Running>,
+    running: Arc<GuestFolder>,
     scratch: Option<LeftDisk>,
     memory: Bytes,
     pub hello: Hello,
@@ -157,7 +157,7 @@ impl Vm {
     ///
     /// # Errors
     /// If it does not start, with the last lines of its console; if the user interrupts.
-    pub fn boot(host: &Host, cache: &Cache, image: &Image, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
+    pub fn boot(host: &Host, cache: &Cache, image: &GuestImage, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
         let accelerator = accelerator::of(host, cache, image, interrupt)?;
         match Vm::boot_once(host, cache, image, shape, accelerator, interrupt)? {
             Err(_) if accelerator == Accelerator::Tcg => {
@@ -171,7 +171,7 @@ impl Vm {
     fn boot_once(
         host: &Host,
         cache: &Cache,
-        image: &Image,
+        image: &GuestImage,
         shape: &Shape,
         accelerator: Accelerator,
         interrupt: &Interrupt,
@@ -188,29 +188,24 @@ impl Vm {
         let port = listen(&folder.join("agent"), &user)?;
         let qemu = qemu(host, accelerator, &user, &folder);
         let command = shape.command(qemu, accelerator, image, scratch.as_ref())?;
-        let log = files::create(&folder.join("qemu.log"))?;
-        let again = log.try_clone().or_host(|| "open the log of QEMU".to_owned())?;
         let begun = now();
-        let mut starting = Starting { child: Some(host.spawn(&command, Stdio::from(again), Stdio::from(log))?) };
-        let mut channel = None;
+        let mut qemu = Qemu::start(host, &command, &folder)?;
+        let mut open = None;
         loop {
             interrupt.check()?;
-            match &channel {
-                None => channel = accepted(&port)?,
-                Some(open) => match Channel::hello(open, TURN) {
+            match open.take() {
+                None => open = accepted(&port)?,
+                Some(channel) => match channel.hello(TURN) {
                     Ok(Some(hello)) => {
-                        let (Some(child), Some(channel)) = (starting.child.take(), channel) else {
-                            return Err(Error::bug("a guest without QEMU"));
-                        };
                         let (memory, took) = (shape.memory, begun.elapsed());
-                        return Ok(Ok(Vm { child, channel, running, scratch, memory, hello, accelerator, took }));
+                        return Ok(Ok(Vm { qemu, channel, running, scratch, memory, hello, accelerator, took }));
                     }
-                    Ok(None) => {}
-                    Err(_) => return starting.died(&folder, shape.memory),
+                    Ok(None) => open = Some(channel),
+                    Err(_) => return died(&mut qemu, &folder, shape.memory),
                 },
             }
-            if starting.has_ended() {
-                return starting.died(&folder, shape.memory);
+            if qemu.has_ended() {
+                return died(&mut qemu, &folder, shape.memory);
             }
             if begun.elapsed() > BOOT {
                 let what = format!("the guest did not answer within {} s", BOOT.as_secs());
@@ -230,8 +225,8 @@ impl Vm {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
-    ) -> Result<Ended> {
+        output: &mut dyn FnMut(OutputStream, &[u8]) -> Result<()>,
+    ) -> Result<CommandEnd> {
         let ended = self.run_until(order, input, interrupt, output, &|| false)?;
         ended.ok_or_else(|| Error::bug("a command was left that nobody wanted to leave"))
     }
@@ -246,12 +241,12 @@ impl Vm {
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
-        output: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        output: &mut dyn FnMut(OutputStream, &[u8]) -> Result<()>,
         left: &dyn Fn() -> bool,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Option<CommandEnd>> {
         self.channel.run(order, input, interrupt, output, left).map_err(|broken| match broken {
             Broken::Refused(error) => error,
-            Broken::Gone => self.death(),
+            Broken::Gone => death(&mut self.qemu, &self.running.folder, self.memory),
             Broken::Silent(span) => {
                 let what = format!("the guest has not answered for {} s", span.as_secs());
                 death::silent(&what, &self.console(), &said(&self.running.folder, "qemu.log"))
@@ -267,7 +262,7 @@ impl Vm {
     /// Powers the guest off, so that its shared folders and disks are complete.
     pub fn power_off(mut self) {
         self.channel.power_off();
-        wait(&mut self.child, POWER_OFF);
+        self.qemu.wait(POWER_OFF);
     }
 
     /// Kills the guest as a power cut would: QEMU ends without another write. Whatever the guest's kernel had submitted
@@ -275,26 +270,15 @@ impl Vm {
     ///
     /// # Errors
     /// If it has no scratch disk.
-    pub fn kill(mut self) -> Result<LeftDisk> {
-        end(&mut self.child);
-        self.scratch.take().ok_or_else(|| Error::bug("a guest without a scratch disk was to crash"))
-    }
-
-    fn death(&mut self) -> Error {
-        let status = wait(&mut self.child, LAST_BREATH);
-        death::ended(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
-    }
-}
-
-impl Drop for Vm {
-    fn drop(&mut self) {
-        end(&mut self.child);
+    pub fn kill(self) -> Result<LeftDisk> {
+        drop(self.qemu);
+        self.scratch.ok_or_else(|| Error::bug("a guest without a scratch disk was to crash"))
     }
 }
 
 impl Scratch {
     /// The scratch disk, created in the guest's folder unless it exists.
-    fn disk(&self, running: &Arc<Running>, user: &User) -> Result<LeftDisk> {
+    fn disk(&self, running: &Arc<GuestFolder>, user: &User) -> Result<LeftDisk> {
         match self {
             Scratch::Empty(size) => {
                 let file = running.folder.join("scratch");
@@ -307,46 +291,15 @@ impl Scratch {
     }
 }
 
-/// A QEMU process that is starting; killed unless it is handed on.
-struct Starting {
-    child: Option<Child>,
+/// The error for a guest that ended by itself.
+fn death(qemu: &mut Qemu, folder: &Path, memory: Bytes) -> Error {
+    death::ended(qemu.wait(LAST_BREATH), &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
 }
 
-impl Starting {
-    fn has_ended(&mut self) -> bool {
-        self.child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
-    }
-
-    /// The error, the inner one if the guest's kernel panicked.
-    fn died(&mut self, folder: &Path, memory: Bytes) -> Result<Result<Vm>> {
-        let status = self.child.as_mut().and_then(|child| wait(child, LAST_BREATH));
-        let console = said(folder, "console.log");
-        let e = death::ended(status, &console, &said(folder, "qemu.log"), memory);
-        if death::is_panic(&console) { Ok(Err(e)) } else { Err(e) }
-    }
-}
-
-impl Drop for Starting {
-    fn drop(&mut self) {
-        self.child.as_mut().into_iter().for_each(end);
-    }
-}
-
-/// Kills QEMU if it is still running, and reaps it.
-fn end(child: &mut Child) {
-    drop(child.kill());
-    drop(child.wait());
-}
-
-fn wait(child: &mut Child, within: Duration) -> Option<ExitStatus> {
-    let begun = now();
-    loop {
-        match child.try_wait() {
-            Ok(None) if begun.elapsed() < within => sleep(TURN),
-            Ok(ended) => return ended,
-            Err(_) => return None,
-        }
-    }
+/// The error, the inner one if the guest's kernel panicked.
+fn died(qemu: &mut Qemu, folder: &Path, memory: Bytes) -> Result<Result<Vm>> {
+    let e = death(qemu, folder, memory);
+    if death::is_panic(&said(folder, "console.log")) { Ok(Err(e)) } else { Err(e) }
 }
 
 fn listen(path: &Path, user: &User) -> Result<UnixListener> {

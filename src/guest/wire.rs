@@ -30,7 +30,7 @@ pub struct Order {
 
 /// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
+pub enum CommandEnd {
     Exited(i32),
     Killed {
         signal: i32,
@@ -62,7 +62,7 @@ pub(super) enum Frame {
     Errors(Vec<u8>),
     /// Number of input bytes that the command has read.
     Took(u32),
-    Ended(Ended),
+    Ended(CommandEnd),
     NotStarted(String),
     Alive,
 }
@@ -167,8 +167,8 @@ mod tests {
             Frame::Output(vec![1; 70_000]),
             Frame::Errors(Vec::new()),
             Frame::Took(7),
-            Frame::Ended(Ended::Killed { signal: 9 }),
-            Frame::Ended(Ended::TimedOut),
+            Frame::Ended(CommandEnd::Killed { signal: 9 }),
+            Frame::Ended(CommandEnd::TimedOut),
             Frame::NotStarted("ä".into()),
             Frame::Alive,
         ];

@@ -11,7 +11,7 @@ use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
-    knobs, mount_table, needs,
+    knobs, mapper, mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -26,7 +26,7 @@ pub struct Bcache;
 
 const MODES: &[&str] = &["writethrough", "writeback", "writearound", "none"];
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "bcache",
     "bcache: a slow device with a fast one as its cache.",
     &[
@@ -42,13 +42,22 @@ const INFO: LayerInfo = LayerInfo::device(
 .on(&[
     Take::ONE_DEVICE,
     Take { role: Role::Cache, key: "cache", doc: "The device to cache it on.", ..Take::ONE_DEVICE },
+])
+.keeping_pages()
+.undone_by(&[
+    (SET, |host, thing| {
+        stop(host, Path::new(thing.mark("backing")?), thing.mark("uuid")?)?;
+        stop(host, Path::new(thing.mark("cache")?), thing.mark("uuid")?)
+    }),
+    (MEMBER, |host, thing| {
+        let (device, uuid) = (Path::new(thing.mark("device")?), thing.mark("uuid")?);
+        // udev may have registered it again.
+        stop(host, device, uuid)?;
+        wipe(host, device, uuid)
+    }),
 ]);
 
 impl Layer for Bcache {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         match options.size("bucket") {
             Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
@@ -56,10 +65,6 @@ impl Layer for Bcache {
             }
             _ => Ok(()),
         }
-    }
-
-    fn keeps_pages(&self, _options: &Options) -> bool {
-        true
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
@@ -70,8 +75,7 @@ impl Layer for Bcache {
 
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
-        let unknown = || Error::host(format!("the kernel does not tell the size of {}", cache.display()));
-        let sectors = BlockDevice::find(cache)?.node.number::<u64>(site.host, "size").ok_or_else(unknown)?;
+        let sectors: u64 = mapper::sectors(site.host, BlockDevice::find(cache)?.node)?;
         let bucket = bucket_of(options.size("bucket"), Bytes(sectors.saturating_mul(512)))?;
         kernel_module::load(site.host, "bcache", &[])?;
         let uuid = filesystem::new_uuid(site.host)?;
@@ -91,23 +95,6 @@ impl Layer for Bcache {
         let uuid = set_of(backing)?.ok_or_else(|| Error::host(format!("{} has no bcache", backing.display())))?;
         enter_set(site, &uuid, backing, cache)?;
         open(site, &uuid, backing, cache, options)
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        let uuid = thing.mark("uuid")?;
-        match thing.kind.as_str() {
-            SET => {
-                stop(host, Path::new(thing.mark("backing")?), uuid)?;
-                stop(host, Path::new(thing.mark("cache")?), uuid)
-            }
-            MEMBER => {
-                let device = Path::new(thing.mark("device")?);
-                // udev may have registered it again.
-                stop(host, device, uuid)?;
-                wipe(host, device, uuid)
-            }
-            kind => Err(Error::bug(format!("the layer `bcache` does not create a {kind}"))),
-        }
     }
 }
 
@@ -136,9 +123,10 @@ const SET: &str = "set";
 const SETS: &str = "/sys/fs/bcache";
 
 fn pair(inputs: &[LayerInput]) -> Result<(&Path, &Path)> {
-    let (data, cache) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Cache));
-    let lacking = || Error::bug("bcache without its two devices");
-    Ok((data.first().copied().ok_or_else(lacking)?, cache.first().copied().ok_or_else(lacking)?))
+    match (devices_for(inputs, Role::Data).as_slice(), devices_for(inputs, Role::Cache).as_slice()) {
+        ([backing, ..], [cache, ..]) => Ok((backing, cache)),
+        _ => Err(Error::bug("bcache without its two devices")),
+    }
 }
 
 fn enter_set(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path) -> Result<()> {
@@ -209,8 +197,8 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
 /// The bcache device on a backing device.
 fn device_on(host: &Host, backing: DeviceNumber) -> Result<PathBuf> {
     let holder = backing.holders(host).into_iter().find(|name| name.starts_with("bcache"));
-    let missing = || Error::tool("the kernel shows no bcache on the backing device");
-    Ok(Path::new("/dev").join(holder.ok_or_else(missing)?))
+    let holder = holder.ok_or_else(|| Error::tool("the kernel shows no bcache on the backing device"))?;
+    Ok(Path::new("/dev").join(holder))
 }
 
 /// Stops whatever bcache runs on a device that belongs to the set with this UUID.
@@ -221,10 +209,8 @@ fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
         if !registered || set_of(path)?.as_deref() != Some(uuid) {
             return Ok(());
         }
-        if let Ok(top) = device_on(host, device.node).and_then(|top| BlockDevice::find(&top))
-            && guard::is_mounted(host, &top)?
-        {
-            return Err(Error::host(format!("{} is still mounted", top.path.display())));
+        if let Ok(top) = device_on(host, device.node).and_then(|top| BlockDevice::find(&top)) {
+            guard::refuse_mounted(host, &top)?;
         }
         // A backing device stops by itself; a cache stops with its set.
         for file in [device.node.path_of("bcache/stop"), format!("{SETS}/{uuid}/stop")] {

@@ -1,24 +1,19 @@
 //! `bcachefs`. Debian 13 has the driver but not the tools: there it is unmet, for that reason.
 
-use super::filesystem::{self, Recipe, on_one_device};
-use crate::host::command::Command;
+use super::filesystem::{Recipe, on_one_device, superblock};
 
 pub static BCACHEFS: Recipe = Recipe {
     info: on_one_device(
         "bcachefs",
         "bcachefs: copy on write with checksums; in Linux 6.7 to 6.17, and its tools in few distributions.",
+        "compression discard journal_flush_delay journal_flush_disabled nocow",
     ),
     programs: &["bcachefs"],
     package: "bcachefs-tools",
-    modules: &["bcachefs"],
     // BCH_SB_LABEL_SIZE is 32.
     label_bytes: 31,
     label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],
-    usual: "compression discard journal_flush_delay journal_flush_disabled nocow",
-    facts: |host, device, _| {
-        let print = Command::new("bcachefs").arg("show-super").arg(device);
-        filesystem::superblock(host, "bcachefs show-super", &print, "External UUID", FACTS)
-    },
+    facts: |host, device, _| superblock(host, &["bcachefs", "show-super"], device, "External UUID", FACTS),
     ..Recipe::defaults()
 };
 

@@ -3,9 +3,9 @@
 use super::filesystem::{self, CopyOptions, MKFS, MOUNT, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
-use super::snapshots::{SNAPSHOT, SnapshotWay, used_of};
-use super::{Details, LayerInfo, folder};
+use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
+use super::snapshots::{self, SNAPSHOT, SnapshotWay};
+use super::{Details, LayerInfo, folder, total};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -18,13 +18,11 @@ use std::path::Path;
 pub static BTRFS: Recipe = Recipe {
     info: LayerInfo {
         takes: &[Take { most: 64, doc: "The devices to use; default: all that are still unused.", ..Take::ONE_DEVICE }],
-
         options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile."), NOCOW],
-        ..on_one_device("btrfs", "btrfs: copy on write with checksums, unless mounted with nodatacow.")
+        ..on_one_device("btrfs", "btrfs: copy on write with checksums, unless mounted with nodatacow.", USUAL)
     },
     programs: &["btrfs", "chattr", "lsattr"],
     package: "btrfs-progs",
-    modules: &["btrfs"],
     capacity,
     // BTRFS_LABEL_SIZE is 256, including the trailing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
@@ -32,39 +30,33 @@ pub static BTRFS: Recipe = Recipe {
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
     prepare: |_, _, options, _| Ok(profiles(options)),
     members: |devices| devices.data[1..].iter().map(|path| format!("device={}", path.display())).collect(),
-    usual: USUAL,
     rules: RULES,
     after_mount: set_nocow,
-    snapshots: Some(snapshots),
+    snapshots: Some(snapshot_way),
     delete_snapshot,
     facts,
     ..Recipe::defaults()
 };
 
 /// Read-only subvolumes of the whole filesystem, in a folder at its top; deleted ones are cleaned up in the background.
-fn snapshots(target: &Path) -> SnapshotWay {
-    let of = |target: &Path| {
-        let target = target.to_owned();
-        move |name: &str| target.join(name)
-    };
-    let (make_at, delete_at, noted_at) = (of(target), of(target), of(target));
-    let (origin, whole) = (target.to_owned(), target.display().to_string());
-    let (measured, copied) = (target.to_owned(), target.to_owned());
-    let subvolume = |verb: &str| Command::new("btrfs").args(["-q", "subvolume", verb]);
+fn snapshot_way(target: &Path) -> SnapshotWay {
     SnapshotWay {
-        whole,
-        make: Box::new(move |name| subvolume("snapshot").arg("-r").arg(&origin).arg(make_at(name))),
-        delete: Box::new(move |name| subvolume("delete").arg(delete_at(name))),
-        thing: Box::new(move |name| Thing::new("btrfs", SNAPSHOT).with_path("path", &noted_at(name))),
-        filled: None,
-        copy: Some(Box::new(move |snapshot, name| {
-            let copy = copied.join(name);
-            let command = subvolume("snapshot").arg(copied.join(snapshot)).arg(&copy);
-            (command, copied.clone(), copy)
-        })),
+        whole: target.display().to_string(),
+        folder: target.to_owned(),
+        source: String::new(),
+        devices: Vec::new(),
+        make: |of, name| subvolume("snapshot").arg("-r").arg(&of.folder).arg(of.folder.join(name)),
+        delete: |of, name| subvolume("delete").arg(of.folder.join(name)),
+        thing: |of, name| Thing::new("btrfs", SNAPSHOT).with_path("path", &of.folder.join(name)),
+        is_filled: false,
+        copy: Some(|of, snapshot, name| subvolume("snapshot").args([snapshot, name].map(|name| of.folder.join(name)))),
         is_lost: None,
-        used: Box::new(move |_| used_of(&measured)),
+        used: snapshots::used,
     }
+}
+
+fn subvolume(verb: &str) -> Command {
+    Command::new("btrfs").args(["-q", "subvolume", verb])
 }
 
 fn delete_snapshot(host: &Host, thing: &Thing) -> Result<()> {
@@ -72,7 +64,7 @@ fn delete_snapshot(host: &Host, thing: &Thing) -> Result<()> {
     if !folder::has_our_name(path) || !paths::exists(path) {
         return Ok(());
     }
-    host.run(&Command::new("btrfs").args(["-q", "subvolume", "delete"]).arg(path)).map(drop)
+    host.run(&subvolume("delete").arg(path)).map(drop)
 }
 
 /// Profiles that mkfs.btrfs(8) knows.
@@ -108,8 +100,8 @@ fn profiles(options: &Options) -> Vec<String> {
 
 /// Capacity of the devices under the data's profile (btrfs(5), "Profiles").
 fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
-    let all = data.iter().fold(0u64, |sum, bytes| bytes.0.saturating_add(sum));
     let devices = data.len() as u64;
+    let all = total(data).0;
     Bytes(match options.text("data").unwrap_or("single") {
         "dup" | "raid1" | "raid10" => all / 2,
         "raid1c3" => all / 3,

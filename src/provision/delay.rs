@@ -4,8 +4,7 @@
 //! reopened by creating the same mapping.
 
 use super::identity::BlockDevice;
-use super::ledger::Thing;
-use super::{Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, kernel_module, knobs, mapper};
+use super::{Built, Described, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, kernel_module, knobs, mapper};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::claim::{Claim, Promise};
@@ -42,7 +41,9 @@ pub static DELAY: SlippedIn = SlippedIn {
             knobs::QUEUE,
         ],
     )
-    .on(&[Take::ONE_DEVICE]),
+    .on(&[Take::ONE_DEVICE])
+    .keeping_pages()
+    .undone_by(mapper::UNDO),
     module: "dm-delay",
     check: |options| {
         for key in DELAYS {
@@ -83,7 +84,9 @@ pub static FLAKEY: SlippedIn = SlippedIn {
             knobs::QUEUE,
         ],
     )
-    .on(&[Take::ONE_DEVICE]),
+    .on(&[Take::ONE_DEVICE])
+    .keeping_pages()
+    .undone_by(mapper::UNDO),
     module: "dm-flakey",
     check: |options| {
         for key in ["up", "down"] {
@@ -135,17 +138,15 @@ fn seconds(options: &Options, key: &str, default: u64) -> u64 {
     options.span(key).map_or(default, |span| span.0 / 1_000_000)
 }
 
-impl Layer for SlippedIn {
+impl Described for SlippedIn {
     fn info(&self) -> &LayerInfo {
         &self.info
     }
+}
 
+impl Layer for SlippedIn {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         (self.check)(options)
-    }
-
-    fn keeps_pages(&self, _options: &Options) -> bool {
-        true
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
@@ -165,9 +166,5 @@ impl Layer for SlippedIn {
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         self.build(site, inputs, options)
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        mapper::undo(host, thing)
     }
 }

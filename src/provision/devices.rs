@@ -41,9 +41,11 @@ impl DevicesBelow {
     /// The devices that a sync reaches: for a pool with a separate intent log those of the log, and never a read cache.
     pub fn reached_by_a_sync(self) -> Vec<DeviceFacts> {
         let has_log = self.roles.values().any(|role| *role == Role::Log);
-        let is_passed = |role: Role| if has_log { role != Role::Log } else { role == Role::Cache };
         let places = self.roles.keys().copied();
-        let (passed, reached): (Vec<usize>, Vec<usize>) = places.partition(|place| is_passed(self.roles[place]));
+        let (passed, reached): (Vec<usize>, Vec<usize>) = places.partition(|place| match self.roles[place] {
+            role if has_log => role != Role::Log,
+            role => role == Role::Cache,
+        });
         let (passed, reached) = (self.closed(passed), self.closed(reached));
         let kept = (0..self.devices.len()).filter(|place| reached.contains(place) || !passed.contains(place));
         kept.map(|place| self.devices[place].clone()).collect()
@@ -186,8 +188,8 @@ impl<'a> DeviceWalk<'a> {
     }
 
     fn device(&mut self, node: DeviceNumber, depth: u32) -> usize {
-        let same = |facts: &DeviceFacts| (facts.major, facts.minor) == (node.major, node.minor);
-        if let Some(known) = self.below.devices.iter().position(same) {
+        let mut known = self.below.devices.iter();
+        if let Some(known) = known.position(|facts| (facts.major, facts.minor) == (node.major, node.minor)) {
             return known;
         }
         let place = self.below.devices.len();
@@ -247,9 +249,10 @@ fn kernel_name(host: &Host, source: &str) -> Option<String> {
 /// The folder that an overlay writes into, if this process can see it. A container sees the folder's name from outside,
 /// which may be another folder here, so it must be one made by an overlay, next to its work folder.
 fn upper_folder(mount: &Mount) -> Option<PathBuf> {
-    let option = |name: &str| mount.super_options.iter().find_map(|option| option.strip_prefix(name));
-    let upper = PathBuf::from(option("upperdir=").filter(|_| mount.fstype == "overlay")?);
-    let work = Path::new(option("workdir=")?).join("work");
+    let [upper, work] =
+        ["upperdir=", "workdir="].map(|name| mount.super_options.iter().find_map(|option| option.strip_prefix(name)));
+    let upper = PathBuf::from(upper.filter(|_| mount.fstype == "overlay")?);
+    let work = Path::new(work?).join("work");
     let here = upper.is_absolute() && paths::is_folder(&upper) && paths::is_folder(&work);
     here.then(|| paths::resolve(&upper).ok()).flatten()
 }
@@ -287,13 +290,6 @@ fn counted_before(stat: Option<String>) -> Option<(u64, Option<u64>)> {
 fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
     let partition = node.is_partition(host);
     let counted = counted_before(node.attribute(host, "stat"));
-    let queue = |name: &str| {
-        let own = node.attribute(host, &format!("queue/{name}"));
-        own.or_else(|| partition.then(|| node.attribute(host, &format!("../queue/{name}"))).flatten())
-    };
-    let number = |name: &str| queue(name).and_then(|text| text.parse().ok());
-    let bytes = |name: &str| queue(name).and_then(|text| text.parse::<u64>().ok());
-    let flag = |name: &str| queue(name).and_then(|text| sysfs::truth(&text));
     let identity = Identity::of(host, node);
     DeviceFacts {
         depth,
@@ -305,32 +301,42 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         firmware: firmware(host, node),
         serial: identity.serial,
         wwn: identity.wwn,
-        rotational: flag("rotational"),
+        rotational: queue(host, node, "rotational").and_then(|text| sysfs::truth(&text)),
         rpm: node.bytes(host, "device/vpd_pgb1").and_then(|page| turns_per_minute(&page)),
-        write_cache: queue("write_cache").and_then(|text| write_cache(&text)),
-        fua: flag("fua"),
-        logical_block_bytes: number("logical_block_size"),
-        physical_block_bytes: number("physical_block_size"),
-        scheduler: queue("scheduler").map(|text| sysfs::chosen(&text).to_owned()),
-        nr_requests: number("nr_requests"),
-        read_ahead_kb: number("read_ahead_kb"),
-        discard_max_bytes: bytes("discard_max_bytes"),
-        atomic_write_unit_min_bytes: bytes("atomic_write_unit_min_bytes"),
-        atomic_write_unit_max_bytes: bytes("atomic_write_unit_max_bytes"),
+        write_cache: queue(host, node, "write_cache").and_then(|text| write_cache(&text)),
+        fua: queue(host, node, "fua").and_then(|text| sysfs::truth(&text)),
+        logical_block_bytes: queue_number(host, node, "logical_block_size"),
+        physical_block_bytes: queue_number(host, node, "physical_block_size"),
+        scheduler: queue(host, node, "scheduler").map(|text| sysfs::chosen(&text).to_owned()),
+        nr_requests: queue_number(host, node, "nr_requests"),
+        read_ahead_kb: queue_number(host, node, "read_ahead_kb"),
+        discard_max_bytes: queue_number(host, node, "discard_max_bytes"),
+        atomic_write_unit_min_bytes: queue_number(host, node, "atomic_write_unit_min_bytes"),
+        atomic_write_unit_max_bytes: queue_number(host, node, "atomic_write_unit_max_bytes"),
         backing_file: node.backing_file(host),
         direct_io: node.flag(host, "loop/dio"),
         stands_on_nothing: None,
         counts_flushes: counts_flushes(host, node).map(|counted| counted && !partition),
-        has_queue: (!partition && queue("write_cache").is_some()).then(|| node.has_queue(host)),
+        has_queue: (!partition && queue(host, node, "write_cache").is_some()).then(|| node.has_queue(host)),
         writes_before: counted.map(|(writes, _)| writes),
         flushes_before: counted.and_then(|(_, flushes)| flushes).filter(|_| !partition),
     }
 }
 
+/// An attribute of a device's queue.
+fn queue(host: &Host, node: DeviceNumber, name: &str) -> Option<String> {
+    let of_disk = || node.is_partition(host).then(|| node.attribute(host, &format!("../queue/{name}"))).flatten();
+    node.attribute(host, &format!("queue/{name}")).or_else(of_disk)
+}
+
+fn queue_number<T: std::str::FromStr>(host: &Host, node: DeviceNumber, name: &str) -> Option<T> {
+    queue(host, node, name)?.parse().ok()
+}
+
 /// Firmware revision, if the driver shows it: NVMe, then SCSI and SATA. A partition has its disk's.
 fn firmware(host: &Host, node: DeviceNumber) -> Option<String> {
     let disk = node.whole_disk(host).unwrap_or(node);
-    ["device/firmware_rev", "device/rev"].iter().find_map(|name| disk.attribute(host, name))
+    disk.first_of(host, &["device/firmware_rev", "device/rev"])
 }
 
 fn write_cache(text: &str) -> Option<WriteCache> {

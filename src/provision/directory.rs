@@ -1,7 +1,6 @@
 //! `directory`: uses the machine's existing storage; formats nothing and needs no root. Works in a private folder in
 //! it.
 
-use super::ledger::Thing;
 use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
@@ -11,18 +10,15 @@ use std::path::Path;
 
 pub struct Directory;
 
-const INFO: LayerInfo = LayerInfo::folder(
+pub(super) const INFO: LayerInfo = LayerInfo::folder(
     "directory",
     "A folder on an existing filesystem; nothing is formatted, no root needed.",
     &[OptionSpec::required("directory", OptionKind::Path)
         .doc("Existing folder; the data go into a private subfolder.")],
-);
+)
+.undone_by(&[("folder", folder::undo)]);
 
 impl Layer for Directory {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         let path = Path::new(options.text("directory").unwrap_or_default());
         if path.is_absolute() && path.components().all(|part| part.as_os_str() != "..") {
@@ -34,17 +30,16 @@ impl Layer for Directory {
 
     fn unmet(&self, _host: &Host, options: &Options) -> Vec<Unmet> {
         let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
-        let unmet = |what: String, hint: String| vec![Unmet { what, hint }];
-        if !paths::is_folder(path) {
-            return unmet(format!("the folder {}", path.display()), format!("mkdir -p {}", path.display()));
-        }
-        match files::may_write_in(path) {
-            Ok(()) => Vec::new(),
-            Err(e) => unmet(
-                format!("permission to write in {}: {e}", path.display()),
+        let path_shown = path.display();
+        let (what, hint) = match files::may_write_in(path) {
+            _ if !paths::is_folder(path) => (format!("the folder {path_shown}"), format!("mkdir -p {path_shown}")),
+            Ok(()) => return Vec::new(),
+            Err(e) => (
+                format!("permission to write in {path_shown}: {e}"),
                 "choose a folder that you own, or change its owner".to_owned(),
             ),
-        }
+        };
+        vec![Unmet { what, hint }]
     }
 
     fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
@@ -57,9 +52,5 @@ impl Layer for Directory {
         folder::make(site.ledger, self.name(), &path)?;
         let details = [("folder", path.display().to_string())];
         Ok(Built::one(Base::Folder(path), details))
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        folder::undo(host, thing)
     }
 }

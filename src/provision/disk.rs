@@ -19,11 +19,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 use std::path::Path;
 
-pub struct Disk;
-
-const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec::optional(key, OptionKind::Text).doc(doc)
-}
+pub struct RealDisk;
 
 /// Its name in plans.
 pub(super) const NAME: &str = "disk";
@@ -58,27 +54,22 @@ pub fn contents(host: &Host, options: &Options) -> Result<Option<DiskContents>> 
     Ok(Some(DiskContents { path, model, serial, size: size_bytes.map(Bytes), signatures }))
 }
 
-const INFO: LayerInfo = LayerInfo::device(NAME, "A real disk or partition, identified by path and serial; it is formatted.", &[
+pub(super) const INFO: LayerInfo = LayerInfo::device(NAME, "A real disk or partition, identified by path and serial; it is formatted.", &[
     OptionSpec::required("disk", OptionKind::Path)
         .doc("Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST."),
-    text(
-        "serial",
-        "Serial number, as printed by `lsblk --output NAME,SERIAL`; either this or `wwn` must be given and match.",
-    ),
-    text("wwn", "World Wide Name, as printed by `lsblk --output NAME,WWN`."),
+    OptionSpec::optional("serial", OptionKind::Text)
+        .doc("Serial number, as printed by `lsblk --output NAME,SERIAL`; either this or `wwn` must be given and match."),
+    OptionSpec::optional("wwn", OptionKind::Text).doc("World Wide Name, as printed by `lsblk --output NAME,WWN`."),
     OptionSpec::with_default("overwrite", OptionKind::Boolean, "false").doc(
         "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
     ),
     precondition::PRECONDITION,
     precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
-]);
+])
+.undone_by(&[(USED, mark_used)]);
 
-impl Layer for Disk {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
+impl Layer for RealDisk {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         let path = options.text("disk").unwrap_or_default();
         if !path.starts_with("/dev/") || Path::new(path).components().any(|part| part.as_os_str() == "..") {
@@ -86,8 +77,7 @@ impl Layer for Disk {
                 .help("write it as /dev/disk/by-id/..., as shown by `ls -l /dev/disk/by-id`"));
         }
         precondition::check(options)?;
-        let given = |key: &str| options.text(key).is_some_and(|text| !text.trim().is_empty());
-        if given("serial") || given("wwn") {
+        if ["serial", "wwn"].iter().any(|key| options.text(key).is_some_and(|text| !text.trim().is_empty())) {
             Ok(())
         } else {
             Err(OptionProblem::at("disk", format!("`{path}` has no `serial` or `wwn`"))
@@ -132,13 +122,6 @@ impl Layer for Disk {
         let details = facts(site.host, &device);
         Ok(Built::one(Base::Device(device.path), details))
     }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            USED => mark_used(host, thing),
-            kind => Err(Error::bug(format!("the layer `disk` does not create a {kind}"))),
-        }
-    }
 }
 
 /// Ledger kind of a disk that a trial uses.
@@ -152,9 +135,10 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     if thing.mark("boot")? != knobs::boot(host) {
         return Ok(());
     }
-    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let identity = Identity::of(host, device.node);
-    let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));
+    // The ledger has an empty mark for an identifier that the device does not report.
+    let found = [identity.serial, identity.wwn].map(Option::unwrap_or_default);
+    let is_it = found == [serial, wwn];
     if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
         // A ledger of an earlier version has no run ID.
         guard::mark_free(host, &device, thing.marks.get("run").map_or("", String::as_str))?;

@@ -3,7 +3,7 @@
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
+use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use super::{Details, Site};
 use crate::error::Result;
 use crate::host::command::Command;
@@ -39,7 +39,7 @@ const fn recipe(
     takes: &'static [Take],
 ) -> Recipe {
     Recipe {
-        info: on_one_device(name, doc).on(takes),
+        info: on_one_device(name, doc, USUAL).on(takes),
         programs: &["dumpe2fs"],
         package: "e2fsprogs",
         modules,
@@ -49,7 +49,6 @@ const fn recipe(
         prepare: make_journal,
         wipe_log: filesystem::wipe,
         members,
-        usual: USUAL,
         rules: RULES,
         in_force,
         facts,
@@ -65,14 +64,17 @@ const ZEROED: [&str; 2] = ["lazy_itable_init=0", "lazy_journal_init=0"];
 /// repeated.
 fn zeroed(arguments: &[String]) -> Vec<String> {
     let given = last_value(arguments, "-E").unwrap_or_default();
-    let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
-    let is_given = |option: &&&str| given.split(',').any(|known| name(known) == name(option));
-    let missing: Vec<&str> = ZEROED.iter().filter(|option| !is_given(option)).copied().collect();
+    let names: Vec<&str> = given.split(',').map(name_of).collect();
+    let missing: Vec<&str> = ZEROED.into_iter().filter(|option| !names.contains(&name_of(option))).collect();
     if missing.is_empty() {
         return Vec::new();
     }
     let all = Some(given).filter(|given| !given.is_empty()).into_iter().chain(missing);
     vec!["-E".to_owned(), all.collect::<Vec<_>>().join(",")]
+}
+
+fn name_of(option: &str) -> &str {
+    option.split('=').next().unwrap_or_default()
 }
 
 /// The value of the last of these options.
@@ -94,7 +96,7 @@ fn make_journal(
     let uuid = filesystem::new_uuid(site.host)?;
     site.ledger.enter(Thing::new("ext4", LOG).with_path("device", journal)?.with("uuid", &uuid))?;
     let arguments = options.texts("mkfs");
-    let given = block_bytes(&arguments);
+    let given = last_value(&arguments, "-b");
     let label = filesystem::shortened(&site.name, 16);
     let command = Command::new("mke2fs")
         .args(["-q", "-O", "journal_dev", "-b", given.unwrap_or(BLOCK_BYTES), "-L", label, "-U", &uuid])
@@ -106,10 +108,6 @@ fn make_journal(
         further.extend(["-b", BLOCK_BYTES].map(str::to_owned));
     }
     Ok(further)
-}
-
-fn block_bytes(arguments: &[String]) -> Option<&str> {
-    last_value(arguments, "-b")
 }
 
 /// The journal's device number in the superblock may belong to another device by now.

@@ -3,20 +3,18 @@
 use super::Details;
 use super::filesystem::{Recipe, on_one_device};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
+use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
 use std::path::Path;
 
 pub static F2FS: Recipe = Recipe {
-    info: on_one_device("f2fs", "F2FS: log-structured, made for flash."),
+    info: on_one_device("f2fs", "F2FS: log-structured, made for flash.", USUAL),
     package: "f2fs-tools",
-    modules: &["f2fs"],
     // MAX_VOLUME_NAME is 512 UTF-16 units.
     label_bytes: 255,
     // Not -q, which hides the reason of a failure.
     label_and_uuid: |label, uuid| ["-l", label, "-U", uuid].map(str::to_owned).to_vec(),
-    usual: USUAL,
     rules: RULES,
     facts,
     ..Recipe::defaults()
@@ -44,8 +42,8 @@ const FACTS: &str = "features, main_blkaddr, reserved_segments, ovp_segments, cp
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
     let real = paths::resolved(device);
     let folder = format!("/sys/fs/f2fs/{}", real.file_name().unwrap_or_default().to_string_lossy());
-    let shown = |name: &str| Some((name.to_owned(), host.read_optional(format!("{folder}/{name}"))?));
-    let shown: Details = FACTS.split(", ").filter_map(shown).collect();
+    let read = FACTS.split(", ").filter_map(|name| Some((name, host.read_optional(format!("{folder}/{name}"))?)));
+    let shown: Details = read.map(|(name, value)| (name.to_owned(), value)).collect();
     match shown.contains_key("features") {
         true => Ok(shown),
         false => Err(Error::host(format!("{folder}/features cannot be read"))),

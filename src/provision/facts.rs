@@ -34,7 +34,7 @@ pub(super) fn read_back(
         sights.insert(name, tops);
     }
     let below = walk.below;
-    let found = Found::new(spec, bases, &sights, &below);
+    let found = FoundDevices::new(spec, bases, &sights, &below);
     let mut facts = Vec::new();
     for (node, built) in nodes {
         facts.push(of_node(host, node, built, bases, &found)?);
@@ -74,7 +74,7 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
 }
 
 /// The devices found by walking down from every base, each with its name in the graph.
-struct Found<'a> {
+struct FoundDevices<'a> {
     below: &'a DevicesBelow,
     /// The device of a base, or those below it if it is a folder.
     sights: &'a BTreeMap<&'a BaseName, Tops>,
@@ -84,26 +84,26 @@ struct Found<'a> {
     built: Vec<bool>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundDevices<'a> {
     fn new(
         spec: &StackSpec,
         bases: &Bases,
         sights: &'a BTreeMap<&'a BaseName, Tops>,
         below: &'a DevicesBelow,
-    ) -> Found<'a> {
-        let is_device = |name: &BaseName| matches!(bases.get(name), Some(Base::Device(_)));
-        let owner = |place: usize| {
-            let seen = sights.iter().find(|(name, tops)| is_device(name) && tops.devices.contains(&place));
-            seen.map(|(name, _)| (*name).clone())
-        };
-        let taken = |name: &str| spec.node(name).is_some();
+    ) -> FoundDevices<'a> {
         let named = below.devices.iter().enumerate().map(|(place, device)| {
-            // A kernel name may also be the name of a node: `vda` of the host below a node `vda`.
-            let free = if taken(&device.name) { format!("{}-below", device.name) } else { device.name.clone() };
-            owner(place).map_or((BaseName(free), false), |name| (name, true))
+            let owner = sights.iter().find(|(name, tops)| {
+                tops.devices.contains(&place) && matches!(bases.get(**name), Some(Base::Device(_)))
+            });
+            match owner {
+                Some((name, _)) => ((*name).clone(), true),
+                // A kernel name may also be the name of a node: `vda` of the host below a node `vda`.
+                None if spec.node(&device.name).is_some() => (BaseName(format!("{}-below", device.name)), false),
+                None => (BaseName(device.name.clone()), false),
+            }
         });
         let (names, built) = named.unzip();
-        Found { below, sights, names, built }
+        FoundDevices { below, sights, names, built }
     }
 
     /// Inputs of a node: those of the plan, plus those found below its devices and folders.
@@ -115,8 +115,8 @@ impl<'a> Found<'a> {
         };
         let named = below.into_iter().map(|place| (&self.names[place], self.below.roles.get(&place)));
         let new = named.filter(|(name, _)| known.iter().all(|input| input.from != **name));
-        let role = |role: Option<&Role>| role.copied().unwrap_or(Role::Data);
-        new.map(|(name, of_pool)| Input { from: name.clone(), role: role(of_pool), group: None }).collect()
+        let inputs = new.map(|(name, of_pool)| (name.clone(), of_pool.copied().unwrap_or(Role::Data)));
+        inputs.map(|(from, role)| Input { from, role, group: None }).collect()
     }
 
     /// The device of a base.
@@ -131,7 +131,7 @@ impl<'a> Found<'a> {
     /// Devices that existed before the stack.
     fn nodes(&self) -> Vec<NodeFacts> {
         let found = (0..self.names.len()).filter(|place| !self.built[*place]);
-        let node = |place: usize| {
+        let nodes = found.map(|place| {
             let device = self.below.devices[place].clone();
             let on = self.below.on[place].iter().map(|below| self.names[*below].clone());
             let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
@@ -139,12 +139,12 @@ impl<'a> Found<'a> {
             promises.extend(self.ends_under(place));
             let offered = vec![BaseFacts { device: Some(device), ..BaseFacts::default() }];
             NodeFacts { name: self.names[place].0.clone(), inputs, bases: offered, promises, ..NodeFacts::default() }
-        };
-        found.map(node).collect()
+        });
+        nodes.collect()
     }
 }
 
-fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &Found<'_>) -> Result<NodeFacts> {
+fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &FoundDevices<'_>) -> Result<NodeFacts> {
     let mut inputs = node.inputs.clone();
     let mut promises = built.promises.clone();
     let mut offered = Vec::new();

@@ -10,35 +10,32 @@ use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, guard, images, mount_table,
-    needs, recorded,
+    Base, Built, Described, Details, InUse, Layer, LayerInfo, LayerInput, Site, UndoThing, Unmet, devices_for, guard,
+    images, mount_table, needs, recorded, total,
 };
 use crate::error::{Error, Result};
 use crate::host::command::{Command, Output, last_lines};
 use crate::host::{Host, files, paths};
 use crate::parse::superblock;
-use crate::parse::wipefs::Signature;
-use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use std::path::Path;
 
-impl Layer for Recipe {
+impl Described for Recipe {
     fn info(&self) -> &LayerInfo {
         &self.info
     }
+}
 
-    fn usual_mount_options(&self) -> &'static str {
-        self.usual
-    }
-
+impl Layer for Recipe {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         check(options, self)
     }
 
     fn keeps_pages(&self, options: &Options) -> bool {
-        let changes = |text: &str| ["compress", "raid5", "raid6"].iter().any(|word| text.contains(word));
-        !options.0.values().any(|value| changes(&value.plain()))
+        let values: Vec<String> = options.0.values().map(OptionValue::plain).collect();
+        !values.iter().any(|value| ["compress", "raid5", "raid6"].iter().any(|word| value.contains(word)))
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
@@ -87,11 +84,8 @@ impl Layer for Recipe {
         match thing.kind.as_str() {
             SNAPSHOT => (self.delete_snapshot)(host, thing),
             "mount" => mount::undo(host, thing),
-            "filesystem" => {
-                let label = thing.marks.get("label").map(String::as_str);
-                wipe_ours(host, Path::new(thing.mark("device")?), thing.mark("uuid")?, label)
-            }
-            LOG => (self.wipe_log)(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            "filesystem" => wipe(host, thing),
+            LOG => (self.wipe_log)(host, thing),
             kind => Err(Error::bug(format!("a filesystem does not create a {kind}"))),
         }
     }
@@ -118,8 +112,13 @@ impl<'a> FilesystemDevices<'a> {
 }
 
 /// Layer info of a filesystem on one device whose only options are those of mkfs and mount.
-pub(super) const fn on_one_device(name: &'static str, doc: &'static str) -> LayerInfo {
-    LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE])
+pub(super) const fn on_one_device(
+    name: &'static str,
+    doc: &'static str,
+    usual_mount_options: &'static str,
+) -> LayerInfo {
+    let info = LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE]);
+    LayerInfo { usual_mount_options, ..info }
 }
 
 /// A filesystem on block devices, as a layer: how it is made and read.
@@ -130,7 +129,7 @@ pub struct Recipe {
     pub(super) programs: &'static [&'static str],
     /// Debian package of the programs.
     pub(super) package: &'static str,
-    /// Kernel modules that provide it.
+    /// Kernel modules that provide it; without any, one of its name.
     pub(super) modules: &'static [&'static str],
     /// Capacity offered on devices of these capacities.
     pub(super) capacity: fn(&Options, &[Bytes]) -> Bytes,
@@ -145,12 +144,10 @@ pub struct Recipe {
     /// Makes what mkfs needs (a journal device), after entering it into the ledger, and returns further arguments of
     /// mkfs. Given the site, the devices, the options and the filesystem's UUID.
     pub(super) prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
-    /// Wipes a separate log from its device if it has this UUID.
-    pub(super) wipe_log: fn(&Host, &Path, &str) -> Result<()>,
+    /// Wipes a separate log from its device if it has the UUID in the ledger.
+    pub(super) wipe_log: UndoThing,
     /// Mount options that name its further devices.
     pub(super) members: fn(&FilesystemDevices<'_>) -> Vec<String>,
-    /// Mount options commonly set for a database: only used to suggest the intended name.
-    pub(super) usual: &'static str,
     /// How the kernel prints its mount options.
     pub(super) rules: &'static [KeepRule],
     /// Further evidence of active options; given the host and the device.
@@ -161,7 +158,7 @@ pub struct Recipe {
     /// How snapshots are taken while it is mounted there.
     pub(super) snapshots: Option<fn(&Path) -> SnapshotWay>,
     /// Deletes a snapshot in the ledger.
-    pub(super) delete_snapshot: fn(&Host, &Thing) -> Result<()>,
+    pub(super) delete_snapshot: UndoThing,
     /// Superblock facts; given the host, the first data device and the mount point.
     pub(super) facts: fn(&Host, &Path, &Path) -> Result<Details>,
 }
@@ -175,19 +172,18 @@ impl Recipe {
     /// kernel driver prints each mount option as given. Name, label and facts are its own.
     pub(super) const fn defaults() -> Recipe {
         Recipe {
-            info: on_one_device("", ""),
+            info: on_one_device("", "", ""),
             programs: &[],
             package: "",
             modules: &[],
-            capacity: all_of_it,
+            capacity: |_, data| total(data),
             label_bytes: 0,
             copies: CopyOptions { bare: "", short: '\0', long: "" },
             label_and_uuid: |_, _| Vec::new(),
             set_uuid: None,
             prepare: |_, _, _, _| Ok(Vec::new()),
-            wipe_log: |_, _, _| Ok(()),
+            wipe_log: |_, _| Ok(()),
             members: |_| Vec::new(),
-            usual: "",
             rules: &[],
             in_force: |_, _| Vec::new(),
             after_mount: |_, _, _| Ok(Details::new()),
@@ -227,11 +223,6 @@ pub(super) const MKFS: OptionSpec = OptionSpec::with_default("mkfs", OptionKind:
 pub(super) const MOUNT: OptionSpec = OptionSpec::with_default("mount", OptionKind::TextList, "none")
     .doc("Mount options, one string each: [\"noatime\", \"discard\"].");
 
-/// Capacity of a filesystem that offers everything below it.
-pub(super) fn all_of_it(_options: &Options, data: &[Bytes]) -> Bytes {
-    Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)))
-}
-
 /// Prefixes of mkfs arguments that pgstrata sets itself.
 const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
 
@@ -266,7 +257,8 @@ fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
     let tools = recipe.programs.iter().copied().chain([mkfs.as_str()]).map(|name| (name, recipe.package));
     let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
     let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
-    let kernel = needs::kernel_filesystem(host, recipe.name(), recipe.modules);
+    let modules = if recipe.modules.is_empty() { &[recipe.name()] } else { recipe.modules };
+    let kernel = needs::kernel_filesystem(host, recipe.name(), modules);
     // Without the driver the programs are useless.
     needs::root().into_iter().chain(kernel).chain(programs).collect()
 }
@@ -335,24 +327,20 @@ fn atomic_writes(target: &Path) -> Result<Option<String>> {
     }))
 }
 
-fn text(path: &Path) -> Result<&str> {
+pub(super) fn text(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))
 }
 
-/// Wipes the signature of the filesystem with this UUID. Does nothing if the device carries none or a foreign one: a
-/// device's name may be another's by now.
-pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
-    wipe_ours(host, path, uuid, None)
-}
-
-/// As [`wipe`], but also accepts a filesystem with this label.
-fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Result<()> {
+/// Wipes the signature with the UUID (or the label, if one is noted) of a ledger entry from its device. Does nothing if
+/// the device carries none or a foreign one: a device's name may be another's by now.
+pub(super) fn wipe(host: &Host, thing: &Thing) -> Result<()> {
+    let (path, uuid, label) = (Path::new(thing.mark("device")?), thing.mark("uuid")?, thing.marks.get("label"));
     let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let signatures = guard::signatures(host, &device)?;
-    let is_ours = |signature: &&Signature| {
-        signature.uuid.as_deref() == Some(uuid) || (label.is_some() && signature.label.as_deref() == label)
-    };
-    let ours = signatures.iter().filter(is_ours).count();
+    let ours = signatures
+        .iter()
+        .filter(|it| it.uuid.as_deref() == Some(uuid) || (label.is_some() && it.label.as_ref() == label))
+        .count();
     if ours == 0 {
         return Ok(());
     }
@@ -361,9 +349,7 @@ fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Resul
         return Err(Error::host(format!("{shown} holds something other than the filesystem that pgstrata created"))
             .hint(format!("check `wipefs {shown}` and clear it manually")));
     }
-    if guard::is_mounted(host, &device)? {
-        return Err(Error::host(format!("{shown} is still mounted")));
-    }
+    guard::refuse_mounted(host, &device)?;
     wipe_all(host, path)
 }
 
@@ -403,9 +389,12 @@ pub(super) fn shortened(name: &str, bytes: usize) -> &str {
     &name[..end]
 }
 
-/// Selects facts from a superblock that a tool prints; `begins` names the first field.
-pub(super) fn superblock(host: &Host, tool: &str, print: &Command, begins: &str, names: &str) -> Result<Details> {
-    Ok(chosen(&superblock::parse(tool, begins, &host.run(print)?.stdout)?, names))
+/// Selects facts from a superblock that a tool prints, given its words before the device; `begins` names the first
+/// field.
+pub(super) fn superblock(host: &Host, words: &[&str], device: &Path, begins: &str, names: &str) -> Result<Details> {
+    let printed = host.run(&Command::new(words[0]).args(&words[1..]).arg(device))?.stdout;
+    let tool: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    Ok(chosen(&superblock::parse(&tool.join(" "), begins, &printed)?, names))
 }
 
 /// Selects facts by the tool's names; missing ones are left out.

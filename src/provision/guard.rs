@@ -5,11 +5,11 @@
 use super::identity::{BlockDevice, Identity};
 use super::mount_table;
 use super::sysfs::{self, DeviceNumber};
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, loops};
+use crate::parse::swaps;
 use crate::parse::wipefs::{self, Signature};
-use crate::parse::{mountinfo, swaps};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
@@ -19,16 +19,18 @@ use std::path::{Path, PathBuf};
 /// Describes the mismatch between the device and the serial or WWN in the plan; `None` if every given one matches. A
 /// device that reports no serial never matches one.
 pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&str>) -> Option<String> {
-    let compare = |what: &str, wanted: Option<&str>, found: &Option<String>| match (wanted, found) {
-        (None, _) => None,
-        (Some(wanted), Some(found)) if wanted == found => None,
-        (Some(wanted), Some(found)) => Some(format!("its {what} is `{found}`, expected `{wanted}`")),
-        (Some(wanted), None) => Some(format!("it reports no {what}; expected `{wanted}`")),
-    };
-    let neither = || Some("neither its serial nor its WWN is given".to_owned());
     match (serial, wwn) {
-        (None, None) => neither(),
-        _ => compare("serial", serial, &identity.serial).or_else(|| compare("WWN", wwn, &identity.wwn)),
+        (None, None) => Some("neither its serial nor its WWN is given".to_owned()),
+        _ => differs("serial", serial, identity.serial.as_deref())
+            .or_else(|| differs("WWN", wwn, identity.wwn.as_deref())),
+    }
+}
+
+fn differs(what: &str, wanted: Option<&str>, found: Option<&str>) -> Option<String> {
+    match (wanted?, found) {
+        (wanted, Some(found)) if wanted == found => None,
+        (wanted, Some(found)) => Some(format!("its {what} is `{found}`, expected `{wanted}`")),
+        (wanted, None) => Some(format!("it reports no {what}; expected `{wanted}`")),
     }
 }
 
@@ -39,6 +41,15 @@ pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&s
 pub(super) fn signatures(host: &Host, device: &BlockDevice) -> Result<Vec<Signature>> {
     let listed = host.run(&Command::new("wipefs").args(["--no-act", "--json"]).arg(&device.path))?;
     wipefs::parse(&listed.stdout)
+}
+
+/// The first signature of a kind on the device that a path leads to.
+///
+/// # Errors
+/// When there is no such device; as [`signatures`].
+pub(super) fn signature(host: &Host, path: &Path, kind: &str) -> Result<Option<Signature>> {
+    let found = signatures(host, &BlockDevice::find(path)?)?;
+    Ok(found.into_iter().find(|signature| signature.kind == kind))
 }
 
 /// Contents of the device, as text: its signatures and the partitions that the kernel sees on it.
@@ -97,24 +108,23 @@ fn sum_of(bytes: &[u8]) -> String {
 
 /// Spots of a device, including its start and end. Each of the others is at a random position within its share of the
 /// device, by the seed, so that no data layout can escape every check.
-struct Places<'d> {
+struct Spots<'d> {
     device: &'d BlockDevice,
     length: u64,
     offsets: Vec<u64>,
 }
 
-fn places<'d>(host: &Host, device: &'d BlockDevice, seed: &str) -> Places<'d> {
+fn places<'d>(host: &Host, device: &'d BlockDevice, seed: &str) -> Spots<'d> {
     let bytes = device.node.number::<u64>(host, "size").unwrap_or(0).saturating_mul(512);
     let length = SPOT_BYTES.min(bytes);
     let (last, seed) = (bytes - length, u64::from_str_radix(seed, 16).unwrap_or(0));
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut within = |share: u64| last / SPOTS * share + random.next_u64() % (last / SPOTS + 1);
-    let others = (0..SPOTS).map(|share| within(share) / 512 * 512);
+    let others = (0..SPOTS).map(|share| (last / SPOTS * share + random.next_u64() % (last / SPOTS + 1)) / 512 * 512);
     let offsets = [0, last / 512 * 512].into_iter().chain(others).collect();
-    Places { device, length, offsets }
+    Spots { device, length, offsets }
 }
 
-impl Places<'_> {
+impl Spots<'_> {
     fn each(&self) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
         self.offsets
             .iter()
@@ -205,9 +215,12 @@ pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
 fn twins(host: &Host, device: &BlockDevice) -> Vec<(BlockDevice, String)> {
     let whole = device.node.whole_disk(host).unwrap_or(device.node);
     let (own, own_file, below) = (Identity::of(host, whole), file_behind(host, whole), whole.slaves(host));
-    let alike = |node: DeviceNumber| {
+    let mut twins = Vec::new();
+    for name in host.names_in("/sys/block") {
+        let node = DeviceNumber::named(host, &name).filter(|node| *node != whole && !below.contains(node));
+        let Some(node) = node else { continue };
         let other = Identity::of(host, node);
-        match (&own.wwn, &other.wwn) {
+        let why = match (&own.wwn, &other.wwn) {
             _ if own_file.is_some() && own_file == file_behind(host, node) => Some("the same file".to_owned()),
             (Some(wwn), Some(theirs)) => (wwn == theirs).then(|| format!("WWN {wwn}")),
             // Namespaces and LUNs of one controller may share its serial.
@@ -215,13 +228,10 @@ fn twins(host: &Host, device: &BlockDevice) -> Vec<(BlockDevice, String)> {
                 own.serial.as_ref().map(|serial| format!("serial {serial}"))
             }
             _ => None,
-        }
-    };
-    let names = host.names_in("/sys/block").into_iter();
-    let nodes = names.filter_map(|name| Some((DeviceNumber::named(host, &name)?, name)));
-    let others = nodes.filter(|(node, _)| *node != whole && !below.contains(node));
-    let path = |name: String| Path::new("/dev").join(name.replace('!', "/"));
-    others.filter_map(|(node, name)| Some((BlockDevice { path: path(name), node }, alike(node)?))).collect()
+        };
+        twins.extend(why.map(|why| (BlockDevice::named(&name, node), why)));
+    }
+    twins
 }
 
 /// Filesystem and inode of the file behind a loop device.
@@ -258,11 +268,11 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
 /// Mounts of the device or its partitions, by number and by source.
 fn mounts(host: &Host, device: &BlockDevice, nodes: &[DeviceNumber]) -> Result<Vec<String>> {
     let table = mount_table::table(host)?;
-    let holds = |mount: &&mountinfo::Mount| {
+    let held = table.iter().filter(|mount| {
         let own = DeviceNumber { major: mount.major, minor: mount.minor };
         nodes.contains(&own) || Path::new(&mount.source) == device.path || leads_to(&mount.source, nodes)
-    };
-    Ok(table.iter().filter(holds).map(|mount| format!("{} is mounted on {}", mount.source, mount.target)).collect())
+    });
+    Ok(held.map(|mount| format!("{} is mounted on {}", mount.source, mount.target)).collect())
 }
 
 /// True if the device is mounted.
@@ -271,6 +281,15 @@ fn mounts(host: &Host, device: &BlockDevice, nodes: &[DeviceNumber]) -> Result<V
 /// When the mount table cannot be read.
 pub(super) fn is_mounted(host: &Host, device: &BlockDevice) -> Result<bool> {
     mounts(host, device, &device.nodes(host)).map(|mounts| !mounts.is_empty())
+}
+
+/// # Errors
+/// When the device is mounted, or the mount table cannot be read.
+pub(super) fn refuse_mounted(host: &Host, device: &BlockDevice) -> Result<()> {
+    match is_mounted(host, device)? {
+        true => Err(Error::host(format!("{} is still mounted", device.path.display()))),
+        false => Ok(()),
+    }
 }
 
 fn leads_to(path: &str, nodes: &[DeviceNumber]) -> bool {

@@ -66,7 +66,7 @@ pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk>
     guest_disk::numbered(&kinds)
 }
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     NAME,
     "A disk of the guest that the plan runs in (--guest): virtio-blk, NVMe or SCSI, on a sparse file of the host.",
     &[
@@ -75,13 +75,11 @@ const INFO: LayerInfo = LayerInfo::device(
             .doc("How it is attached: \"nvme\" and \"scsi\" have FUA, \"virtio\" does not."),
         knobs::QUEUE,
     ],
-);
+)
+// The contents are erased when the disk is claimed again, or go with the guest.
+.undone_by(&[(USED, |_, _| Ok(()))]);
 
 impl Layer for OwnDisk {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         if options.size(NAME).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
             return Err(OptionProblem::at(NAME, "the size must be a multiple of 1 MiB"));
@@ -129,14 +127,6 @@ impl Layer for OwnDisk {
         let disk = disk.ok_or_else(|| Error::host(format!("this guest has no disk with the serial {serial}")))?;
         Ok(built(site.host, claim(site, &disk)?, &disk))
     }
-
-    /// The contents are erased when the disk is claimed again, or go with the guest.
-    fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            USED => Ok(()),
-            kind => Err(Error::bug(format!("the layer `{NAME}` does not create a {kind}"))),
-        }
-    }
 }
 
 /// The disks of this guest; `None` outside of one.
@@ -180,12 +170,11 @@ fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
 fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
     for _ in 0..mount_table::BUSY_TRIES {
         site.interrupt.check()?;
-        let names = site.host.names_in("/sys/block").into_iter();
-        let has_it = |name: &String| {
+        let mut found = site.host.names_in("/sys/block");
+        found.retain(|name| {
             let node = DeviceNumber::named(site.host, name);
             node.is_some_and(|node| Identity::of(site.host, node).serial.as_deref() == Some(serial))
-        };
-        let found: Vec<String> = names.filter(has_it).collect();
+        });
         match found.as_slice() {
             [name] if paths::exists(&Path::new("/dev").join(name)) => {
                 return BlockDevice::find(&Path::new("/dev").join(name));
@@ -210,34 +199,36 @@ fn bus(host: &Host, node: DeviceNumber) -> Option<Bus> {
 /// Empties the disk with a discard, which also frees the host's space. Writes zeros if that fails, or if a signature or
 /// nonzero bytes remain at spots across the disk.
 fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
-    let carries = || Ok::<_, Error>((guard::contents(host, device)?, guard::unknown_bytes(host, device)?));
     let discarded = host.run(&Command::new("blkdiscard").arg(&device.path)).is_ok();
-    let is_empty = |(contents, bytes): &(Vec<String>, Option<String>)| contents.is_empty() && bytes.is_none();
-    if discarded && is_empty(&carries()?) {
+    if discarded && left_on(host, device)?.is_empty() {
         return Ok(());
     }
     host.run(&Command::new("blkdiscard").arg("--zeroout").arg(&device.path))?;
-    let left = carries()?;
-    if is_empty(&left) {
+    let left = left_on(host, device)?;
+    if left.is_empty() {
         return Ok(());
     }
-    let left: Vec<String> = left.0.into_iter().chain(left.1).collect();
     Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
+}
+
+fn left_on(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
+    let mut left = guard::contents(host, device)?;
+    left.extend(guard::unknown_bytes(host, device)?);
+    Ok(left)
 }
 
 /// The base that a claimed disk provides.
 fn built(host: &Host, device: BlockDevice, disk: &GuestDisk) -> Built {
-    let read = |name: &str| device.node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = [
         ("device", device.path.display().to_string()),
         (SERIAL, disk.serial.clone()),
         ("size", disk.kind.size.to_string()),
         (BUS, disk.kind.bus.name().to_owned()),
-        ("write cache", read("queue/write_cache")),
-        ("FUA", read("queue/fua")),
-        ("logical block", read("queue/logical_block_size")),
-        ("largest atomic write", read("queue/atomic_write_unit_max_bytes")),
-        ("largest discard", read("queue/discard_max_bytes")),
+        ("write cache", device.node.shown(host, "queue/write_cache")),
+        ("FUA", device.node.shown(host, "queue/fua")),
+        ("logical block", device.node.shown(host, "queue/logical_block_size")),
+        ("largest atomic write", device.node.shown(host, "queue/atomic_write_unit_max_bytes")),
+        ("largest discard", device.node.shown(host, "queue/discard_max_bytes")),
     ];
     Built::one(Base::Device(device.path), details)
 }

@@ -18,16 +18,17 @@ impl Identity {
     /// Reads the identity where drivers publish it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
     pub fn of(host: &Host, node: DeviceNumber) -> Identity {
         let disk = node.whole_disk(host).unwrap_or(node);
-        let first = |names: &[&str]| names.iter().find_map(|name| disk.attribute(host, name));
         let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();
-        let from_udev = |key: &str| udev.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+        let [udev_serial, udev_wwn] = ["E:ID_SERIAL_SHORT=", "E:ID_WWN="]
+            .map(|key| udev.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned));
         Identity {
             // A device mapper mapping has a name and no model.
-            model: first(&["device/model", "device/name"]),
-            serial: first(&["device/serial", "serial"])
+            model: disk.first_of(host, &["device/model", "device/name"]),
+            serial: disk
+                .first_of(host, &["device/serial", "serial"])
                 .or_else(|| disk.bytes(host, "device/vpd_pg80").and_then(|page| unit_serial(&page)))
-                .or_else(|| from_udev("E:ID_SERIAL_SHORT=")),
-            wwn: first(&["wwid", "device/wwid"]).or_else(|| from_udev("E:ID_WWN=")),
+                .or(udev_serial),
+            wwn: disk.first_of(host, &["wwid", "device/wwid"]).or(udev_wwn),
             // The kernel counts 512-byte sectors here whatever the device's own size of sectors (block/genhd.c).
             size_bytes: node.number::<u64>(host, "size").map(|sectors| sectors.saturating_mul(512)),
         }
@@ -70,6 +71,11 @@ impl BlockDevice {
         }
         let (major, minor) = found.device;
         Ok(BlockDevice { path: real, node: DeviceNumber { major, minor } })
+    }
+
+    /// The device with this kernel name, in which sysfs writes `/` as `!` (cciss!c0d0).
+    pub(super) fn named(name: &str, node: DeviceNumber) -> BlockDevice {
+        BlockDevice { path: Path::new("/dev").join(name.replace('!', "/")), node }
     }
 
     /// The block device that a path leads to, if there is one and it has a size.

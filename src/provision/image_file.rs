@@ -55,10 +55,10 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
             Ok((found, file)) if (found.filesystem, found.inode) == identity => return Ok((file, path)),
             // It may have been renamed between the two lookups.
             _ if attempt < LOOKS => sleep(mount_table::BUSY_PAUSE),
-            other => {
-                let replaced =
-                    || Error::host(format!("{} is not the image behind {}", path.display(), device.display()));
-                return other.and_then(|_| Err(replaced()));
+            Err(e) => return Err(e),
+            Ok(_) => {
+                let message = format!("{} is not the image behind {}", path.display(), device.display());
+                return Err(Error::host(message));
             }
         }
     }
@@ -73,11 +73,13 @@ pub(super) type Report<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 /// # Errors
 /// With the path; interrupted, at once.
 pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt, report: Report<'_>) -> Result<()> {
-    let writing = || format!("fully write the image {} of {size}", path.display());
     let full = |e: io::Error| {
-        let storage_full = e.kind() == ErrorKind::StorageFull;
-        let error = Error::host(e.to_string()).while_doing(writing());
-        if storage_full { error.hint("use a smaller image or another folder, or free some space") } else { error }
+        let doing = format!("fully write the image {} of {size}", path.display());
+        let error = Error::host(e.to_string()).while_doing(doing);
+        match e.kind() {
+            ErrorKind::StorageFull => error.hint("use a smaller image or another folder, or free some space"),
+            _ => error,
+        }
     };
     // Allocate whole extents first, if the filesystem can: a file that grows piece by piece is scattered.
     match files::reserve(file, size.0) {
@@ -122,15 +124,12 @@ pub(super) fn blank(file: &File, path: &Path) -> Result<()> {
     let blanking = || format!("overwrite the data of the previous trial in {}", path.display());
     let found = paths::look_at_open(file, path)?;
     let mut noise = Noise::new(found.inode);
-    let mut write = |from: u64, bytes: usize| {
+    let inner = (BLANK_EVERY..found.bytes).step_by(BLANK_EVERY as usize).map(|from| (from, 2 * STAMPED));
+    let last = (found.bytes.saturating_sub(CHUNK as u64), CHUNK);
+    for (from, bytes) in std::iter::once((0, CHUNK)).chain(inner).chain([last]) {
         let length = usize::try_from(found.bytes.saturating_sub(from)).unwrap_or(bytes).min(bytes);
-        files::write_all_at(file, noise.at(from, length), from).or_host(blanking)
-    };
-    write(0, CHUNK)?;
-    for from in (BLANK_EVERY..found.bytes).step_by(BLANK_EVERY as usize) {
-        write(from, 2 * STAMPED)?;
+        files::write_all_at(file, noise.at(from, length), from).or_host(blanking)?;
     }
-    write(found.bytes.saturating_sub(CHUNK as u64), CHUNK)?;
     file.sync_data().and_then(|()| files::drop_cache(file)).or_host(blanking)
 }
 
@@ -213,8 +212,8 @@ pub(crate) fn known_by(thing: Thing, found: &paths::PathFacts) -> Thing {
 
 /// Filesystem and inode of a thing's image.
 pub(crate) fn known(thing: &Thing) -> Option<(u64, u64)> {
-    let number = |mark: &str| thing.marks.get(mark)?.parse().ok();
-    Some((number(FILESYSTEM)?, number(INODE)?))
+    let [filesystem, inode] = [FILESYSTEM, INODE].map(|mark| thing.marks.get(mark)?.parse().ok());
+    Some((filesystem?, inode?))
 }
 
 /// Ledger mark of an image that is written in full.

@@ -47,7 +47,7 @@ fn on_images(place: &TestPlace, images: &mut Images, spec: &StackSpec) -> Result
 }
 
 fn undo(place: &TestPlace, mark: u64) {
-    let failures = undo_from(place.ledger(), mark, &Undoers::new(), &place.host);
+    let failures = undo_from(place.ledger(), mark, &Undoers::default(), &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
@@ -289,7 +289,7 @@ fn a_replacement_of_an_image_is_not_written_to() {
         let (mut place, host) = (place, Host::this());
         drop(place.ledger.take());
         place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-        let failures = undo_from(place.ledger(), 0, &Undoers::new(), &host);
+        let failures = undo_from(place.ledger(), 0, &Undoers::default(), &host);
         assert!(failures.is_empty(), "{what}: {failures:#?}");
         assert!(fs::read(&file).unwrap().iter().all(|byte| *byte == 7), "{what}: somebody else's file was written");
         let left = place.host.run(&Command::new("find").arg(place.path()).args(["-size", "+3M"])).unwrap().stdout;
@@ -314,7 +314,7 @@ fn a_moved_away_image_is_an_incomplete_cleanup() {
     let other = place.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::rename(&path, other.join("stolen")).unwrap();
-    let failures = undo_from(place.ledger(), 0, &Undoers::new(), &place.host);
+    let failures = undo_from(place.ledger(), 0, &Undoers::default(), &place.host);
     assert!(failures.len() == 1 && failures[0].to_string().contains("was moved to another folder"), "{failures:?}");
     fs::remove_dir_all(&other).unwrap();
     place.clean();

@@ -76,12 +76,10 @@ type Report<'a> = &'a dyn Fn(Bytes, Bytes) -> Result<()>;
 
 impl Images {
     fn find(&self, spec: &StackSpec, wanted: &WantedImage) -> Option<&MadeImage> {
-        let alike = |made: &&MadeImage| {
-            let (made, kept) = (&made.wanted, &made.kept);
+        self.0.iter().find(|MadeImage { wanted: made, kept, .. }| {
             let same = (&made.folder, made.size, made.slot) == (&wanted.folder, wanted.size, wanted.slot);
             same && kept.as_ref() == spec.reuse.then_some(spec)
-        };
-        self.0.iter().find(alike)
+        })
     }
 
     /// Images that a stack needs and that do not exist yet.
@@ -91,8 +89,12 @@ impl Images {
 
     /// Existing images of a stack, by node.
     pub fn by_node(&self, spec: &StackSpec) -> BTreeMap<String, PathBuf> {
-        let of = |wanted: WantedImage| self.find(spec, &wanted).map(|made| (wanted.node, made.path.clone()));
-        of_stack(spec).into_iter().filter_map(of).collect()
+        let all = of_stack(spec).into_iter();
+        all.filter_map(|wanted| {
+            let path = self.find(spec, &wanted)?.path.clone();
+            Some((wanted.node, path))
+        })
+        .collect()
     }
 
     /// Makes the missing images of a stack, each entered into the ledger first, and reports the bytes written.
@@ -115,8 +117,7 @@ impl Images {
             let name = format!("{}{}-image-{}.img", folder::PREFIX, site.ledger.run_id(), site.ledger.mark());
             let path = make_file(site, &wanted.folder, &name, true)?;
             let file = image_file::opened(site.ledger, &path)?;
-            let report = |done: Bytes| report(Bytes(before + done.0), of);
-            image_file::fill(&file, &path, wanted.size, site.interrupt, &report)?;
+            image_file::fill(&file, &path, wanted.size, site.interrupt, &|done| report(Bytes(before + done.0), of))?;
             before += wanted.size.0;
             made.push(MadeImage { wanted, kept: spec.reuse.then(|| spec.clone()), path });
         }

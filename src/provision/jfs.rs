@@ -1,26 +1,24 @@
 //! `jfs`: IBM's filesystem. Its mkfs takes no UUID, so that is set afterwards.
 
-use super::filesystem::{self, Recipe, on_one_device};
+use super::filesystem::{Recipe, on_one_device, superblock};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::KeepSign::{Shown, Unless};
 use crate::host::command::Command;
 
 pub static JFS: Recipe = Recipe {
-    info: on_one_device("jfs", "JFS: journals metadata; it never flushes the device's write cache."),
+    info: on_one_device("jfs", "JFS: journals metadata; it never flushes the device's write cache.", USUAL),
     programs: &["jfs_tune"],
     package: "jfsutils",
-    modules: &["jfs"],
     label_bytes: 16,
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("jfs_tune").args(["-U", uuid]).arg(device)),
-    usual: "discard nodiscard errors integrity nointegrity",
     rules: RULES,
-    facts: |host, device, _| {
-        let print = Command::new("jfs_tune").arg("-l").arg(device);
-        filesystem::superblock(host, "jfs_tune", &print, "Aggregate block size", FACTS)
-    },
+    facts: |host, device, _| superblock(host, &["jfs_tune", "-l"], device, "Aggregate block size", FACTS),
     ..Recipe::defaults()
 };
+
+/// Mount options commonly set for a database.
+const USUAL: &str = "discard nodiscard errors integrity nointegrity";
 
 /// fs/jfs/super.c, `jfs_show_options`.
 const RULES: &[KeepRule] = &[

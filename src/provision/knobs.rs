@@ -215,13 +215,17 @@ fn of_queue(host: &Host, bases: &[Base], options: &Options) -> Result<Vec<(KnobO
         return Err(Error::user(format!("there is no device knob `{name}`")));
     }
     let mut all = Vec::new();
-    for base in bases {
-        let Base::Device(path) = base else { continue };
-        let node = BlockDevice::find(path)?.node;
+    for device in devices(host, bases)? {
         let knobs = OF_DEVICE.iter().filter_map(|knob| Some((knob, queue.get(knob.name).and_then(wanted)?)));
-        all.extend(knobs.map(|(knob, value)| (KnobOwner::device(host, node), knob, value)));
+        all.extend(knobs.map(|(knob, value)| (device.clone(), knob, value)));
     }
     Ok(all)
+}
+
+/// The devices among a node's bases.
+fn devices(host: &Host, bases: &[Base]) -> Result<Vec<KnobOwner>> {
+    let paths = bases.iter().filter_map(Base::device);
+    paths.map(|path| Ok(KnobOwner::device(host, BlockDevice::find(path)?.node))).collect()
 }
 
 /// Sets the knobs that a node's options request for the devices it offers, each entered into the ledger first. Returns
@@ -251,9 +255,7 @@ pub(super) fn set_queue(host: &Host, ledger: &Ledger, bases: &[Base], options: &
 /// When the kernel refuses.
 pub(super) fn without_discards(host: &Host, ledger: &Ledger, bases: &[Base]) -> Result<bool> {
     let mut is_shown = true;
-    for base in bases {
-        let Base::Device(path) = base else { continue };
-        let device = KnobOwner::device(host, BlockDevice::find(path)?.node);
+    for device in devices(host, bases)? {
         if setting::shown(host, &device.path_of(&DISCARDS)).is_some() {
             set(host, ledger, &DISCARDS, &device, "0")?;
         } else {
@@ -268,9 +270,8 @@ pub(super) fn without_discards(host: &Host, ledger: &Ledger, bases: &[Base]) -> 
 /// # Errors
 /// With the limit that it shows.
 pub(super) fn still_without_discards(host: &Host, bases: &[Base]) -> Result<()> {
-    for base in bases {
-        let Base::Device(path) = base else { continue };
-        let limit = KnobOwner::device(host, BlockDevice::find(path)?.node).path_of(&DISCARDS);
+    for device in devices(host, bases)? {
+        let limit = device.path_of(&DISCARDS);
         if let Some(shown) = setting::shown(host, &limit).filter(|shown| shown != "0") {
             return Err(Error::host(format!("{limit} was set to `0` but reads `{shown}` after the stack was built"))
                 .hint("a preconditioned drive must get no discards; find out who sets it"));
@@ -298,8 +299,8 @@ pub(super) fn still_set(host: &Host, bases: &[Base], options: &Options) -> Resul
 
 /// Every machine knob of this kernel, with its current value; of two rivals only the effective one.
 pub fn in_force(host: &Host) -> BTreeMap<String, String> {
-    let shown = |knob: &Knob| setting::shown(host, knob.file).map(|value| (knob.name.to_owned(), value));
-    let mut all: BTreeMap<String, String> = OF_MACHINE.iter().filter_map(shown).collect();
+    let shown = OF_MACHINE.iter().filter_map(|knob| Some((knob.name.to_owned(), setting::shown(host, knob.file)?)));
+    let mut all: BTreeMap<String, String> = shown.collect();
     for (bytes, ratio) in [(DIRTY_BYTES, DIRTY_RATIO), (BACKGROUND_BYTES, BACKGROUND_RATIO)] {
         let counts = all.get(bytes).is_some_and(|value| value != "0");
         all.remove(if counts { ratio } else { bytes });

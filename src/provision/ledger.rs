@@ -54,11 +54,10 @@ impl Thing {
     /// # Errors
     /// When the ledger lacks it.
     pub fn mark(&self, mark: &str) -> Result<&str> {
-        let missing = || {
+        self.marks.get(mark).map(String::as_str).ok_or_else(|| {
             Error::host(format!("the ledger's entry of {self} has no `{mark}`"))
                 .hint("clean up with the version of pgstrata that created it")
-        };
-        self.marks.get(mark).map(String::as_str).ok_or_else(missing)
+        })
     }
 }
 
@@ -278,9 +277,11 @@ impl Ledger {
     /// The open file made at a path, if this process kept it, regardless of what the path leads to by now.
     pub(super) fn held(&self, path: &Path) -> Option<Arc<File>> {
         let book = self.book();
-        let of_path =
-            |number: &&u64| book.replayed.open[*number].marks.get("path").is_some_and(|mark| path == Path::new(mark));
-        book.held.keys().find(of_path).and_then(|number| book.held.get(number).cloned())
+        let mut held = book.held.iter();
+        let found = held.find(|(number, _)| {
+            book.replayed.open[*number].marks.get("path").is_some_and(|mark| path == Path::new(mark))
+        });
+        found.map(|(_, file)| Arc::clone(file))
     }
 
     /// The number of the next entry: later entries have this number or a higher one.
@@ -380,8 +381,8 @@ pub fn sweep(host: &Host, folder: &Path) -> Result<()> {
 }
 
 fn is_run_id(id: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !id.is_empty() && !id.starts_with('.') && id.len() <= 200 && id.chars().all(plain)
+    let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    is_plain && !id.is_empty() && !id.starts_with('.') && id.len() <= 200
 }
 
 fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {

@@ -4,7 +4,6 @@
 //! reopened by creating the same mapping.
 
 use super::identity::BlockDevice;
-use super::ledger::Thing;
 use super::size::Size;
 use super::{
     Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, kernel_module, knobs, mapper, precondition,
@@ -30,13 +29,14 @@ const SIZE: &str = "size";
 
 /// Start and size of the requested part.
 fn part(options: &Options) -> Result<(Size, Size), OptionProblem> {
-    let of = |key, default| {
-        let text = options.text(key).unwrap_or(default);
-        Size::parse(text).ok_or_else(|| {
-            OptionProblem::at(key, format!("`{text}` is neither a size nor a share")).help("write it as 20GiB or 10%")
-        })
-    };
-    Ok((of(START, "0%")?, of(SIZE, "")?))
+    Ok((size_or_share(options, START, "0%")?, size_or_share(options, SIZE, "")?))
+}
+
+fn size_or_share(options: &Options, key: &str, default: &str) -> Result<Size, OptionProblem> {
+    let text = options.text(key).unwrap_or(default);
+    Size::parse(text).ok_or_else(|| {
+        OptionProblem::at(key, format!("`{text}` is neither a size nor a share")).help("write it as 20GiB or 10%")
+    })
 }
 
 /// Offset and length of the part on a device, in bytes; `None` if it is empty or ends beyond the device.
@@ -48,14 +48,14 @@ fn range(options: &Options, device: u64) -> Option<(u64, u64)> {
 
 /// The part in the plan's notation.
 fn described(options: &Options) -> String {
-    let asked = |key| options.text(key).unwrap_or("0%");
-    format!("{} from {}", asked(SIZE), asked(START))
+    let [size, start] = [SIZE, START].map(|key| options.text(key).unwrap_or("0%"));
+    format!("{size} from {start}")
 }
 
 /// Hint for a part beyond the end of its device.
 const SMALLER: &str = "reduce `start` or `size` of `linear`, or enlarge the device";
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "linear",
     "dm-linear: a part of one device, to compare zones of a disk.",
     &[
@@ -67,13 +67,11 @@ const INFO: LayerInfo = LayerInfo::device(
         knobs::QUEUE,
     ],
 )
-.on(&[Take::ONE_DEVICE]);
+.on(&[Take::ONE_DEVICE])
+.keeping_pages()
+.undone_by(mapper::UNDO);
 
 impl Layer for Linear {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         precondition::check(options)?;
         let (start, size) = part(options)?;
@@ -98,10 +96,6 @@ impl Layer for Linear {
         Some(format!("{} from {} of {device}", options.text(SIZE)?, options.text(START).unwrap_or("0%")))
     }
 
-    fn keeps_pages(&self, _options: &Options) -> bool {
-        true
-    }
-
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name(), MODULE)).collect()
     }
@@ -113,8 +107,10 @@ impl Layer for Linear {
 
     fn lacks_below(&self, options: &Options, data: &[Bytes]) -> Option<Unmet> {
         let [device] = data else { return None };
-        let what = || format!("room for {} on the device below `linear`, which has {device}", described(options));
-        range(options, device.0).is_none().then(|| Unmet { what: what(), hint: SMALLER.to_owned() })
+        range(options, device.0).is_none().then(|| Unmet {
+            what: format!("room for {} on the device below `linear`, which has {device}", described(options)),
+            hint: SMALLER.to_owned(),
+        })
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -131,9 +127,5 @@ impl Layer for Linear {
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         self.build(site, inputs, options)
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        mapper::undo(host, thing)
     }
 }

@@ -35,7 +35,7 @@ fn is_sparse(options: &Options) -> bool {
     options.boolean("sparse").unwrap_or(false)
 }
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "loop",
     "A loop device on an image file, with direct I/O: uses the disk below without formatting it.",
     &[
@@ -56,13 +56,11 @@ const INFO: LayerInfo = LayerInfo::device(
         precondition::PRECONDITION_ROUND,
         knobs::QUEUE,
     ],
-);
+)
+.keeping_pages()
+.undone_by(&[("image", image_file::remove), ("device", remove_device)]);
 
 impl Layer for LoopImage {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         precondition::check(options)?;
         match options.size("loop") {
@@ -74,26 +72,16 @@ impl Layer for LoopImage {
         }
     }
 
-    fn keeps_pages(&self, _options: &Options) -> bool {
-        true
-    }
-
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let folder = place(options);
         let no_folder = (!paths::is_folder(folder) && folder != Path::new(DEFAULT_FOLDER)).then(|| Unmet {
             what: format!("the folder {} for the image", folder.display()),
             hint: format!("mkdir -p {}", folder.display()),
         });
-        let unsafe_folder = || folders::open_trusted(folder).err().map(|e| not_trusted(&e));
-        let unsafe_folder = (paths::is_folder(folder) && users::is_root()).then(unsafe_folder).flatten();
+        let trusted = (paths::is_folder(folder) && users::is_root()).then(|| folders::open_trusted(folder));
+        let unsafe_folder = trusted.and_then(|trusted| Some(not_trusted(&trusted.err()?)));
         let wipefs = needs::program(host, "wipefs", "util-linux");
-        needs::root()
-            .into_iter()
-            .chain(needs::loop_devices(host))
-            .chain(wipefs)
-            .chain(no_folder)
-            .chain(unsafe_folder)
-            .collect()
+        [needs::root(), needs::loop_devices(host), wipefs, no_folder, unsafe_folder].into_iter().flatten().collect()
     }
 
     fn space(&self, options: &Options) -> Option<Space> {
@@ -148,15 +136,6 @@ impl Layer for LoopImage {
         details.insert("discards".to_owned(), discards.to_owned());
         Ok(())
     }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            "image" => image_file::remove(host, thing),
-            "device" => remove_device(host, thing),
-            kind => Err(Error::host(format!("this version of pgstrata makes no {kind} of the layer `loop`"))
-                .hint("clean up with the version that created it")),
-        }
-    }
 }
 
 /// Attaches a loop device to an image that needs no more writing.
@@ -184,8 +163,9 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
     let image = image_file::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
     let file = image_file::opened(site.ledger, &image)?;
     if sparse {
-        let making = || format!("create the image {} of {size}", image.display());
-        file.set_len(size.0).and_then(|()| file.sync_all()).or_host(making)?;
+        file.set_len(size.0)
+            .and_then(|()| file.sync_all())
+            .or_host(|| format!("create the image {} of {size}", image.display()))?;
     } else {
         image_file::fill(&file, &image, size, site.interrupt, &|_| Ok(()))?;
     }
@@ -196,8 +176,8 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
 fn free_for_reuse(site: &Site<'_>, image: &Path, size: Bytes) -> Result<()> {
     let file = image_file::opened(site.ledger, image)?;
     let found = paths::look_at_open(&file, image)?;
-    let is_on = |thing: &Thing| thing.kind == "device" && known(thing) == Some((found.filesystem, found.inode));
-    if site.ledger.open_things().iter().any(|(_, thing)| is_on(thing)) {
+    let mut devices = site.ledger.open_things().into_iter().filter(|(_, thing)| thing.kind == "device");
+    if devices.any(|(_, thing)| known(&thing) == Some((found.filesystem, found.inode))) {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
     if found.bytes != size.0 {

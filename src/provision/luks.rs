@@ -7,7 +7,6 @@
 #[cfg(test)]
 mod tests;
 
-use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
@@ -28,7 +27,7 @@ const CIPHER: &str = "aes-xts-plain64";
 /// Space that a LUKS2 header takes on the device (cryptsetup(8), `--offset`).
 const HEADER: u64 = 16 << 20;
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "luks",
     "LUKS2 (dm-crypt): encryption with a throw-away key, to measure what it costs.",
     &[
@@ -43,13 +42,13 @@ const INFO: LayerInfo = LayerInfo::device(
         knobs::QUEUE,
     ],
 )
-.on(&[Take::ONE_DEVICE]);
+.on(&[Take::ONE_DEVICE])
+.undone_by(&[
+    (MAPPING, |host, thing| mapper::remove(host, thing.mark("name")?, &mapped_uuid(thing.mark("uuid")?))),
+    (HEADER_KIND, filesystem::wipe),
+]);
 
 impl Layer for Luks {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         if options.integer("sector_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
             return Err(OptionProblem::at("sector_size", "the sector must have 512, 1024, 2048 or 4096 bytes"));
@@ -61,9 +60,11 @@ impl Layer for Luks {
         if options.integer("key_bits").is_some_and(|bits| bits % 8 != 0) {
             return Err(OptionProblem::at("key_bits", "the length of the key must be a multiple of 8 bits"));
         }
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_:()".contains(c);
         match options.text("cipher") {
-            Some(cipher) if !cipher.starts_with(|c: char| c.is_ascii_alphanumeric()) || !cipher.chars().all(plain) => {
+            Some(cipher)
+                if !cipher.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    || !cipher.chars().all(|c| c.is_ascii_alphanumeric() || "-_:()".contains(c)) =>
+            {
                 Err(OptionProblem::at("cipher", format!("`{cipher}` is not the name of a cipher")))
             }
             _ => Ok(()),
@@ -102,19 +103,10 @@ impl Layer for Luks {
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = devices_for(inputs, Role::Data)[0];
         kernel_module::load(site.host, "dm-crypt", &[])?;
-        let signatures = guard::signatures(site.host, &BlockDevice::find(device)?)?;
-        let header = signatures.into_iter().find(|signature| signature.kind == "crypto_LUKS");
-        let missing = || Error::host(format!("{} has no LUKS header", device.display()));
-        let uuid = header.and_then(|signature| signature.uuid).ok_or_else(missing)?;
+        let uuid = guard::signature(site.host, device, "crypto_LUKS")?
+            .and_then(|signature| signature.uuid)
+            .ok_or_else(|| Error::host(format!("{} has no LUKS header", device.display())))?;
         open(site, device, &uuid, options)
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            MAPPING => mapper::remove(host, thing.mark("name")?, &mapped_uuid(thing.mark("uuid")?)),
-            HEADER_KIND => filesystem::wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
-            kind => Err(Error::bug(format!("the layer `luks` does not create a {kind}"))),
-        }
     }
 }
 
@@ -151,7 +143,7 @@ fn read_back(host: &Host, name: &str, options: &Options) -> Result<Details> {
         return Err(Error::tool(format!("the mapping {name} has {} targets, not one", table.len())));
     };
     // cipher, key, offset of the IV, device, first sector, number of flags, flags
-    let arguments = |number: usize| target.arguments.get(number).map_or("", String::as_str);
+    let [cipher, key] = [0, 1].map(|number| target.arguments.get(number).map_or("", String::as_str));
     let flags = target.arguments.get(6..).unwrap_or_default();
     let sector = flags.iter().find_map(|flag| flag.strip_prefix("sector_size:")).unwrap_or("512");
     let perf: Vec<&str> = PERF.into_iter().filter(|flag| flags.iter().any(|set| set == flag)).collect();
@@ -160,11 +152,11 @@ fn read_back(host: &Host, name: &str, options: &Options) -> Result<Details> {
     asked.dedup();
     let discards = flags.iter().any(|flag| flag == "allow_discards");
     let wanted = [
-        ("cipher", arguments(0).to_owned(), Some(options.text("cipher").unwrap_or(CIPHER).to_owned())),
+        ("cipher", cipher.to_owned(), Some(options.text("cipher").unwrap_or(CIPHER).to_owned())),
         ("sector size", sector.to_owned(), options.integer("sector_size").map(|size| size.to_string())),
         ("flags", perf.join(" "), Some(asked.join(" "))),
         ("discards", discards.to_string(), Some(options.boolean("discards").unwrap_or(false).to_string())),
-        ("key bits", key_bits(arguments(1)), Some(options.integer("key_bits").unwrap_or(512).to_string())),
+        ("key bits", key_bits(key), Some(options.integer("key_bits").unwrap_or(512).to_string())),
     ];
     let mut details = Details::from([("mapping".to_owned(), name.to_owned())]);
     for (fact, shown, wanted) in wanted {

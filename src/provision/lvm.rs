@@ -10,12 +10,11 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
     Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard,
-    kernel_module, mapper, mount_table, needs,
+    kernel_module, mapper, mount_table, needs, total,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -31,9 +30,9 @@ use std::path::Path;
 pub struct Lvm;
 
 /// A row of one of LVM's reports, by column.
-type Row = BTreeMap<String, String>;
+type ReportRow = BTreeMap<String, String>;
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "lvm",
     "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own.",
     options::OPTIONS,
@@ -42,23 +41,22 @@ const INFO: LayerInfo = LayerInfo::device(
     most: 64,
     doc: "The devices of the volume group; default: all that are still unused.",
     ..Take::ONE_DEVICE
-}]);
+}])
+.keeping_pages()
+.undone_by(&[
+    (GROUP, remove_group),
+    (SNAPSHOT, snapshots::delete),
+    (ACTIVE, |host, thing| remove_mappings(host, thing.mark("name")?)),
+    (PHYSICAL, filesystem::wipe),
+]);
 
 impl Layer for Lvm {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn bases(&self, options: &Options) -> Vec<String> {
         options::volumes(options).into_iter().map(|volume| volume.base).collect()
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         options::check(options)
-    }
-
-    fn keeps_pages(&self, _options: &Options) -> bool {
-        true
     }
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
@@ -69,7 +67,7 @@ impl Layer for Lvm {
     }
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
-        let all = data.iter().fold(0, |sum: u64, bytes| bytes.0.saturating_add(sum));
+        let all = total(data).0;
         // Several volumes are not distinguished: the largest counts.
         let sizes = options::volumes(options).into_iter().filter_map(|volume| volume.size);
         let largest = sizes.map(|amount| amount.of(all)).max()?;
@@ -129,16 +127,6 @@ impl Layer for Lvm {
         let rows = report(host, "lv", options::ROOM, &devices_for(inputs, Role::Data), None)?;
         Ok(rows.iter().filter(|row| row["segtype"] == "thin-pool").find_map(options::full))
     }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            GROUP => remove_group(host, thing.mark("name")?, &devices_of(thing)?),
-            SNAPSHOT => snapshots::delete(host, thing.mark("name")?, &devices_of(thing)?),
-            ACTIVE => remove_mappings(host, thing.mark("name")?),
-            PHYSICAL => filesystem::wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
-            kind => Err(Error::bug(format!("the layer `lvm` does not create a {kind}"))),
-        }
-    }
 }
 
 /// Ledger kinds: a device with our label, our group, and an existing group that is activated.
@@ -157,14 +145,20 @@ const CONFIG: &str =
     "backup { backup=0 archive=0 } activation { monitoring=0 } devices { use_devicesfile=0 hints=\"none\" }";
 
 /// An LVM command that sees only these devices.
-fn command(program: &str, devices: &[&Path]) -> Command {
-    let named: Vec<String> = devices.iter().map(|device| device.display().to_string()).collect();
+fn command(program: &str, devices: &[impl AsRef<Path>]) -> Command {
+    let named: Vec<String> = devices.iter().map(|device| device.as_ref().display().to_string()).collect();
     let quiet = Command::new("lvm").arg(program).env("LVM_SUPPRESS_FD_WARNINGS", "1");
     quiet.args(["--config", CONFIG, "--devices", &named.join(",")])
 }
 
 /// A report with sizes in bytes, for a group or for everything on the devices.
-fn report(host: &Host, table: &str, columns: &str, devices: &[&Path], group: Option<&str>) -> Result<Vec<Row>> {
+fn report(
+    host: &Host,
+    table: &str,
+    columns: &str,
+    devices: &[impl AsRef<Path>],
+    group: Option<&str>,
+) -> Result<Vec<ReportRow>> {
     let list = command(&format!("{table}s"), devices)
         .args(["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns])
         .args(group);
@@ -179,32 +173,33 @@ fn physical_uuid(uuid: &str) -> String {
 }
 
 fn enter_group(site: &Site<'_>, kind: &str, group: &str, devices: &[&Path]) -> Result<()> {
-    let mut thing = Thing::new("lvm", kind).with("name", group);
-    for (number, device) in devices.iter().enumerate() {
-        thing = thing.with_path(&format!("device-{number}"), device)?;
-    }
-    site.ledger.enter(thing).map(drop)
+    site.ledger.enter(with_devices(Thing::new("lvm", kind).with("name", group), devices)?).map(drop)
 }
 
-fn devices_of(thing: &Thing) -> Result<Vec<&Path>> {
-    let devices = thing.marks.iter().filter(|(mark, _)| mark.starts_with("device-"));
-    Ok(devices.map(|(_, path)| Path::new(path)).collect())
+/// Adds the devices of a volume group to a thing in it.
+fn with_devices(thing: Thing, devices: &[impl AsRef<Path>]) -> Result<Thing> {
+    let mut numbered = devices.iter().enumerate();
+    numbered.try_fold(thing, |thing, (number, device)| thing.with_path(&format!("device-{number}"), device.as_ref()))
+}
+
+/// The devices of a thing that still carry a label of LVM.
+fn carriers_of<'t>(host: &Host, thing: &'t Thing) -> Vec<&'t Path> {
+    let devices = thing.marks.iter().filter(|(mark, _)| mark.starts_with("device-")).map(|(_, path)| Path::new(path));
+    devices.filter(|path| guard::signature(host, path, "LVM2_member").is_ok_and(|found| found.is_some())).collect()
 }
 
 /// Makes the pool, if volumes are thin, and the volumes, sized in whole extents.
 fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Options) -> Result<()> {
     let rows = report(site.host, "vg", "vg_extent_size,vg_free_count", devices, Some(group))?;
-    let number = |name: &str| rows.first().and_then(|row| row.get(name)?.parse::<u64>().ok());
-    let missing = || Error::tool(format!("LVM reports no extents of {group}"));
-    let (extent, free) = number("vg_extent_size").zip(number("vg_free_count")).ok_or_else(missing)?;
-    let create = |arguments: Vec<String>| {
-        site.interrupt.check()?;
-        site.host.run(&command("lvcreate", devices).arg("--yes").args(arguments)).map(drop)
-    };
+    let numbers = rows
+        .first()
+        .and_then(|row| Some((row.get("vg_extent_size")?.parse().ok()?, row.get("vg_free_count")?.parse().ok()?)));
+    let (extent, free): (u64, u64) =
+        numbers.ok_or_else(|| Error::tool(format!("LVM reports no extents of {group}")))?;
     let mut room = free;
     if options::is_thin(options) {
         kernel_module::load(site.host, "dm-thin-pool", &[])?;
-        create(options::pool_arguments(options, group))?;
+        create_volume(site, devices, options::pool_arguments(options, group))?;
         let when_full = options::when_full_arguments(group);
         site.host.run(&command("lvchange", devices).arg("--yes").args(when_full))?;
         let pool = report(site.host, "lv", "lv_name,lv_size", devices, Some(group))?;
@@ -223,10 +218,15 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
                 Bytes(room * extent)
             )));
         }
-        create(options::volume_arguments(options, &volume.name, extents, extent, group))?;
+        create_volume(site, devices, options::volume_arguments(options, &volume.name, extents, extent, group))?;
         room -= extents;
     }
     Ok(())
+}
+
+fn create_volume(site: &Site<'_>, devices: &[&Path], arguments: Vec<String>) -> Result<()> {
+    site.interrupt.check()?;
+    site.host.run(&command("lvcreate", devices).arg("--yes").args(arguments)).map(drop)
 }
 
 /// Finds the devices of the volumes and reads them back.
@@ -240,8 +240,10 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
     let mut bases = Vec::new();
     let volumes = options::volumes(options);
     for volume in &volumes {
-        let missing = || Error::tool(format!("LVM does not list the volume {} of {group}", volume.name));
-        let row = rows.iter().find(|row| row["lv_name"] == volume.name).ok_or_else(missing)?;
+        let row = rows
+            .iter()
+            .find(|row| row["lv_name"] == volume.name)
+            .ok_or_else(|| Error::tool(format!("LVM does not list the volume {} of {group}", volume.name)))?;
         options::verify(options, volume, row)?;
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
         bases.push(Base::Device(mapping.path()));
@@ -269,11 +271,12 @@ fn mapped_name(group: &str, volume: &str) -> String {
 }
 
 /// Removes a group with its volumes. If the devices do not carry it, removes only its mappings.
-fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
+fn remove_group(host: &Host, thing: &Thing) -> Result<()> {
+    let group = thing.mark("name")?;
     if !group.starts_with(super::folder::PREFIX) {
         return Err(Error::host(format!("the volume group {group} is not one of pgstrata")));
     }
-    let there: Vec<&Path> = devices.iter().copied().filter(|device| carries_a_label(host, device)).collect();
+    let there = carriers_of(host, thing);
     mount_table::again(|| {
         if there.is_empty() || !has_group(host, group, &there)? {
             return Ok(());
@@ -281,11 +284,6 @@ fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
         host.run(&command("vgremove", &there).args(["--force", "--force", "--yes", group])).map(drop)
     })?;
     remove_mappings(host, group)
-}
-
-fn carries_a_label(host: &Host, path: &Path) -> bool {
-    let signatures = BlockDevice::find(path).and_then(|device| guard::signatures(host, &device));
-    signatures.is_ok_and(|all| all.iter().any(|signature| signature.kind == "LVM2_member"))
 }
 
 fn has_group(host: &Host, group: &str, devices: &[&Path]) -> Result<bool> {
@@ -297,13 +295,12 @@ fn has_group(host: &Host, group: &str, devices: &[&Path]) -> Result<bool> {
 fn remove_mappings(host: &Host, group: &str) -> Result<()> {
     let start = mapped_name(group, "");
     // A mapping of this group continues with the volume's name; another hyphen would mean another group.
-    let is_ours = |name: &str| name.strip_prefix(&start).is_some_and(|rest| !rest.starts_with('-'));
     for attempt in 0.. {
-        let left: Vec<mapper::Mapping> = mapper::all(host).into_iter().filter(|it| is_ours(&it.name)).collect();
-        let is_top =
-            |mapping: &&mapper::Mapping| host.names_in(format!("/sys/block/{}/holders", mapping.device)).is_empty();
+        let mut left = mapper::all(host);
+        left.retain(|it| it.name.strip_prefix(&start).is_some_and(|rest| !rest.starts_with('-')));
         let Some(first) = left.first() else { return Ok(()) };
-        let top = left.iter().find(is_top).unwrap_or(first);
+        let mut tops = left.iter().filter(|it| host.names_in(format!("/sys/block/{}/holders", it.device)).is_empty());
+        let top = tops.next().unwrap_or(first);
         if attempt >= 64 {
             return Err(Error::host(format!("the mapping {} is in use", top.name)));
         }

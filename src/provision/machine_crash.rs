@@ -25,7 +25,7 @@ const ONE_SECTOR: u64 = 512;
 
 /// A stack whose filesystems can be stopped.
 #[derive(Debug)]
-pub struct MachineCrash {
+pub struct StoppableStack {
     host: Host,
     mounts: Vec<Mounted>,
     /// Devices below the stack whose files the page cache may hold.
@@ -43,18 +43,15 @@ struct Mounted {
     devices: Vec<PathBuf>,
 }
 
-impl MachineCrash {
+impl StoppableStack {
     /// The crash of a standing stack.
-    pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> MachineCrash {
+    pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> StoppableStack {
         let folders = built.bases.iter().filter_map(|(name, base)| match base {
             Base::Folder(path) => {
                 let node = spec.node(name.node());
                 let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
                 let inputs = node.into_iter().flat_map(|node| &node.inputs);
-                let devices = inputs.filter_map(|input| match built.bases.get(&input.from) {
-                    Some(Base::Device(path)) => Some(path.clone()),
-                    _ => None,
-                });
+                let devices = inputs.filter_map(|input| Some(built.bases.get(&input.from)?.device()?.to_owned()));
                 Some(Mounted { target: path.display().to_string(), asked, devices: devices.collect() })
             }
             Base::Device(_) | Base::Pool(_) => None,
@@ -63,7 +60,7 @@ impl MachineCrash {
         let images = devices.filter(|device| device.backing_file.is_some());
         let images = images.map(|device| DeviceNumber { major: device.major, minor: device.minor });
         let (mounts, images) = (folders.collect(), images.collect());
-        MachineCrash { host: host.clone(), mounts, images, stopped: Mutex::default() }
+        StoppableStack { host: host.clone(), mounts, images, stopped: Mutex::default() }
     }
 
     /// Stops every filesystem of the stack.
@@ -172,7 +169,7 @@ mod tests {
             fs::File::open(folder.join("synced")).unwrap().sync_all().unwrap();
             fs::File::open(&folder).unwrap().sync_all().unwrap();
             fs::write(folder.join("not"), vec![1u8; 1 << 20]).unwrap();
-            let crash = MachineCrash::of(&place.host, &spec, &built);
+            let crash = StoppableStack::of(&place.host, &spec, &built);
             let before = crash.mounted(folder.to_str().unwrap()).unwrap();
             crash.stop().unwrap();
             // With its device stopped, the filesystem still accepts a write but cannot keep it.
@@ -192,7 +189,7 @@ mod tests {
         let Some(place) = TestPlace::new() else { return };
         let spec = place.on_loop("ext4", "64MiB", Options::default());
         let built = place.build(&spec).unwrap();
-        let crash = MachineCrash::of(&place.host, &spec, &built);
+        let crash = StoppableStack::of(&place.host, &spec, &built);
         // The mounts of other tests do not stay in the copy.
         let script = "for m in $(awk -v own=\"$0\" '$2 ~ /pgstrata/ && $2 != own { print $2 }' /proc/self/mounts); do \
                       umount -l $m; done; echo; exec sleep 600";
@@ -212,9 +209,9 @@ mod tests {
     fn unstoppable_and_foreign_filesystems_are_left_alone() {
         let Some(place) = TestPlace::new() else { return };
         let spec = place.on_loop("ext4", "64MiB", Options::default());
-        let crash = MachineCrash::of(&place.host, &spec, &place.build(&spec).unwrap());
+        let crash = StoppableStack::of(&place.host, &spec, &place.build(&spec).unwrap());
         let root = Mounted { target: "/".to_owned(), asked: Vec::new(), devices: Vec::new() };
-        let others = MachineCrash { mounts: vec![root], ..crash };
+        let others = StoppableStack { mounts: vec![root], ..crash };
         assert!(others.stop().unwrap_err().to_string().contains("not a mount of this run"));
         assert!(others.open().is_err());
         place.clean();

@@ -4,7 +4,7 @@
 
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Base, Site, Unmet, mount_table, needs};
+use super::{Base, Site, UndoThing, Unmet, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -39,12 +39,12 @@ impl Mapping {
 /// Every mapping of the machine.
 pub(super) fn all(host: &Host) -> Vec<Mapping> {
     let devices = host.names_in("/sys/block").into_iter().filter(|name| name.starts_with("dm-"));
-    let read = |device: String| {
-        let attribute = |name: &str| host.read_optional(format!("/sys/block/{device}/dm/{name}"));
-        let (name, uuid) = (attribute("name")?, attribute("uuid").unwrap_or_default());
-        Some(Mapping { name, uuid, device })
-    };
-    devices.filter_map(read).collect()
+    let found = devices.filter_map(|device| {
+        let [name, uuid] =
+            ["name", "uuid"].map(|attribute| host.read_optional(format!("/sys/block/{device}/dm/{attribute}")));
+        Some(Mapping { name: name?, uuid: uuid.unwrap_or_default(), device })
+    });
+    found.collect()
 }
 
 /// The mapping with this name.
@@ -69,8 +69,8 @@ pub(super) fn table(host: &Host, name: &str) -> Result<Vec<MappedRange>> {
 /// # Errors
 /// When sysfs does not say.
 pub(super) fn sectors(host: &Host, node: DeviceNumber) -> Result<u64> {
-    let missing = || Error::host(format!("the kernel does not report the size of {}:{}", node.major, node.minor));
-    node.number(host, "size").ok_or_else(missing)
+    node.number(host, "size")
+        .ok_or_else(|| Error::host(format!("the kernel does not report the size of {}:{}", node.major, node.minor)))
 }
 
 /// Ledger kind of the mappings of [`create`].
@@ -107,15 +107,8 @@ pub(super) fn create(
 }
 
 /// Undoes [`create`].
-///
-/// # Errors
-/// As [`remove`]; for a thing of another kind.
-pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
-    match thing.kind.as_str() {
-        MAPPING => remove(host, thing.mark("name")?, thing.mark("uuid")?),
-        kind => Err(Error::bug(format!("a layer of the device mapper does not create a {kind}"))),
-    }
-}
+pub(super) const UNDO: &[(&str, UndoThing)] =
+    &[(MAPPING, |host, thing| remove(host, thing.mark("name")?, thing.mark("uuid")?))];
 
 /// Removes the mapping with this name and UUID prefix; does nothing if there is none.
 ///

@@ -15,7 +15,7 @@ use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
-    mapper, mount_table, needs,
+    mapper, mount_table, needs, total,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -31,7 +31,7 @@ use std::time::Duration;
 
 pub struct Md;
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "md",
     "Linux software RAID, levels 0, 1, 5, 6 and 10; the build waits for the first resync.",
     options::OPTIONS,
@@ -45,13 +45,17 @@ const INFO: LayerInfo = LayerInfo::device(
         doc: "Device for a write journal (levels 5 and 6).",
         ..Take::ONE_DEVICE
     },
+])
+.undone_by(&[
+    (ARRAY, |host, thing| stop(host, thing.mark("uuid")?)),
+    (MEMBER, |host, thing| {
+        // udev may have reassembled the array, or a build may have died before its array had a UUID.
+        stop_on(host, Path::new(thing.mark("device")?), thing.mark("uuid")?)?;
+        filesystem::wipe(host, thing)
+    }),
 ]);
 
 impl Layer for Md {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         options::check(options)
     }
@@ -79,7 +83,7 @@ impl Layer for Md {
         let least = data.iter().map(|bytes| bytes.0).min()?;
         let count = data.len() as u64;
         Some(Bytes(match Level::of(options)?.number {
-            0 => data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)),
+            0 => total(data).0,
             1 => least,
             10 => least.saturating_mul(count) / 2,
             5 => least.saturating_mul(count.saturating_sub(1)),
@@ -144,19 +148,6 @@ impl Layer for Md {
             Some(lost) => Err(Error::host(format!("the array lacks {lost} of its members"))),
         }
     }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            ARRAY => stop(host, thing.mark("uuid")?),
-            MEMBER => {
-                let (device, uuid) = (Path::new(thing.mark("device")?), thing.mark("uuid")?);
-                // udev may have reassembled the array, or a build may have died before its array had a UUID.
-                stop_on(host, device, uuid)?;
-                filesystem::wipe(host, device, uuid)
-            }
-            kind => Err(Error::bug(format!("the layer `md` does not create a {kind}"))),
-        }
-    }
 }
 
 /// RAID levels of the running kernel, and arrays.
@@ -181,8 +172,9 @@ fn arrays(host: &Host) -> Vec<DeviceNumber> {
 }
 
 fn path_of(host: &Host, array: DeviceNumber) -> Result<PathBuf> {
-    let gone = || Error::host(format!("the array {}:{} is gone", array.major, array.minor));
-    Ok(Path::new("/dev").join(array.name(host).ok_or_else(gone)?))
+    let name = array.name(host);
+    let name = name.ok_or_else(|| Error::host(format!("the array {}:{} is gone", array.major, array.minor)))?;
+    Ok(Path::new("/dev").join(name))
 }
 
 /// Hexadecimal digits of a UUID, regardless of grouping.
@@ -205,10 +197,10 @@ fn find(host: &Host, uuid: &str) -> Result<DeviceNumber> {
 
 /// UUID of the array that a device is a member of.
 fn uuid_on(host: &Host, path: &Path) -> Result<String> {
-    let signatures = guard::signatures(host, &BlockDevice::find(path)?)?;
-    let member = signatures.into_iter().find(|signature| signature.kind == "linux_raid_member");
-    let missing = || Error::host(format!("{} is not a member of an array", path.display()));
-    member.and_then(|signature| signature.uuid).ok_or_else(missing)
+    let member = guard::signature(host, path, "linux_raid_member")?;
+    member
+        .and_then(|signature| signature.uuid)
+        .ok_or_else(|| Error::host(format!("{} is not a member of an array", path.display())))
 }
 
 fn stop(host: &Host, uuid: &str) -> Result<()> {
@@ -230,9 +222,7 @@ fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
     mount_table::until_gone(host, || {
         let Some(array) = left().into_iter().next() else { return Ok(None) };
         let path = path_of(host, array)?;
-        if guard::is_mounted(host, &BlockDevice::find(&path)?)? {
-            return Err(Error::host(format!("{} is still mounted", path.display())));
-        }
+        guard::refuse_mounted(host, &BlockDevice::find(&path)?)?;
         Ok(Some(Command::new("mdadm").arg("--stop").arg(&path)))
     })
 }
@@ -250,27 +240,26 @@ fn wait_for_resync(site: &Site<'_>, array: DeviceNumber, options: &Options) -> R
     if level == 0 {
         return Ok(());
     }
-    let read = |name: &str| array.attribute(site.host, &format!("md/{name}"));
-    let speed = |value: &str| {
-        for name in ["md/sync_speed_max", "md/sync_speed_min"] {
-            site.host.write(array.path_of(name), value)?;
-        }
-        Ok::<(), Error>(())
-    };
-    speed(FULL_SPEED)?;
+    set_speed(site.host, array, FULL_SPEED)?;
     let mut idle = 0;
     while idle < IDLE_LOOKS {
         site.interrupt.check()?;
-        let is_idle = read("sync_action").as_deref() == Some("idle");
-        let whole = read("degraded").as_deref() == Some("0");
-        if is_idle && whole && read("resync_start").is_none_or(|start| start == "none") {
-            return speed("system");
+        let [action, degraded, start] =
+            ["sync_action", "degraded", "resync_start"].map(|name| array.attribute(site.host, &format!("md/{name}")));
+        let is_idle = action.as_deref() == Some("idle");
+        if is_idle && degraded.as_deref() == Some("0") && start.is_none_or(|start| start == "none") {
+            return set_speed(site.host, array, "system");
         }
         idle = if is_idle { idle + 1 } else { 0 };
         sleep(LOOK_EVERY);
     }
     Err(Error::host("the array does not start its first resync")
         .hint("look at /proc/mdstat and the kernel's log; a member may have failed"))
+}
+
+/// Sets the speed of a resync.
+fn set_speed(host: &Host, array: DeviceNumber, value: &str) -> Result<()> {
+    ["md/sync_speed_max", "md/sync_speed_min"].iter().try_for_each(|name| host.write(array.path_of(name), value))
 }
 
 /// Files below `md/` of an array and their names among the facts.
@@ -293,11 +282,11 @@ fn facts(host: &Host, array: DeviceNumber) -> Result<Details> {
     let path = path_of(host, array)?;
     let printed = host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(&path))?;
     let uuid = mdadm::parse_export(&printed.stdout)?.remove("MD_UUID").unwrap_or_default();
-    let read = |(file, name): &(&str, &str)| {
-        let value = array.attribute(host, &format!("md/{file}"))?;
-        Some(((*name).to_owned(), super::sysfs::chosen(&value).to_owned()))
-    };
-    let mut facts: Details = FACTS.iter().filter_map(read).collect();
+    let mut facts = Details::new();
+    for (file, name) in FACTS {
+        let value = array.attribute(host, &format!("md/{file}"));
+        facts.extend(value.map(|value| ((*name).to_owned(), super::sysfs::chosen(&value).to_owned())));
+    }
     facts.insert("uuid".to_owned(), uuid);
     facts.insert("device".to_owned(), path.display().to_string());
     Ok(facts)

@@ -3,9 +3,9 @@
 
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
-use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::KeepSign::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, needs};
+use super::{Base, Built, Described, Details, Layer, LayerInfo, LayerInput, Site, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -13,9 +13,8 @@ use crate::units::Bytes;
 use std::path::Path;
 
 /// A filesystem in memory.
-pub struct Memory {
+pub struct MemoryFilesystem {
     info: LayerInfo,
-    usual_mount_options: &'static str,
     /// Mount options that have keys of their own.
     own: &'static [(&'static str, &'static str)],
     rules: &'static [KeepRule],
@@ -23,16 +22,19 @@ pub struct Memory {
     facts: fn(&Host, &Path, &Options) -> Result<Details>,
 }
 
-pub static TMPFS: Memory = Memory {
-    info: LayerInfo::folder(
-        "tmpfs",
-        "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss.",
-        &[
-            OptionSpec::required("size", OptionKind::Size).doc("Size limit for its files, in memory and swap."),
-            mount_options("Extra mount options, one string each: [\"huge=always\", \"noatime\"]."),
-        ],
-    ),
-    usual_mount_options: "huge mpol nr_inodes noswap",
+pub static TMPFS: MemoryFilesystem = MemoryFilesystem {
+    info: LayerInfo {
+        usual_mount_options: "huge mpol nr_inodes noswap",
+        in_memory: true,
+        ..LayerInfo::folder(
+            "tmpfs",
+            "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss.",
+            &[
+                OptionSpec::required("size", OptionKind::Size).doc("Size limit for its files, in memory and swap."),
+                mount_options("Extra mount options, one string each: [\"huge=always\", \"noatime\"]."),
+            ],
+        )
+    },
     own: &[("size=", "give the size as `size`"), ("nr_blocks=", "give the size as `size`")],
     // mm/shmem.c, `shmem_show_options`.
     rules: &[
@@ -50,7 +52,7 @@ pub static TMPFS: Memory = Memory {
     facts: limit_in_force,
 };
 
-pub static RAMFS: Memory = Memory {
+pub static RAMFS: MemoryFilesystem = MemoryFilesystem {
     info: LayerInfo::folder(
         "ramfs",
         "ramfs: files in memory without a size limit; large data can exhaust the machine's memory.",
@@ -58,20 +60,18 @@ pub static RAMFS: Memory = Memory {
             "Mount options, one string each. ramfs ignores unknown options; an option that does not show up afterwards is an error.",
         )],
     ),
-    usual_mount_options: "",
     own: &[],
     // fs/ramfs/inode.c, `ramfs_show_options`: it knows only the mode.
     rules: &[("mode=755 mode=0755", Unless(&["mode="]))],
     facts: |_, _, _| Ok(Details::new()),
 };
 
-pub static HUGETLBFS: Memory = Memory {
+pub static HUGETLBFS: MemoryFilesystem = MemoryFilesystem {
     info: LayerInfo::folder(
         "hugetlbfs",
         "hugetlbfs: huge pages as files; it has no write(2), so every case on it fails with that reason.",
         &[mount_options("Mount options, one string each: [\"pagesize=2M\"].")],
     ),
-    usual_mount_options: "",
     own: &[],
     rules: &[],
     facts: must_write,
@@ -81,15 +81,13 @@ const fn mount_options(doc: &'static str) -> OptionSpec {
     OptionSpec::with_default("mount", OptionKind::TextList, "none").doc(doc)
 }
 
-impl Layer for Memory {
+impl Described for MemoryFilesystem {
     fn info(&self) -> &LayerInfo {
         &self.info
     }
+}
 
-    fn usual_mount_options(&self) -> &'static str {
-        self.usual_mount_options
-    }
-
+impl Layer for MemoryFilesystem {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         let has_size = self.info.options.iter().any(|option| option.key == "size");
         // The kernel interprets 0 as "no limit".
@@ -103,10 +101,6 @@ impl Layer for Memory {
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let programs = ["mount", "umount"].into_iter().filter_map(|name| needs::program(host, name, "mount"));
         needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, self.name(), &[])).collect()
-    }
-
-    fn space(&self, options: &Options) -> Option<Space> {
-        options.size("size").map(Space::Memory)
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {

@@ -6,15 +6,16 @@
 //!
 //! # Add a layer
 //!
-//! Add a type that implements [`Layer`] in a file of its own, and a line in `layers!` (`mod md; Md;`), which declares
-//! the module and registers the layer. Plan, schema, example, drawing, facts, telemetry and durability derive the rest
-//! from the layer's own description. `takes` lists the inputs, with the plan's key and their number
-//! (`Take::ONE_DEVICE`; two members or more; a journal); `offers` and `bases` describe what it provides to layers
-//! above. `build` gets its inputs with their roles and returns its bases, facts and promises (for instance that a
-//! driver passes flushes on uncounted). It enters everything it makes into the ledger (`site.ledger`) *before* making
+//! Add a type that implements [`Layer`] in a file of its own with a constant `INFO`, and a line in `layers!` (`mod md;
+//! type Md;`), which declares the module and registers the layer. Plan, schema, example, drawing, facts, telemetry and
+//! durability derive the rest from the layer's own description. `takes` lists the inputs, with the plan's key and their
+//! number (`Take::ONE_DEVICE`; two members or more; a journal); `offers` and `bases` describe what it provides to
+//! layers above. `build` gets its inputs with their roles and returns its bases, facts and promises (for instance that
+//! a driver passes flushes on uncounted). It enters everything it makes into the ledger (`site.ledger`) *before* making
 //! it. `undo` handles "absent", "half there" and "not ours": a device's number may be another's by then, so it checks a
-//! mark on the thing itself (a UUID, the path of an image). Each option is read back from the kernel, and a mismatch
-//! fails. `reopen` opens the layer on devices that carry it. `capacity` is the sum of the inputs by default.
+//! mark on the thing itself (a UUID, the path of an image); the info's table `undo` names a function for each kind of
+//! ledger entry. Each option is read back from the kernel, and a mismatch fails. `reopen` opens the layer on devices
+//! that carry it. `capacity` is the sum of the inputs by default.
 //!
 //! Helpers: `needs` (programs, root, kernel), `kernel_module`, `mapper`, `guard` (what a device is and carries),
 //! `sysfs`, `mount`. A filesystem on block devices is a `Recipe`; `filesystem` does the rest, and `real_tests` builds
@@ -89,50 +90,57 @@ use snapshots::SnapshotWay;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Expands `mod FILE; LAYER, ...;` to both the module and its entries of [`ALL`], so that one line adds a layer.
+/// Expands `mod FILE; type LAYER;`, for a layer described by the constant `INFO` of its file, and `mod FILE; static
+/// LAYER, ...;`, for values of a type that describes itself, to both the module and its entries of [`ALL`], so that one
+/// line adds a layer.
 macro_rules! layers {
     (
-        $(mod $module:ident; $($layer:ident),+;)*
+        $(mod $module:ident; $(type $unit:ident;)? $(static $($layer:ident),+;)?)*
         $(#[cfg(test)] mod $test:ident; $($stand_in:ident),+;)*
     ) => {
         $(pub mod $module;)*
         $(#[cfg(test)] mod $test;)*
+        $($(impl Described for $module::$unit {
+            fn info(&self) -> &LayerInfo {
+                &$module::INFO
+            }
+        })?)*
 
         /// Every layer, in the order of the manual.
         #[cfg(not(test))]
-        pub const ALL: &[&dyn Layer] = &[$($(&$module::$layer),+),*];
+        pub const ALL: &[&dyn Layer] = &[$($(&$module::$unit,)? $($(&$module::$layer,)+)?)*];
         /// Every layer, including the stand-ins of the tests.
         #[cfg(test)]
-        pub const ALL: &[&dyn Layer] = &[$($(&$module::$layer),+),*, $($(&$test::$stand_in),+),*];
+        pub const ALL: &[&dyn Layer] = &[$($(&$module::$unit,)? $($(&$module::$layer,)+)?)* $($(&$test::$stand_in,)+)*];
     };
 }
 
 layers! {
-    mod loop_image; LoopImage;
-    mod disk; Disk;
-    mod null_blk; NullBlk;
-    mod zram; Zram;
-    mod scsi_debug; ScsiDebug;
-    mod guest_disk; OwnDisk;
-    mod md; Md;
-    mod lvm; Lvm;
-    mod luks; Luks;
-    mod delay; DELAY, FLAKEY;
-    mod linear; Linear;
-    mod bcache; Bcache;
-    mod ext; EXT2, EXT3, EXT4;
-    mod xfs; XFS;
-    mod btrfs; BTRFS;
-    mod zpool; Zpool;
-    mod zfs; Zfs;
-    mod zvol; Zvol;
-    mod f2fs; F2FS;
-    mod reiserfs; REISERFS;
-    mod jfs; JFS;
-    mod nilfs2; NILFS2;
-    mod bcachefs; BCACHEFS;
-    mod memory; TMPFS, RAMFS, HUGETLBFS;
-    mod directory; Directory;
+    mod loop_image; type LoopImage;
+    mod disk; type RealDisk;
+    mod null_blk; type NullBlk;
+    mod zram; type Zram;
+    mod scsi_debug; type ScsiDebug;
+    mod guest_disk; type OwnDisk;
+    mod md; type Md;
+    mod lvm; type Lvm;
+    mod luks; type Luks;
+    mod delay; static DELAY, FLAKEY;
+    mod linear; type Linear;
+    mod bcache; type Bcache;
+    mod ext; static EXT2, EXT3, EXT4;
+    mod xfs; static XFS;
+    mod btrfs; static BTRFS;
+    mod zpool; type Zpool;
+    mod zfs; type ZfsDataset;
+    mod zvol; type Zvol;
+    mod f2fs; static F2FS;
+    mod reiserfs; static REISERFS;
+    mod jfs; static JFS;
+    mod nilfs2; static NILFS2;
+    mod bcachefs; static BCACHEFS;
+    mod memory; static TMPFS, RAMFS, HUGETLBFS;
+    mod directory; type Directory;
     #[cfg(test)] mod test_volumes; MD_STAND_IN, LVM_STAND_IN, LUKS_STAND_IN, DELAY_STAND_IN;
     #[cfg(test)] mod test_trio; TRIO;
     #[cfg(test)] mod test_pool; POOL, DATASET;
@@ -161,6 +169,14 @@ impl Base {
             Base::Pool(_) => BaseKind::Pool,
         }
     }
+
+    /// Its path, if it is a block device.
+    pub(crate) fn device(&self) -> Option<&Path> {
+        match self {
+            Base::Device(path) => Some(path),
+            Base::Folder(_) | Base::Pool(_) => None,
+        }
+    }
 }
 
 /// An input of a layer.
@@ -181,14 +197,7 @@ pub struct InUse<'a> {
 
 /// The block devices among a layer's inputs in one role.
 pub(crate) fn devices_for(inputs: &[LayerInput], role: Role) -> Vec<&Path> {
-    inputs
-        .iter()
-        .filter(|given| given.role == role)
-        .filter_map(|given| match &given.base {
-            Base::Device(path) => Some(path.as_path()),
-            Base::Folder(_) | Base::Pool(_) => None,
-        })
-        .collect()
+    inputs.iter().filter(|given| given.role == role).filter_map(|given| given.base.device()).collect()
 }
 
 /// A missing requirement of a layer.
@@ -262,24 +271,59 @@ pub struct LayerInfo {
     pub offers: BaseKind,
     /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
     pub options: &'static [OptionSpec],
+    /// Mount options of its own that are commonly set for a database, separated by spaces: only used to suggest the
+    /// intended name.
+    pub usual_mount_options: &'static str,
+    /// True if, whatever its options, pages of a database reach the devices below unchanged and whole.
+    pub keeps_pages: bool,
+    /// True if it is in memory, and takes the size given by its first option there.
+    pub in_memory: bool,
+    /// How to undo each kind of thing that it enters into the ledger; see [`Layer::undo`].
+    pub undo: &'static [(&'static str, UndoThing)],
 }
+
+/// Undoes one thing.
+pub type UndoThing = fn(&Host, &Thing) -> Result<()>;
 
 impl LayerInfo {
     const fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
-        LayerInfo { name, doc, takes: &[], offers: BaseKind::Device, options }
+        let (takes, offers, usual_mount_options) = (&[], BaseKind::Device, "");
+        let (keeps_pages, in_memory, undo) = (false, false, &[]);
+        LayerInfo { name, doc, takes, offers, options, usual_mount_options, keeps_pages, in_memory, undo }
     }
 
     const fn folder(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
-        LayerInfo { name, doc, takes: &[], offers: BaseKind::Folder, options }
+        LayerInfo { offers: BaseKind::Folder, ..LayerInfo::device(name, doc, options) }
     }
 
     const fn on(self, takes: &'static [Take]) -> LayerInfo {
         LayerInfo { takes, ..self }
     }
+
+    const fn undone_by(self, undo: &'static [(&'static str, UndoThing)]) -> LayerInfo {
+        LayerInfo { undo, ..self }
+    }
+
+    const fn keeping_pages(self) -> LayerInfo {
+        LayerInfo { keeps_pages: true, ..self }
+    }
+
+    const fn in_memory(self) -> LayerInfo {
+        LayerInfo { in_memory: true, ..self }
+    }
 }
 
-pub trait Layer: Sync {
+/// The sum of the capacities of a layer's data inputs.
+pub(crate) fn total(data: &[Bytes]) -> Bytes {
+    Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)))
+}
+
+/// What a layer is; `layers!` writes it for a layer whose file has a constant `INFO`.
+pub trait Described: Sync {
     fn info(&self) -> &LayerInfo;
+}
+
+pub trait Layer: Described {
     /// Its name in plans.
     fn name(&self) -> &'static str {
         self.info().name
@@ -287,11 +331,6 @@ pub trait Layer: Sync {
     /// Names of its bases: one without a name, unless its options make several.
     fn bases(&self, _options: &Options) -> Vec<String> {
         vec![String::new()]
-    }
-    /// Mount options of its own that are commonly set for a database, separated by spaces: only used to suggest the
-    /// intended name.
-    fn usual_mount_options(&self) -> &'static str {
-        ""
     }
     /// Checks constraints that the specs cannot express. Pure.
     ///
@@ -310,15 +349,16 @@ pub trait Layer: Sync {
         if let ([], [main, ..]) = (self.info().takes, self.info().options) {
             return options.size(main.key);
         }
-        (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
+        (!data.is_empty()).then(|| total(data))
     }
     /// A requirement that its data inputs, whose capacities are `data`, do not meet.
     fn lacks_below(&self, _options: &Options, _data: &[Bytes]) -> Option<Unmet> {
         None
     }
     /// Shared space that it takes.
-    fn space(&self, _options: &Options) -> Option<Space> {
-        None
+    fn space(&self, options: &Options) -> Option<Space> {
+        let LayerInfo { in_memory, options: specs, .. } = self.info();
+        options.size(specs.first().filter(|_| *in_memory)?.key).map(Space::Memory)
     }
     /// A resource that no two nodes can use at the same time: a disk by its path.
     fn claims(&self, _options: &Options) -> Option<String> {
@@ -331,7 +371,7 @@ pub trait Layer: Sync {
     /// True if pages of a database reach the devices below unchanged and whole, so that their headers identify them
     /// there.
     fn keeps_pages(&self, _options: &Options) -> bool {
-        false
+        self.info().keeps_pages
     }
     /// Builds it on its inputs, which match [`LayerInfo::takes`]; reads back the result, and fails if that differs from
     /// the options (an option that the kernel dropped).
@@ -387,5 +427,12 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// When it exists and cannot be undone.
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()>;
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        let known = self.info().undo.iter().find(|(kind, _)| *kind == thing.kind);
+        let (_, undo) = known.ok_or_else(|| {
+            Error::host(format!("this version of pgstrata makes no {} of the layer `{}`", thing.kind, self.name()))
+                .hint("clean up with the version that created it")
+        })?;
+        undo(host, thing)
+    }
 }

@@ -157,8 +157,11 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
 
 /// True if two mount sources are the same: by name, or, since a volume has several names, by device number.
 fn is_same_source(one: &str, other: &str) -> bool {
-    let node = |path: &str| BlockDevice::find(Path::new(path)).ok().map(|device| device.node);
-    one == other || (one.starts_with('/') && node(one).is_some_and(|node_of_one| Some(node_of_one) == node(other)))
+    if one == other || !one.starts_with('/') {
+        return one == other;
+    }
+    let [one, other] = [one, other].map(|path| BlockDevice::find(Path::new(path)).ok().map(|device| device.node));
+    one.is_some() && one == other
 }
 
 /// Hint that names the processes that keep a mount busy.
@@ -212,13 +215,13 @@ fn with_kernel_words(host: &Host, error: Error, wanted: &WantedMount<'_>, begun_
 /// has its own clock, some milliseconds off.
 fn kernel_lines<'a>(log: &'a str, begun_s: f64, device: &str, fstype: &str) -> Vec<&'a str> {
     const CLOCKS_DIFFER_S: f64 = 0.05;
-    let line = |line: &'a str| {
+    let ours = log.lines().filter_map(|line| {
         let (stamp, text) = line.strip_prefix('[')?.split_once("] ")?;
         let at: f64 = stamp.trim().parse().ok()?;
         let ours = text.contains(device) || text.to_lowercase().starts_with(fstype);
         (at >= begun_s - CLOCKS_DIFFER_S && ours).then_some(text)
-    };
-    log.lines().filter_map(line).collect()
+    });
+    ours.collect()
 }
 
 /// The mount that holds a folder or file.

@@ -1,6 +1,6 @@
 //! Tries each mount option of a stack on the kernel before anything is built.
 
-use super::{Layer, layer, mount};
+use super::{layer, mount};
 use crate::host::mount_options::{Answer, ask};
 use crate::record::stack::StackSpec;
 use std::collections::BTreeMap;
@@ -32,9 +32,9 @@ pub enum MountFinding {
 
 /// Caches the kernel's answers, so that each option of a plan is tried once.
 #[derive(Debug, Default)]
-pub struct MountOptions(BTreeMap<(String, String), MountFinding>);
+pub struct OptionAnswers(BTreeMap<(String, String), MountFinding>);
 
-impl MountOptions {
+impl OptionAnswers {
     pub fn of(&mut self, stack: &StackSpec) -> Vec<MountOption> {
         let mut all = Vec::new();
         for node in &stack.nodes {
@@ -63,7 +63,7 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
 
 /// Mount options commonly used with a filesystem, by name.
 pub fn usual(filesystem: &str) -> Vec<&'static str> {
-    let own = layer(filesystem).map_or("", Layer::usual_mount_options);
+    let own = layer(filesystem).map_or("", |layer| layer.info().usual_mount_options);
     GENERAL.split(' ').chain(own.split_whitespace()).collect()
 }
 
@@ -77,7 +77,7 @@ mod tests {
         let mut of_mount = Options::default();
         of_mount.set("mount", OptionValue::Text(options.to_owned()));
         let stack = StackSpec::linear("s", vec![(filesystem, of_mount)]);
-        MountOptions::default().of(&stack).into_iter().map(|option| option.finding).collect()
+        OptionAnswers::default().of(&stack).into_iter().map(|option| option.finding).collect()
     }
 
     #[test]

@@ -55,12 +55,11 @@ pub(crate) fn until_gone(host: &Host, next: impl Fn() -> Result<Option<Command>>
 /// # Errors
 /// When it does not end.
 pub fn until_ended(device: &Path) -> Result<()> {
-    let is_held = || files::open_exclusively(device).is_err_and(|e| e.kind() == ErrorKind::ResourceBusy);
     for _ in 0..BUSY_TRIES {
-        if !is_held() {
-            return Ok(());
+        match files::open_exclusively(device) {
+            Err(e) if e.kind() == ErrorKind::ResourceBusy => sleep(BUSY_PAUSE),
+            _ => return Ok(()),
         }
-        sleep(BUSY_PAUSE);
     }
     let device = device.display();
     Err(Error::host(format!("{device} is unmounted, but still in use, probably by a copy of the mount table")).hint(

@@ -55,15 +55,14 @@ pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
 /// True if the module is on depmod's list, or on that of built-in modules.
 pub(super) fn has_module(host: &Host, module: &str) -> bool {
     let Some(release) = release(host) else { return false };
-    let listed = |list: &str| {
+    ["modules.dep", "modules.builtin"].iter().any(|list| {
         let text = host.read_optional(format!("/lib/modules/{release}/{list}")).unwrap_or_default();
         text.lines().any(|line| {
             let path = line.split(':').next().unwrap_or(line);
             let name = path.rsplit('/').next().unwrap_or(path);
             name.split(".ko").next() == Some(module)
         })
-    };
-    listed("modules.dep") || listed("modules.builtin")
+    })
 }
 
 /// Release of the running kernel.

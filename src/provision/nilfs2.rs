@@ -1,9 +1,9 @@
 //! `nilfs2`: a log of checkpoints. mount(8) starts its cleaner, a daemon that reclaims segments, and umount(8) ends it.
 
 use super::Details;
-use super::filesystem::{self, Recipe, on_one_device};
+use super::filesystem::{Recipe, on_one_device, superblock};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Unless, UnlessOpposite};
+use super::options_kept::KeepSign::{Unless, UnlessOpposite};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
@@ -13,14 +13,13 @@ pub static NILFS2: Recipe = Recipe {
     info: on_one_device(
         "nilfs2",
         "NILFS2: a log of checkpoints; its cleaner daemon (nilfs_cleanerd) writes while the workload runs.",
+        "barrier nobarrier discard nodiscard errors nogc order pp",
     ),
     programs: &["nilfs-tune", "mount.nilfs2", "nilfs_cleanerd"],
     package: "nilfs-tools",
-    modules: &["nilfs2"],
     label_bytes: 80,
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("nilfs-tune").args(["-f", "-U", uuid]).arg(device)),
-    usual: "barrier nobarrier discard nodiscard errors nogc order pp",
     rules: RULES,
     in_force,
     facts,
@@ -56,8 +55,7 @@ const FACTS: &str = "# of blocks per segment, Block size, Filesystem UUID, Files
     revision #, Number of segments, Reserved segments %";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
-    let print = Command::new("nilfs-tune").arg("-l").arg(device);
-    let mut facts = filesystem::superblock(host, "nilfs-tune", &print, "Block size", FACTS)?;
+    let mut facts = superblock(host, &["nilfs-tune", "-l"], device, "Block size", FACTS)?;
     let runs = device.to_str().is_some_and(|device| cleaner(host, device).is_some());
     facts.insert("cleaner".to_owned(), if runs { "runs" } else { "does not run" }.to_owned());
     Ok(facts)

@@ -5,8 +5,8 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Space, Unmet, folder, guard, kernel_module, knobs,
-    mapper, mount_table, needs,
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, folder, guard, kernel_module, knobs, mapper,
+    mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
@@ -23,7 +23,7 @@ const CONFIG: &str = "/sys/kernel/config";
 const CONFIGFS: &str = "/sys/kernel/config/nullb";
 const MODULE: &str = "null_blk";
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "null_blk",
     "null_blk: a device in memory with a latency of choice; nothing survives.",
     &[
@@ -37,13 +37,11 @@ const INFO: LayerInfo = LayerInfo::device(
             .doc("Size of a volatile write cache, in whole MiB; without one it declares no cache."),
         knobs::QUEUE,
     ],
-);
+)
+.in_memory()
+.undone_by(&[(DEVICE, remove)]);
 
 impl Layer for NullBlk {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         for key in ["null_blk", "cache"] {
             if options.size(key).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
@@ -64,10 +62,6 @@ impl Layer for NullBlk {
             hint: format!("mount -t configfs none {CONFIG}"),
         });
         needs::root().into_iter().chain(driver).chain(configfs).collect()
-    }
-
-    fn space(&self, options: &Options) -> Option<Space> {
-        options.size("null_blk").map(Space::Memory)
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -107,13 +101,6 @@ impl Layer for NullBlk {
         let promise = Promise::new(Claim::Volatile, "block device null_blk");
         Ok(Built { bases: vec![Base::Device(device)], details, promises: vec![promise] })
     }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            DEVICE => remove(host, thing.mark("name")?),
-            kind => Err(Error::bug(format!("the layer `null_blk` does not create a {kind}"))),
-        }
-    }
 }
 
 const DEVICE: &str = "device";
@@ -127,7 +114,8 @@ fn device_of(host: &Host, name: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(format!("/dev/nullb{}", index.trim())))
 }
 
-fn remove(host: &Host, name: &str) -> Result<()> {
+fn remove(host: &Host, thing: &Thing) -> Result<()> {
+    let name = thing.mark("name")?;
     if !name.starts_with(folder::PREFIX) || name.contains('/') {
         return Err(Error::host(format!("{name} is not a null_blk of pgstrata")));
     }
@@ -135,10 +123,8 @@ fn remove(host: &Host, name: &str) -> Result<()> {
     if !paths::is_folder(&folder) {
         return Ok(());
     }
-    if let Ok(device) = device_of(host, name).and_then(|path| BlockDevice::find(&path))
-        && guard::is_mounted(host, &device)?
-    {
-        return Err(Error::host(format!("{} is still mounted", device.path.display())));
+    if let Ok(device) = device_of(host, name).and_then(|path| BlockDevice::find(&path)) {
+        guard::refuse_mounted(host, &device)?;
     }
     folders::remove_empty(&folder)
 }

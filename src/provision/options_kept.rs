@@ -7,7 +7,7 @@
 
 /// Evidence that the kernel kept an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum KeepSign {
     /// The kernel prints one of these.
     Shown(&'static [&'static str]),
     /// The option is the default, which the kernel does not print, and none of these is printed.
@@ -17,32 +17,34 @@ pub(super) enum Kept {
 }
 
 /// How the kernel prints options, which are separated by spaces. A pattern that ends in `=` or `:` matches by prefix.
-pub(super) type KeepRule = (&'static str, Kept);
+pub(super) type KeepRule = (&'static str, KeepSign);
 
 /// Options of the mount point, the same for every filesystem (mount(8), "filesystem-independent mount options").
 const COMMON: &[KeepRule] = &[
-    ("defaults", Kept::Unless(&[])),
-    ("atime norelatime diratime suid dev exec nolazytime", Kept::UnlessOpposite),
-    ("strictatime", Kept::Unless(&["noatime", "relatime"])),
-    ("async", Kept::Unless(&["sync"])),
+    ("defaults", KeepSign::Unless(&[])),
+    ("atime norelatime diratime suid dev exec nolazytime", KeepSign::UnlessOpposite),
+    ("strictatime", KeepSign::Unless(&["noatime", "relatime"])),
+    ("async", KeepSign::Unless(&["sync"])),
 ];
 
 /// The options of `asked` that are not in force according to `shown`.
 pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[KeepRule]) -> Vec<&'a str> {
-    let kept = |option: &&str| {
-        let is_meant = |options: &str| options.split(' ').any(|pattern| matches(pattern, option));
-        let by_rule = |(options, kept): &KeepRule| is_meant(options) && satisfied(*kept, option, shown);
-        shown.iter().any(|line| same(option, line)) || rules.iter().chain(COMMON).any(by_rule)
-    };
-    asked.iter().map(String::as_str).filter(|option| !kept(option)).collect()
+    let dropped = asked.iter().map(String::as_str).filter(|option| {
+        let mut of_option = rules
+            .iter()
+            .chain(COMMON)
+            .filter(|(options, _)| options.split(' ').any(|pattern| matches(pattern, option)));
+        !shown.iter().any(|line| same(option, line)) && !of_option.any(|(_, sign)| satisfied(*sign, option, shown))
+    });
+    dropped.collect()
 }
 
-fn satisfied(kept: Kept, option: &str, shown: &[String]) -> bool {
+fn satisfied(kept: KeepSign, option: &str, shown: &[String]) -> bool {
     let any = |patterns: &[&str]| patterns.iter().any(|pattern| shown.iter().any(|line| matches(pattern, line)));
     match kept {
-        Kept::Shown(patterns) => any(patterns),
-        Kept::Unless(patterns) => !any(patterns),
-        Kept::UnlessOpposite => match option.strip_prefix("no") {
+        KeepSign::Shown(patterns) => any(patterns),
+        KeepSign::Unless(patterns) => !any(patterns),
+        KeepSign::UnlessOpposite => match option.strip_prefix("no") {
             Some(opposite) => !any(&[opposite]),
             None => !any(&[&format!("no{option}")]),
         },
@@ -93,9 +95,9 @@ mod tests {
     }
 
     const RULES: &[KeepRule] = &[
-        ("barrier=0", Kept::Shown(&["nobarrier"])),
-        ("barrier=1", Kept::Unless(&["nobarrier"])),
-        ("compress=zstd", Kept::Shown(&["compress=zstd:"])),
+        ("barrier=0", KeepSign::Shown(&["nobarrier"])),
+        ("barrier=1", KeepSign::Unless(&["nobarrier"])),
+        ("compress=zstd", KeepSign::Shown(&["compress=zstd:"])),
     ];
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::{Base, Site, knobs};
 use crate::error::Result;
-use crate::host::Host;
 use crate::record::drive::SNIA_ROUND_US;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Micros;
@@ -23,13 +22,7 @@ pub const PRECONDITION_ROUND: OptionSpec = OptionSpec::with_default(ROUND, Optio
 
 /// Length of the rounds requested for a node's drive; `None` without preconditioning.
 pub(crate) fn asked(options: &Options) -> Option<Micros> {
-    let round = || options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US));
-    (options.boolean(KEY) == Some(true)).then(round)
-}
-
-/// True if a node's drive is to be brought to its steady state.
-pub(crate) fn is_asked(options: &Options) -> bool {
-    asked(options).is_some()
+    (options.boolean(KEY) == Some(true)).then(|| options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US)))
 }
 
 /// Checks both options of a layer.
@@ -49,17 +42,9 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
 /// # Errors
 /// If the kernel refuses.
 pub(crate) fn keep_full(site: &Site<'_>, bases: &[Base], options: &Options) -> Result<Option<&'static str>> {
-    if !is_asked(options) {
+    if asked(options).is_none() {
         return Ok(None);
     }
     let is_off = knobs::without_discards(site.host, site.ledger, bases)?;
     Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
-}
-
-/// Checks that discards are still disabled once the whole stack is built on the drive.
-///
-/// # Errors
-/// With what the kernel shows instead.
-pub(crate) fn still_full(host: &Host, bases: &[Base], options: &Options) -> Result<()> {
-    if is_asked(options) { knobs::still_without_discards(host, bases) } else { Ok(()) }
 }

@@ -69,9 +69,8 @@ pub fn attach_nbd(
             .hint("Linux 5.14 or newer does"));
     }
     let node = BlockDevice::find(&device)?.node;
-    let cache = node.attribute(host, "queue/write_cache");
-    if cache.as_deref() != Some("write back") || node.flag(host, "queue/fua") != Some(true) {
-        let cache = cache.unwrap_or_else(|| "unknown".to_owned());
+    let cache = node.shown(host, "queue/write_cache");
+    if cache != "write back" || node.flag(host, "queue/fua") != Some(true) {
         return Err(Error::host(format!("{} takes no flushes or no FUA (write cache: {cache})", device.display())));
     }
     Ok(device)
@@ -85,11 +84,10 @@ pub(super) fn is_device(image: &Path) -> bool {
 /// The base that a recorded disk provides.
 pub(super) fn built(host: &Host, device: &Path) -> Result<Built> {
     let node = BlockDevice::find(device)?.node;
-    let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = [
         ("device", device.display().to_string()),
-        ("write cache", attribute("queue/write_cache")),
-        ("FUA", attribute("queue/fua")),
+        ("write cache", node.shown(host, "queue/write_cache")),
+        ("FUA", node.shown(host, "queue/fua")),
     ];
     Ok(Built::one(Base::Device(device.to_owned()), details))
 }

@@ -1,25 +1,26 @@
 //! `reiserfs`: version 3, which Linux 6.13 removed.
 
-use super::filesystem::{self, Recipe, on_one_device};
+use super::filesystem::{Recipe, on_one_device, superblock};
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless};
-use crate::host::command::Command;
+use super::options_kept::KeepSign::{Shown, Unless};
 
 pub static REISERFS: Recipe = Recipe {
-    info: on_one_device("reiserfs", "ReiserFS 3: journals metadata, packs small files; not in Linux 6.13 and later."),
+    info: on_one_device(
+        "reiserfs",
+        "ReiserFS 3: journals metadata, packs small files; not in Linux 6.13 and later.",
+        USUAL,
+    ),
     programs: &["debugreiserfs"],
     package: "reiserfsprogs",
-    modules: &["reiserfs"],
     label_bytes: 16,
     label_and_uuid: |label, uuid| ["-q", "-f", "-l", label, "-u", uuid].map(str::to_owned).to_vec(),
-    usual: "acl attrs barrier block-allocator commit data notail tails user_xattr",
     rules: RULES,
-    facts: |host, device, _| {
-        let print = Command::new("debugreiserfs").arg(device);
-        filesystem::superblock(host, "debugreiserfs", &print, "Blocksize", FACTS)
-    },
+    facts: |host, device, _| superblock(host, &["debugreiserfs"], device, "Blocksize", FACTS),
     ..Recipe::defaults()
 };
+
+/// Mount options commonly set for a database.
+const USUAL: &str = "acl attrs barrier block-allocator commit data notail tails user_xattr";
 
 /// fs/reiserfs/super.c, `reiserfs_show_options`: it prints no default.
 const RULES: &[KeepRule] = &[

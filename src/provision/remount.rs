@@ -77,16 +77,11 @@ impl Remounts {
             }
         }
         let table = mount_table::table(site.host)?;
-        let is_same = |one: &Remount| {
-            let found = table.iter().rev().find(|mount| Path::new(&mount.target) == one.target);
-            found.is_some_and(|found| {
-                found.options == one.shown.options && found.super_options == one.shown.super_options
-            })
-        };
-        match self.mounts.iter().all(is_same) {
-            true => Ok(true),
-            false => self.unmount().map(|()| false),
-        }
+        let are_same = self.mounts.iter().all(|Remount { target, shown, .. }| {
+            let found = table.iter().rev().find(|mount| Path::new(&mount.target) == target);
+            found.is_some_and(|it| it.options == shown.options && it.super_options == shown.super_options)
+        });
+        if are_same { Ok(true) } else { self.unmount().map(|()| false) }
     }
 
     /// Unmounts those that are mounted.
@@ -104,7 +99,7 @@ impl Remounts {
     /// Everything that could not be undone.
     pub fn release(&self, site: &Site<'_>, mark: u64) -> Result<()> {
         self.unmount()?;
-        undo_from(site.ledger, mark, &Undoers::new(), site.host).into_iter().next().map_or(Ok(()), Err)
+        undo_from(site.ledger, mark, &Undoers::default(), site.host).into_iter().next().map_or(Ok(()), Err)
     }
 }
 

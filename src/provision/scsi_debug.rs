@@ -5,9 +5,7 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{
-    Base, Built, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
-};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -24,7 +22,7 @@ const PARAMETERS: &str = "/sys/module/scsi_debug/parameters";
 /// Length of a SCSI vendor name.
 const VENDOR_BYTES: usize = 8;
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "scsi_debug",
     "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives.",
     &[
@@ -37,13 +35,11 @@ const INFO: LayerInfo = LayerInfo::device(
             .doc("Support atomic writes (Linux 6.11 and later)."),
         knobs::QUEUE,
     ],
-);
+)
+.in_memory()
+.undone_by(&[(LOADED, unload)]);
 
 impl Layer for ScsiDebug {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         if options.size("scsi_debug").is_some_and(|Bytes(bytes)| bytes < 8 * MIB || bytes % MIB != 0) {
             return Err(OptionProblem::at("scsi_debug", "the size must be a multiple of 1 MiB, at least 8 MiB"));
@@ -68,10 +64,6 @@ impl Layer for ScsiDebug {
             hint: "they came with Linux 6.11: run the plan with --guest=trixie, or remove `atomic_writes`".to_owned(),
         });
         needs::root().into_iter().chain(programs).chain(driver).chain(taken).chain(atomic).collect()
-    }
-
-    fn space(&self, options: &Options) -> Option<Space> {
-        options.size("scsi_debug").map(Space::Memory)
     }
 
     fn claims(&self, _options: &Options) -> Option<String> {
@@ -102,11 +94,11 @@ impl Layer for ScsiDebug {
         kernel_module::load(site.host, MODULE, &parameters)?;
         let device = device(site, &vendor)?;
         let node = BlockDevice::find(&device)?.node;
-        let read = |name: &str| node.attribute(site.host, name).unwrap_or_default();
-        let unit = read("queue/atomic_write_unit_max_bytes");
+        let [unit, sectors, block] = ["queue/atomic_write_unit_max_bytes", "size", "queue/logical_block_size"]
+            .map(|name| node.attribute(site.host, name).unwrap_or_default());
         let wanted = [
-            ("size", (size.0 / 512).to_string(), read("size")),
-            ("sector size", sector.to_string(), read("queue/logical_block_size")),
+            ("size", (size.0 / 512).to_string(), sectors),
+            ("sector size", sector.to_string(), block),
             ("latency in ns", (latency * 1000).to_string(), parameter(site.host, "ndelay")),
             ("atomic writes", atomic.to_string(), (!["", "0"].contains(&unit.as_str())).to_string()),
         ];
@@ -121,13 +113,6 @@ impl Layer for ScsiDebug {
         let largest = if unit.is_empty() { "unknown".to_owned() } else { unit };
         let details = shown.chain([("size", size.to_string()), ("largest atomic write", largest)]);
         Ok(Built::one(Base::Device(device), details))
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            LOADED => unload(host, thing.mark("vendor")?),
-            kind => Err(Error::bug(format!("the layer `scsi_debug` does not create a {kind}"))),
-        }
     }
 }
 
@@ -148,8 +133,9 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
         site.interrupt.check()?;
         let disks = site.host.names_in("/sys/block").into_iter();
         let mut ours = disks.filter(|name| {
-            let attribute = |which: &str| site.host.read_optional(format!("/sys/block/{name}/device/{which}"));
-            attribute("vendor").as_deref() == Some(vendor) && attribute("model").as_deref() == Some(MODULE)
+            [("vendor", vendor), ("model", MODULE)].iter().all(|(which, wanted)| {
+                site.host.read_optional(format!("/sys/block/{name}/device/{which}")).as_deref() == Some(wanted)
+            })
         });
         if let Some(name) = ours.next().filter(|name| site.host.exists(format!("/dev/{name}"))) {
             return Ok(Path::new("/dev").join(name));
@@ -161,16 +147,16 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
 }
 
 /// Unloads the module if its disk has this vendor name.
-fn unload(host: &Host, vendor: &str) -> Result<()> {
+fn unload(host: &Host, thing: &Thing) -> Result<()> {
+    let vendor = thing.mark("vendor")?;
     mount_table::until_gone(host, || {
         if !kernel_module::is_loaded(host, MODULE) || parameter(host, "inq_vendor") != vendor {
             return Ok(None);
         }
         let disks = host.names_in("/sys/block").into_iter().map(|name| Path::new("/dev").join(name));
         for device in disks.filter_map(|path| BlockDevice::find(&path).ok()) {
-            let is_it = device.node.attribute(host, "device/model").as_deref() == Some(MODULE);
-            if is_it && guard::is_mounted(host, &device)? {
-                return Err(Error::host(format!("{} is still mounted", device.path.display())));
+            if device.node.attribute(host, "device/model").as_deref() == Some(MODULE) {
+                guard::refuse_mounted(host, &device)?;
             }
         }
         Ok(Some(Command::new("rmmod").arg(MODULE)))

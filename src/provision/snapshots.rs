@@ -7,7 +7,7 @@
 use super::facts::Bases;
 use super::ledger::{Ledger, Thing};
 use super::stack::{BuiltStack, inputs, known};
-use super::{Base, InUse, Layer, LayerInput, folder};
+use super::{InUse, Layer, LayerInput, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
@@ -30,41 +30,34 @@ const AGEING: &str = "pgstrata-a";
 /// Hint for a stack without snapshots.
 pub const WHO_HAS: &str = "btrfs, xfs (reflinks), lvm and zfs have them";
 
-/// A function of a snapshot's name.
-pub type ByName<T> = Box<dyn Fn(&str) -> T + Send + Sync>;
-
-/// Queries the bytes in use from a layer.
-pub type UsedBytes = Box<dyn Fn(&Host) -> Result<u64> + Send + Sync>;
-
-/// Queries a layer for whether the snapshot of this name has become useless.
-pub type IsLost = Box<dyn Fn(&Host, &str) -> Result<bool> + Send + Sync>;
-
-/// Given the names of a snapshot and its copy, returns the command that makes the copy, the original folder, and the
-/// copy's.
-pub type CopyWay = Box<dyn Fn(&str, &str) -> (Command, PathBuf, PathBuf) + Send + Sync>;
-
-/// How to take snapshots of a base.
+/// How to take snapshots of a base: what they are taken of, and functions of that, most of them by a snapshot's name.
 pub struct SnapshotWay {
     /// Extent of a snapshot: a mount, a volume, a pool. Two folders with the same extent are in the same snapshot.
     pub whole: String,
-    /// Commands that take and delete a snapshot, by its name.
-    pub make: ByName<Command>,
-    pub delete: ByName<Command>,
-    /// Ledger description of a snapshot, by its name.
-    pub thing: ByName<Result<Thing>>,
-    /// Folder of a snapshot made of reflinks, file by file, which does not show a single moment; `None` if the
-    /// filesystem or volume takes it atomically.
-    pub filled: Option<ByName<PathBuf>>,
-    /// Makes a writable copy of a snapshot.
-    pub copy: Option<CopyWay>,
+    /// The base, if it is a folder.
+    pub folder: PathBuf,
+    /// Of ZFS, the dataset in the folder; of LVM, the volume or thin pool whose use counts.
+    pub source: String,
+    /// Of LVM, the devices of the volume group.
+    pub devices: Vec<PathBuf>,
+    /// Commands that take and delete a snapshot.
+    pub make: fn(&SnapshotWay, &str) -> Command,
+    pub delete: fn(&SnapshotWay, &str) -> Command,
+    /// Ledger description of a snapshot.
+    pub thing: fn(&SnapshotWay, &str) -> Result<Thing>,
+    /// True if a snapshot is a folder in the base that is filled with reflinks, file by file, and does not show a
+    /// single moment; false if the filesystem or volume takes it atomically.
+    pub is_filled: bool,
+    /// The command that makes a writable copy of a snapshot under another name.
+    pub copy: Option<fn(&SnapshotWay, &str, &str) -> Command>,
     /// For snapshots with limited room of their own: checks if it has overflowed, so that the snapshot is lost.
-    pub is_lost: Option<IsLost>,
+    pub is_lost: Option<fn(&SnapshotWay, &Host, &str) -> Result<bool>>,
     /// Bytes in use in the space that the snapshots share with their origin.
-    pub used: UsedBytes,
+    pub used: fn(&SnapshotWay, &Host) -> Result<u64>,
 }
 
 /// Snapshots of a built stack.
-pub struct Snapshots<'s> {
+pub struct StackSnapshots<'s> {
     host: &'s Host,
     ledger: &'s Ledger,
     way: SnapshotWay,
@@ -76,10 +69,10 @@ pub struct Snapshots<'s> {
     there: Mutex<BTreeMap<u64, u64>>,
 }
 
-impl<'s> Snapshots<'s> {
+impl<'s> StackSnapshots<'s> {
     /// # Errors
     /// If no layer of the stack has snapshots, or its folders are not all in one.
-    pub fn of(host: &'s Host, ledger: &'s Ledger, spec: &StackSpec, built: &BuiltStack) -> Result<Snapshots<'s>> {
+    pub fn of(host: &'s Host, ledger: &'s Ledger, spec: &StackSpec, built: &BuiltStack) -> Result<StackSnapshots<'s>> {
         let mut found: Option<(SnapshotWay, bool)> = None;
         for (end, base) in spec.ends() {
             let way = way_of(host, spec, &built.bases, base)?
@@ -94,12 +87,12 @@ impl<'s> Snapshots<'s> {
             }
         }
         let (way, of_filesystem) = found.ok_or_else(|| Error::bug("a stack without a folder for data"))?;
-        Ok(Snapshots { host, ledger, way, prefix: PREFIX, of_filesystem, there: Mutex::default() })
+        Ok(StackSnapshots { host, ledger, way, prefix: PREFIX, of_filesystem, there: Mutex::default() })
     }
 
     /// Switches to the names of snapshots that age the stack.
-    pub fn for_ageing(self) -> Snapshots<'s> {
-        Snapshots { prefix: AGEING, ..self }
+    pub fn for_ageing(self) -> StackSnapshots<'s> {
+        StackSnapshots { prefix: AGEING, ..self }
     }
 
     /// Takes the snapshot with this number.
@@ -108,9 +101,9 @@ impl<'s> Snapshots<'s> {
     /// With the tool's own message, such as for a full pool.
     pub fn make(&self, number: u64) -> Result<()> {
         let name = self.name(number);
-        let entry = self.ledger.enter((self.way.thing)(&name)?)?;
+        let entry = self.ledger.enter((self.way.thing)(&self.way, &name)?)?;
         self.lock().insert(number, entry);
-        self.host.run(&(self.way.make)(&name)).map(drop)
+        self.host.run(&(self.way.make)(&self.way, &name)).map(drop)
     }
 
     /// Deletes the snapshot with this number.
@@ -119,14 +112,14 @@ impl<'s> Snapshots<'s> {
     /// With the tool's own message.
     pub fn delete(&self, number: u64) -> Result<()> {
         let Some(entry) = self.lock().get(&number).copied() else { return Ok(()) };
-        self.host.run(&(self.way.delete)(&self.name(number)))?;
+        self.host.run(&(self.way.delete)(&self.way, &self.name(number)))?;
         self.lock().remove(&number);
         self.ledger.undone(entry)
     }
 
     /// The folder of a new snapshot that must still be filled with reflinks.
     pub fn filled(&self, number: u64) -> Option<PathBuf> {
-        self.way.filled.as_ref().map(|folder| folder(&self.name(number)))
+        self.way.is_filled.then(|| self.way.folder.join(self.name(number)))
     }
 
     /// Makes a writable copy of a snapshot; returns the folders of the origin and of the copy. The copy is removed with
@@ -135,11 +128,10 @@ impl<'s> Snapshots<'s> {
     /// # Errors
     /// With the tool's own message.
     pub fn copy(&self, number: u64) -> Result<Option<(PathBuf, PathBuf)>> {
-        let Some(copy) = &self.way.copy else { return Ok(None) };
-        self.ledger.enter((self.way.thing)(COPY)?)?;
-        let (command, origin, target) = copy(&self.name(number), COPY);
-        self.host.run(&command)?;
-        Ok(Some((origin, target)))
+        let Some(copy) = self.way.copy else { return Ok(None) };
+        self.ledger.enter((self.way.thing)(&self.way, COPY)?)?;
+        self.host.run(&copy(&self.way, &self.name(number), COPY))?;
+        Ok(Some((self.way.folder.clone(), self.way.folder.join(COPY))))
     }
 
     /// True if the snapshot with this number has become useless because its own room was full.
@@ -147,8 +139,7 @@ impl<'s> Snapshots<'s> {
     /// # Errors
     /// If the layer cannot be queried.
     pub fn is_lost(&self, number: u64) -> Result<bool> {
-        let name = self.name(number);
-        self.way.is_lost.as_ref().map_or(Ok(false), |is_lost| is_lost(self.host, &name))
+        self.way.is_lost.map_or(Ok(false), |is_lost| is_lost(&self.way, self.host, &self.name(number)))
     }
 
     /// Bytes in use, including those held by snapshots.
@@ -156,7 +147,7 @@ impl<'s> Snapshots<'s> {
     /// # Errors
     /// If the layer cannot be queried.
     pub fn used(&self) -> Result<u64> {
-        (self.way.used)(self.host)
+        (self.way.used)(&self.way, self.host)
     }
 
     fn name(&self, number: u64) -> String {
@@ -174,8 +165,7 @@ fn lacks(end: &End, stack: &str) -> String {
 
 /// Reason that a stack cannot have snapshots, as far as its layers know before the build.
 pub fn lacking(spec: &StackSpec) -> Option<String> {
-    let has_none = |(_, base): &(End, &BaseName)| !can_have(spec, base);
-    spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))
+    spec.ends().into_iter().find(|(_, base)| !can_have(spec, base)).map(|(end, _)| lacks(&end, &spec.name))
 }
 
 /// True if [`way_of`] may find a layer.
@@ -206,20 +196,18 @@ fn way_of(host: &Host, spec: &StackSpec, bases: &Bases, name: &BaseName) -> Resu
 
 /// Snapshots as folders next to the data, to be filled with reflinks.
 pub(super) fn reflinks(target: &Path) -> SnapshotWay {
-    let of = |target: &Path| {
-        let target = target.to_owned();
-        move |name: &str| target.join(name)
-    };
-    let (make_at, delete_at, noted_at, measured) = (of(target), of(target), of(target), target.to_owned());
     SnapshotWay {
+        make: |of, name| Command::new("mkdir").args(["-m", "711"]).arg(of.folder.join(name)),
+        delete: |of, name| Command::new("rm").args(["-r", "--one-file-system"]).arg(of.folder.join(name)),
         whole: target.display().to_string(),
-        make: Box::new(move |name| Command::new("mkdir").args(["-m", "711"]).arg(make_at(name))),
-        delete: Box::new(move |name| Command::new("rm").args(["-r", "--one-file-system"]).arg(delete_at(name))),
-        thing: Box::new(move |name| Thing::new("xfs", SNAPSHOT).with_path("path", &noted_at(name))),
-        filled: Some(Box::new(of(target))),
+        folder: target.to_owned(),
+        source: String::new(),
+        devices: Vec::new(),
+        thing: |of, name| Thing::new("xfs", SNAPSHOT).with_path("path", &of.folder.join(name)),
+        is_filled: true,
         copy: None,
         is_lost: None,
-        used: Box::new(move |_| used_of(&measured)),
+        used,
     }
 }
 
@@ -232,17 +220,9 @@ pub(super) fn delete_reflinks(_host: &Host, thing: &Thing) -> Result<()> {
     folders::remove_all(path)
 }
 
-/// Bytes in use on a folder's filesystem.
-pub(super) fn used_of(folder: &Path) -> Result<u64> {
-    Ok(files::room(folder)?.map_or(0, |room| room.used))
-}
-
-/// The device or pool that a layer provides, as text.
-pub(super) fn text_of(base: &Base) -> String {
-    match base {
-        Base::Device(path) | Base::Folder(path) => path.display().to_string(),
-        Base::Pool(name) => name.clone(),
-    }
+/// Bytes in use on the filesystem of the base.
+pub(super) fn used(of: &SnapshotWay, _host: &Host) -> Result<u64> {
+    Ok(files::room(&of.folder)?.map_or(0, |room| room.used))
 }
 
 #[cfg(test)]
@@ -265,7 +245,7 @@ mod tests {
         let file = built.folder().join("file");
         fs::write(&file, "before").unwrap();
         fs::File::open(&file).unwrap().sync_all().unwrap();
-        let snapshots = Snapshots::of(&place.host, place.ledger(), spec, &built).unwrap();
+        let snapshots = StackSnapshots::of(&place.host, place.ledger(), spec, &built).unwrap();
         let entries = || place.ledger().open_things().into_iter().filter(|(_, thing)| thing.kind == SNAPSHOT).count();
         snapshots.make(1).unwrap();
         snapshots.make(2).unwrap();
@@ -302,7 +282,7 @@ mod tests {
         fs::create_dir(&data).unwrap();
         fs::write(data.join("file"), vec![1u8; 16 << 20]).unwrap();
         fs::write(data.join("left"), "").unwrap();
-        let snapshots = Snapshots::of(&place.host, place.ledger(), &spec, &built).unwrap();
+        let snapshots = StackSnapshots::of(&place.host, place.ledger(), &spec, &built).unwrap();
         let before = snapshots.used().unwrap();
         snapshots.make(1).unwrap();
         let copy = snapshots.filled(1).unwrap().join("data");
@@ -334,7 +314,7 @@ mod tests {
         let Some(place) = TestPlace::new() else { return };
         let spec = place.on_loop("ext4", "64MiB", Options::default());
         let built = place.build(&spec).unwrap();
-        let error = Snapshots::of(&place.host, place.ledger(), &spec, &built).err().unwrap();
+        let error = StackSnapshots::of(&place.host, place.ledger(), &spec, &built).err().unwrap();
         assert!(error.hint_text().unwrap().contains("btrfs, xfs (reflinks), lvm and zfs"), "{error}");
         assert_eq!(lacking(&spec), Some(error.to_string()));
         assert_eq!(lacking(&place.on_loop("btrfs", "256MiB", Options::default())), None);

@@ -55,8 +55,7 @@ impl BuiltStack {
     pub fn cache_bytes_max(&self, host: &Host) -> Result<Option<u64>> {
         match self.facts.mount().filter(|mount| mount.fstype == "zfs") {
             Some(mount) if mount.is_kept_by_arc() => zfs_tools::arc_bytes_max(host),
-            Some(_) => Ok(Some(0)),
-            None => Ok(None),
+            other => Ok(other.map(|_| 0)),
         }
     }
 
@@ -156,7 +155,9 @@ fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Bases, verb: &str, act: Ac
         let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
         known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
         knobs::still_set(site.host, &built.bases, &node.options).map_err(doing)?;
-        precondition::still_full(site.host, &built.bases, &node.options).map_err(doing)?;
+        if precondition::asked(&node.options).is_some() {
+            knobs::still_without_discards(site.host, &built.bases).map_err(doing)?;
+        }
     }
     let folders = folders(spec, &bases)?;
     let facts = facts::read_back(site.host, spec, &nodes, &bases, &folders)?;
@@ -190,12 +191,9 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act
         if let Some(twice) = names.iter().find(|name| bases.contains_key(name)) {
             return Err(Error::bug(format!("two nodes of the stack {} are named `{twice}`", spec.name)));
         }
-        if built.bases.len() != names.len() {
-            return Err(Error::bug(format!(
-                "the layer {} returned {} bases for {names:?}",
-                node.layer,
-                built.bases.len()
-            )));
+        let offered = built.bases.len();
+        if offered != names.len() {
+            return Err(Error::bug(format!("the layer {} returned {offered} bases for {names:?}", node.layer)));
         }
         let promises = knobs::set_queue(site.host, site.ledger, &built.bases, &node.options).map_err(doing)?;
         built.promises.extend(promises);
@@ -208,10 +206,9 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act
 }
 
 pub(super) fn inputs(node: &NodeSpec, bases: &Bases) -> Result<Vec<LayerInput>> {
-    let given = node.inputs.iter().map(|input| {
-        let missing = || Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from));
-        let base = bases.get(&input.from).ok_or_else(missing)?.clone();
-        Ok(LayerInput { role: input.role, group: input.group.clone(), base })
+    let given = node.inputs.iter().map(|input| match bases.get(&input.from).cloned() {
+        Some(base) => Ok(LayerInput { role: input.role, group: input.group.clone(), base }),
+        None => Err(Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from))),
     });
     let given: Vec<LayerInput> = given.collect::<Result<_>>()?;
     for take in known(node)?.info().takes {
@@ -226,11 +223,11 @@ pub(super) fn inputs(node: &NodeSpec, bases: &Bases) -> Result<Vec<LayerInput>> 
 }
 
 fn folders(spec: &StackSpec, bases: &Bases) -> Result<BTreeMap<End, PathBuf>> {
-    let folder = |(end, name): (End, &BaseName)| match bases.get(name) {
+    let folders = spec.ends().into_iter().map(|(end, name)| match bases.get(name) {
         Some(Base::Folder(path)) => Ok((end, path.clone())),
         _ => Err(Error::user(format!("the stack {} puts the {end} on `{name}`, which is not a folder", spec.name))),
-    };
-    spec.ends().into_iter().map(folder).collect()
+    });
+    folders.collect()
 }
 
 pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
@@ -260,8 +257,11 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
 
 /// Requirements of layers that the known sizes of the devices below do not meet.
 fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
-    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(Some(host), spec, node)?);
-    spec.nodes.iter().filter_map(of).collect()
+    let lacking = spec
+        .nodes
+        .iter()
+        .filter_map(|node| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(Some(host), spec, node)?));
+    lacking.collect()
 }
 
 /// Disks claimed by two nodes of a stack: the second would format what the first has made.

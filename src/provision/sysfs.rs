@@ -49,6 +49,16 @@ impl DeviceNumber {
         host.read_optional(format!("{}/{name}", self.path())).filter(|text| !text.is_empty())
     }
 
+    /// The first of these attributes that it has.
+    pub fn first_of(self, host: &Host, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|name| self.attribute(host, name))
+    }
+
+    /// An attribute as a fact: `unknown` if absent or empty.
+    pub fn shown(self, host: &Host, name: &str) -> String {
+        self.attribute(host, name).unwrap_or_else(|| "unknown".to_owned())
+    }
+
     /// Raw bytes of an attribute that is not text.
     pub fn bytes(self, host: &Host, name: &str) -> Option<Vec<u8>> {
         files::read(&host.path(format!("{}/{name}", self.path()))).ok()
@@ -135,15 +145,18 @@ impl DeviceNumber {
 /// Parts of `nvme0n1` before and after the `n` of the namespace.
 fn multipath_parts(name: &str) -> Option<(&str, &str)> {
     let (subsystem, namespace) = name.strip_prefix("nvme")?.split_once('n')?;
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    (digits(subsystem) && digits(namespace)).then_some((subsystem, namespace))
+    (is_number(subsystem) && is_number(namespace)).then_some((subsystem, namespace))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// True for `nvme<subsystem>c<controller>n<namespace>`.
 fn is_path_of(path: &str, subsystem: &str, namespace: &str) -> bool {
     let rest = path.strip_prefix("nvme").and_then(|rest| rest.strip_prefix(subsystem)?.strip_prefix('c'));
     let controller = rest.and_then(|rest| rest.strip_suffix(namespace)?.strip_suffix('n'));
-    controller.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    controller.is_some_and(is_number)
 }
 
 /// The bracketed item of a list (`none [mq-deadline] kyber`); the whole text without brackets.

@@ -2,7 +2,7 @@
 //! datasets.
 
 use super::ledger::Thing;
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, folder, layer};
+use super::{Base, Built, Described, Layer, LayerInfo, LayerInput, Site, Unmet, folder, layer};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionSpec, Options};
@@ -28,8 +28,6 @@ const fn take(role: Role, key: &'static str, least: usize) -> Take {
 }
 
 const POOL_INFO: LayerInfo = LayerInfo {
-    name: "test-pool",
-    doc: "A pool for tests.",
     takes: &[
         take(Role::Data, "vdevs", 1),
         take(Role::Log, "log", 0),
@@ -37,14 +35,16 @@ const POOL_INFO: LayerInfo = LayerInfo {
         take(Role::Special, "special", 0),
     ],
     offers: BaseKind::Pool,
-    options: PROPERTIES,
+    ..LayerInfo::device("test-pool", "A pool for tests.", PROPERTIES)
 };
 
-impl Layer for Pool {
+impl Described for Pool {
     fn info(&self) -> &LayerInfo {
         &POOL_INFO
     }
+}
 
+impl Layer for Pool {
     fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
         Vec::new()
     }
@@ -64,19 +64,16 @@ impl Layer for Pool {
     }
 }
 
-const DATASET_INFO: LayerInfo = LayerInfo {
-    name: "test-dataset",
-    doc: "A dataset for tests.",
-    takes: &[Take { kind: BaseKind::Pool, ..Take::ONE_DEVICE }],
-    offers: BaseKind::Folder,
-    options: PROPERTIES,
-};
+const DATASET_INFO: LayerInfo = LayerInfo::folder("test-dataset", "A dataset for tests.", PROPERTIES)
+    .on(&[Take { kind: BaseKind::Pool, ..Take::ONE_DEVICE }]);
 
-impl Layer for Dataset {
+impl Described for Dataset {
     fn info(&self) -> &LayerInfo {
         &DATASET_INFO
     }
+}
 
+impl Layer for Dataset {
     fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
         Vec::new()
     }

@@ -142,7 +142,7 @@ impl TestPlace {
 
     /// Undoes everything in the ledger and asserts that nothing is left.
     pub fn undo_all(&self) {
-        let failures = undo_from(self.ledger(), 0, &Undoers::new(), &self.host);
+        let failures = undo_from(self.ledger(), 0, &Undoers::default(), &self.host);
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(self.left(), Vec::<String>::new());
     }
@@ -172,7 +172,7 @@ impl Drop for TestPlace {
     /// Safety net for a test that failed half-way.
     fn drop(&mut self) {
         if let Some(ledger) = &self.ledger {
-            drop(undo_from(ledger, 0, &Undoers::new(), &self.host));
+            drop(undo_from(ledger, 0, &Undoers::default(), &self.host));
         }
     }
 }

@@ -3,13 +3,13 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for};
+use super::{Base, Built, Described, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionSpec, Options};
-use crate::record::stack::{BaseKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(super) const fn volume(
     options: &'static [OptionSpec],
     bases: fn(&Options) -> Vec<String>,
 ) -> Volume {
-    Volume { info: LayerInfo { name, doc: "A volume for tests.", takes, offers: BaseKind::Device, options }, bases }
+    Volume { info: LayerInfo::device(name, "A volume for tests.", options).on(takes), bases }
 }
 
 const fn option(key: &'static str, kind: OptionKind) -> OptionSpec {
@@ -72,11 +72,13 @@ pub static LUKS_STAND_IN: Volume = volume(
 pub static DELAY_STAND_IN: Volume =
     volume("delay-stand-in", &[Take::ONE_DEVICE], &[option("delay", OptionKind::Span)], one);
 
-impl Layer for Volume {
+impl Described for Volume {
     fn info(&self) -> &LayerInfo {
         &self.info
     }
+}
 
+impl Layer for Volume {
     fn bases(&self, options: &Options) -> Vec<String> {
         (self.bases)(options)
     }

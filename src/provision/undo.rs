@@ -16,14 +16,8 @@ pub type Undoer = Box<dyn Fn(&Host, &Thing) -> Result<()> + Send + Sync>;
 pub struct Undoers(BTreeMap<&'static str, Undoer>);
 
 impl Default for Undoers {
-    fn default() -> Self {
-        Undoers::new()
-    }
-}
-
-impl Undoers {
     /// All layers, the folders that this room makes, the knobs that it sets, and the mounts of recorded disks.
-    pub fn new() -> Undoers {
+    fn default() -> Undoers {
         let layers = ALL.iter().map(|layer| {
             let undo: Undoer = Box::new(|host, thing| layer.undo(host, thing));
             (layer.name(), undo)
@@ -34,7 +28,9 @@ impl Undoers {
         undoers.0.insert(recorded::OWNER, Box::new(recorded::undo));
         undoers
     }
+}
 
+impl Undoers {
     /// Adds an owner of another room (`server`, `processes`).
     pub fn with(
         mut self,
@@ -46,11 +42,11 @@ impl Undoers {
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        let unknown = || {
+        let undo = self.0.get(thing.owner.as_str()).ok_or_else(|| {
             Error::host(format!("this version of pgstrata does not know the layer `{}`", thing.owner))
                 .hint("clean up with the version that created it")
-        };
-        self.0.get(thing.owner.as_str()).ok_or_else(unknown).and_then(|undo| undo(host, thing))
+        })?;
+        undo(host, thing)
     }
 }
 
@@ -73,7 +69,7 @@ mod tests {
 
     fn undoers(order: &Arc<Mutex<Vec<String>>>) -> Undoers {
         let order = Arc::clone(order);
-        Undoers::new().with("server", move |_, thing| {
+        Undoers::default().with("server", move |_, thing| {
             order.lock().unwrap().push(thing.kind.clone());
             if thing.kind == "stuck" { Err(Error::host("busy")) } else { Ok(()) }
         })
@@ -102,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::create(folder.path(), "r1").unwrap();
         ledger.enter(Thing::new("stratis", "pool").with("path", "tank")).unwrap();
-        let failures = undo_from(&ledger, 0, &Undoers::new(), &Host::this());
+        let failures = undo_from(&ledger, 0, &Undoers::default(), &Host::this());
         assert!(failures[0].to_string().contains("does not know the layer `stratis`"), "{}", failures[0]);
         assert_eq!(ledger.open_things().len(), 1);
     }

@@ -4,7 +4,7 @@ use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_on
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
-use super::options_kept::Kept::{Shown, Unless, UnlessOpposite};
+use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{delete_reflinks, reflinks};
 use super::{Details, Site, guard};
 use crate::error::{Error, Result};
@@ -17,13 +17,12 @@ use crate::record::stack::{Role, Take};
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
-    info: on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.").on(&[
+    info: on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.", USUAL).on(&[
         Take::ONE_DEVICE,
         Take { role: Role::Log, key: "logdev", least: 0, doc: "Separate device for the log.", ..Take::ONE_DEVICE },
     ]),
     programs: &["xfs_info"],
     package: "xfsprogs",
-    modules: &["xfs"],
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     label_bytes: 12,
     label_and_uuid: |label, uuid| {
@@ -32,7 +31,6 @@ pub static XFS: Recipe = Recipe {
     prepare,
     wipe_log,
     members: |devices| logdev(devices).into_iter().collect(),
-    usual: USUAL,
     rules: RULES,
     snapshots: Some(reflinks),
     delete_snapshot: delete_reflinks,
@@ -63,7 +61,8 @@ const LOG_SIGNATURE: &str = "xfs_external_log";
 const UUID_IN_RECORD: u64 = 304;
 
 /// Wipes the log from its device if each record header found by wipefs contains the filesystem's UUID.
-fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+fn wipe_log(host: &Host, thing: &Thing) -> Result<()> {
+    let (path, uuid) = (Path::new(thing.mark("device")?), thing.mark("uuid")?);
     let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
     let signatures = guard::signatures(host, &device)?;
     let mut ours = 0;

@@ -14,7 +14,7 @@ use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{BaseKind, Take};
 use std::path::Path;
 
-pub struct Zfs;
+pub struct ZfsDataset;
 
 /// Exactly one pool, named by `on`.
 pub(super) const ONE_POOL: Take =
@@ -32,20 +32,21 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("pgstrata:", "pgstrata recognizes its datasets by it"),
 ];
 
-const INFO: LayerInfo = LayerInfo::folder(
+pub(super) const INFO: LayerInfo = LayerInfo::folder(
     "zfs",
     "A dataset of a ZFS pool, with any properties; a pool can hold several.",
     &[zfs_tools::properties(
         "Dataset properties by name: { recordsize = \"8k\", compression = \"lz4\", logbias = \"throughput\" }.",
     )],
 )
-.on(&[ONE_POOL]);
+.on(&[ONE_POOL])
+.undone_by(&[
+    (SNAPSHOT, delete_snapshot),
+    ("mount", mount::undo),
+    (DATASET, |host, thing| zfs_tools::destroy(host, "zfs", "-r", thing)),
+]);
 
-impl Layer for Zfs {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
+impl Layer for ZfsDataset {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         zfs_tools::check(options, REFUSED)
     }
@@ -83,48 +84,37 @@ impl Layer for Zfs {
 
     fn snapshots(&self, host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
         let Base::Folder(target) = of.base else { return Ok(None) };
-        let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
-        let pool = pool(of.inputs)?.to_owned();
-        let clones_of = pool.clone();
-        let (whole, make_of, delete_of, noted_of, used_of) =
-            (pool.clone(), pool.clone(), pool.clone(), pool.clone(), pool);
         // All datasets of the pool at one moment.
         Ok(Some(SnapshotWay {
-            whole,
-            make: Box::new(move |name| zfs_tools::call("zfs", &["snapshot", "-r", &format!("{make_of}@{name}")])),
-            delete: Box::new(move |name| zfs_tools::call("zfs", &["destroy", "-r", &format!("{delete_of}@{name}")])),
-            thing: Box::new(move |name| {
+            whole: pool(of.inputs)?.to_owned(),
+            folder: target.clone(),
+            source: mount::mount_of(host, target)?.source,
+            devices: Vec::new(),
+            make: |of, name| zfs_tools::call("zfs", &["snapshot", "-r", &format!("{}@{name}", of.whole)]),
+            delete: |of, name| zfs_tools::call("zfs", &["destroy", "-r", &format!("{}@{name}", of.whole)]),
+            thing: |of, name| {
                 let sign = if name == COPY { '/' } else { '@' };
-                Ok(Thing::new("zfs", SNAPSHOT).with("name", format!("{noted_of}{sign}{name}")))
+                Ok(Thing::new("zfs", SNAPSHOT).with("name", format!("{}{sign}{name}", of.whole)))
+            },
+            is_filled: false,
+            copy: Some(|of, snapshot, name| {
+                let mountpoint = format!("mountpoint={}", of.folder.join(name).display());
+                let snapshot = format!("{}@{snapshot}", of.source);
+                zfs_tools::call("zfs", &["clone", "-o", &mountpoint, &snapshot, &format!("{}/{name}", of.whole)])
             }),
-            filled: None,
-            copy: Some(Box::new(move |snapshot, name| {
-                let copy = target.join(name);
-                let mountpoint = format!("mountpoint={}", copy.display());
-                let clone = zfs_tools::call("zfs", &["clone", "-o", &mountpoint, &format!("{dataset}@{snapshot}")]);
-                (clone.arg(format!("{clones_of}/{name}")), target.clone(), copy)
-            })),
             is_lost: None,
-            used: Box::new(move |host| {
-                let list = zfs_tools::call("zpool", &["list", "-Hp", "-o", "allocated", &used_of]);
+            used: |of, host| {
+                let list = zfs_tools::call("zpool", &["list", "-Hp", "-o", "allocated", &of.whole]);
                 let shown = host.run(&list)?.stdout;
                 shown.trim().parse().map_err(|_| Error::tool(format!("zpool list shows `{}` allocated", shown.trim())))
-            }),
+            },
         }))
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            SNAPSHOT => delete_snapshot(host, thing.mark("name")?),
-            "mount" => mount::undo(host, thing),
-            DATASET => zfs_tools::destroy(host, "zfs", "-r", thing),
-            kind => Err(Error::bug(format!("the layer `zfs` does not create a {kind}"))),
-        }
     }
 }
 
 /// Deletes a snapshot or clone in one of our pools; does nothing if it is absent.
-fn delete_snapshot(host: &Host, name: &str) -> Result<()> {
+fn delete_snapshot(host: &Host, thing: &Thing) -> Result<()> {
+    let name = thing.mark("name")?;
     if !name.starts_with(folder::PREFIX) || host.run(&zfs_tools::call("zfs", &["list", "-H", name])).is_err() {
         return Ok(());
     }

@@ -39,18 +39,15 @@ pub(super) fn call(tool: &str, args: &[&str]) -> Command {
     Command::new(tool).args(args).limit(LIMIT)
 }
 
+const WITHOUT_ZFS: &str = "run the plan with --guest, or apt-get install zfs-dkms with the headers of this kernel \
+    (Debian: section contrib)";
+
 /// Requirements for ZFS that the machine does not meet.
 pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
     let programs =
         needs::programs(host, &[("zpool", "zfsutils-linux"), ("zfs", "zfsutils-linux"), ("wipefs", "util-linux")]);
     let kernel = needs::kernel_filesystem(host, "zfs", &["zfs"]);
-    let kernel = kernel.map(|unmet| Unmet {
-        hint:
-            "run the plan with --guest, or apt-get install zfs-dkms with the headers of this kernel (Debian: section \
-               contrib)"
-                .to_owned(),
-        ..unmet
-    });
+    let kernel = kernel.map(|unmet| Unmet { hint: WITHOUT_ZFS.to_owned(), ..unmet });
     needs::root().into_iter().chain(programs).chain(kernel).collect()
 }
 
@@ -58,15 +55,16 @@ pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
 pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), OptionProblem> {
     let problem = |what: String| Err(OptionProblem::at(PROPERTIES_KEY, what));
     for (name, value) in asked(options) {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_@:.-".contains(c);
-        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(plain) {
+        let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_@:.-".contains(c));
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !is_plain {
             return problem(format!("`{name}` is not the name of a property"));
         }
         if value.is_empty() || value.chars().any(|c| c.is_control() || c == '/') {
             return problem(format!("the value of `{name}` is empty or contains a slash or a control character"));
         }
-        let is_it = |start: &str| name == start || (start.ends_with(':') && name.starts_with(start));
-        let known = refused.iter().find(|(starts, _)| starts.split(' ').any(is_it));
+        let known = refused.iter().find(|(starts, _)| {
+            starts.split(' ').any(|start| name == start || (start.ends_with(':') && name.starts_with(start)))
+        });
         if let Some((_, why)) = known {
             return problem(format!("the property `{name}` is not allowed in plans: {why}"));
         }
@@ -76,12 +74,16 @@ pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), O
 
 /// Properties that a plan sets, in the form of `-o NAME=VALUE`: sizes in bytes, flags as words.
 pub(super) fn asked(options: &Options) -> Vec<(String, String)> {
-    let text = |value: &OptionValue| match value {
-        OptionValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_owned(),
-        OptionValue::Text(text) => Bytes::parse(text).map_or_else(|_| text.clone(), |Bytes(bytes)| bytes.to_string()),
+    let properties = options.table(PROPERTIES_KEY).0.into_iter();
+    properties.map(|(name, value)| (name, property_value(value))).collect()
+}
+
+fn property_value(value: OptionValue) -> String {
+    match value {
+        OptionValue::Boolean(flag) => if flag { "on" } else { "off" }.to_owned(),
+        OptionValue::Text(text) => Bytes::parse(&text).map_or(text, |Bytes(bytes)| bytes.to_string()),
         other => other.plain(),
-    };
-    options.table(PROPERTIES_KEY).0.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+    }
 }
 
 /// Checksums that ZFS trusts to detect an unchanged block (module/zfs/zio_checksum.c, `ZCHECKSUM_FLAG_NOPWRITE`).
@@ -92,12 +94,13 @@ const NOPWRITE: [&str; 5] = ["sha256", "sha512", "skein", "edonr", "blake3"];
 /// its default depends on the version.
 pub(super) fn skips_same_bytes(options: &Options) -> Option<String> {
     let asked = asked(options);
-    let of = |wanted: &str| asked.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
-    if let Some(dedup) = of("dedup").filter(|dedup| *dedup != "off") {
+    let [dedup, checksum, compression] = ["dedup", "checksum", "compression"]
+        .map(|wanted| asked.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str()));
+    if let Some(dedup) = dedup.filter(|dedup| *dedup != "off") {
         return Some(format!("dedup = \"{dedup}\""));
     }
-    let checksum = of("checksum").filter(|checksum| NOPWRITE.contains(checksum))?;
-    (of("compression") != Some("off")).then(|| format!("checksum = \"{checksum}\" with compression (nopwrite)"))
+    let checksum = checksum.filter(|checksum| NOPWRITE.contains(checksum))?;
+    (compression != Some("off")).then(|| format!("checksum = \"{checksum}\" with compression (nopwrite)"))
 }
 
 /// `-o NAME=VALUE` for each.
@@ -119,11 +122,10 @@ const ALIASES: &[(&str, &str, &str)] = &[
 ];
 
 fn is_same(name: &str, asked: &str, shown: &str) -> bool {
-    let alias =
-        |(of, one, other): &(&str, &str, &str)| (of.is_empty() || *of == name) && *one == asked && *other == shown;
     // `enabled` becomes `active` when a feature is first used.
     let feature = name.starts_with("feature@") && asked == "enabled" && shown == "active";
-    asked == shown || feature || ALIASES.iter().any(alias)
+    let mut aliases = ALIASES.iter().filter(|(of, ..)| of.is_empty() || *of == name);
+    asked == shown || feature || aliases.any(|(_, one, other)| *one == asked && *other == shown)
 }
 
 /// All properties, by `zfs get` or `zpool get`.
@@ -157,10 +159,11 @@ const AS_MADE: [&str; 5] = ["casesensitivity", "normalization", "utf8only", "vol
 /// Properties as facts, each with its source. Statistics and values that differ between trials are left out.
 pub(super) fn facts(found: &[Property]) -> Details {
     let mut facts = Details::new();
-    let mut features: BTreeMap<bool, Vec<&str>> = BTreeMap::new();
+    let mut features: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for Property { name, value, source } in found {
         if let Some(feature) = name.strip_prefix("feature@") {
-            features.entry(value == "disabled").or_default().push(feature);
+            let state = if value == "disabled" { "features disabled" } else { "features enabled" };
+            features.entry(state).or_default().push(feature);
             continue;
         }
         let of_trial = name == "mountpoint" || name.starts_with("pgstrata:");
@@ -171,8 +174,7 @@ pub(super) fn facts(found: &[Property]) -> Details {
         let text = if source == "-" { value.clone() } else { format!("{value} ({source})") };
         facts.insert(name.clone(), text);
     }
-    let named = |disabled: bool| if disabled { "features disabled" } else { "features enabled" };
-    facts.extend(features.into_iter().map(|(disabled, names)| (named(disabled).to_owned(), names.join(", "))));
+    facts.extend(features.into_iter().map(|(state, names)| (state.to_owned(), names.join(", "))));
     facts
 }
 
@@ -195,14 +197,14 @@ pub(super) fn of_mount(host: &Host, dataset: &str) -> Details {
 pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String, Role)>> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
     let found = zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)?;
-    let role = |class| match class {
-        VdevClass::Data => Role::Data,
-        VdevClass::Log => Role::Log,
-        VdevClass::Cache => Role::Cache,
-        VdevClass::Special => Role::Special,
-        VdevClass::Dedup => Role::Dedup,
-    };
-    Ok(found.into_iter().map(|device| (device.path, role(device.class))).collect())
+    let devices = found.into_iter().map(|device| match device.class {
+        VdevClass::Data => (device.path, Role::Data),
+        VdevClass::Log => (device.path, Role::Log),
+        VdevClass::Cache => (device.path, Role::Cache),
+        VdevClass::Special => (device.path, Role::Special),
+        VdevClass::Dedup => (device.path, Role::Dedup),
+    });
+    Ok(devices.collect())
 }
 
 /// Space of a pool once all writes and frees so far have reached it.
@@ -275,12 +277,11 @@ pub(super) fn is_there(host: &Host, tool: &str, name: &str) -> Result<bool> {
         return Ok(false);
     }
     let pool = name.split('/').next().unwrap_or(name);
-    let has = |listed: &str, name: &str| listed.lines().any(|line| line == name);
     let pools = host.run(&call("zpool", &["list", "-H", "-o", "name"]))?.stdout;
-    if tool == "zpool" || !has(&pools, pool) {
-        return Ok(has(&pools, name));
+    if tool == "zpool" || !pools.lines().any(|line| line == pool) {
+        return Ok(pools.lines().any(|line| line == name));
     }
-    Ok(has(&host.run(&call("zfs", &["list", "-H", "-o", "name", "-r", pool]))?.stdout, name))
+    Ok(host.run(&call("zfs", &["list", "-H", "-o", "name", "-r", pool]))?.stdout.lines().any(|line| line == name))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! imported by the GUID found on the devices of the stack and by their paths, and never entered into the machine's
 //! cache file.
 
-use super::filesystem::{new_uuid, wipe_all};
+use super::filesystem::{self, new_uuid, wipe_all};
 use super::identity::BlockDevice;
 use super::knobs::{self, modules};
 use super::ledger::Thing;
@@ -54,30 +54,32 @@ const REFUSED: &[(&str, &str)] = &[
     ("pgstrata:", "pgstrata recognizes its pools by it"),
 ];
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zpool",
-    doc: "A ZFS pool: stripe, mirrors, raidz or dRAID, with log, cache, special and dedup devices.",
+const OPTIONS: &[OptionSpec] = &[
+    zfs_tools::properties("Pool properties by name: { ashift = 12, autotrim = \"on\" }; features as feature@NAME."),
+    OptionSpec::with_default("draid_data", OptionKind::Integer { min: 1 }, "8, or as many as there are devices for")
+        .doc("Data devices in each redundancy group of a dRAID."),
+    OptionSpec::with_default("draid_spares", OptionKind::Integer { min: 0 }, "0").doc("Distributed spares of a dRAID."),
+    modules::PARAMETERS,
+];
+
+pub(super) const INFO: LayerInfo = LayerInfo {
     takes: TAKES,
     offers: BaseKind::Pool,
-    options: &[
-        zfs_tools::properties("Pool properties by name: { ashift = 12, autotrim = \"on\" }; features as feature@NAME."),
-        OptionSpec::with_default(
-            "draid_data",
-            OptionKind::Integer { min: 1 },
-            "8, or as many as there are devices for",
-        )
-        .doc("Data devices in each redundancy group of a dRAID."),
-        OptionSpec::with_default("draid_spares", OptionKind::Integer { min: 0 }, "0")
-            .doc("Distributed spares of a dRAID."),
-        modules::PARAMETERS,
+    undo: &[
+        (POOL, |host, thing| match thing.marks.contains_key("guid") {
+            true => export(host, thing),
+            false => zfs_tools::destroy(host, "zpool", "-f", thing),
+        }),
+        (LABEL, wipe_label),
     ],
+    ..LayerInfo::device(
+        "zpool",
+        "A ZFS pool: stripe, mirrors, raidz or dRAID, with log, cache, special and dedup devices.",
+        OPTIONS,
+    )
 };
 
 impl Layer for Zpool {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         modules::check(&options.table(modules::KEY))?;
         zfs_tools::check(options, REFUSED)
@@ -124,15 +126,6 @@ impl Layer for Zpool {
         // Never -F: a pool that needs a rewind has lost something.
         site.host.run(&import.arg(guid))?;
         read_back(site.host, &name, &zfs_tools::asked(options), &parameters)
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            POOL if thing.marks.contains_key("guid") => export(host, thing),
-            POOL => zfs_tools::destroy(host, "zpool", "-f", thing),
-            LABEL => wipe_label(host, thing),
-            kind => Err(Error::bug(format!("the layer `zpool` does not create a {kind}"))),
-        }
     }
 }
 
@@ -195,7 +188,7 @@ fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
     let mut words = Vec::new();
     let mut shapes = Vec::new();
     for take in TAKES {
-        let of_role: Vec<&LayerInput> = inputs.iter().filter(|given| given.role == take.role).collect();
+        let mut of_role: Vec<&LayerInput> = inputs.iter().filter(|given| given.role == take.role).collect();
         if of_role.is_empty() {
             continue;
         }
@@ -204,11 +197,10 @@ fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
         }
         // All devices after a group's keyword become its members, so those without a group come first.
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
-        for given in
-            of_role.iter().filter(|given| given.group.is_none()).chain(of_role.iter().filter(|g| g.group.is_some()))
-        {
+        of_role.sort_by_key(|given| given.group.is_some());
+        for given in of_role {
             let Base::Device(path) = &given.base else { continue };
-            let path = path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))?;
+            let path = filesystem::text(path)?;
             match groups.iter_mut().find(|(group, _)| group.is_some() && *group == given.group.as_deref()) {
                 Some((_, members)) => members.push(path),
                 None => groups.push((given.group.as_deref(), vec![path])),
@@ -273,8 +265,7 @@ fn label_of(host: &Host, path: &Path) -> Result<Option<(String, String)>> {
 /// The device or partition that has a label.
 fn carrier(host: &Host, device: &Path) -> Result<PathBuf> {
     for path in carriers(host, &BlockDevice::find(device)?) {
-        let found = guard::signatures(host, &BlockDevice::find(&path)?)?;
-        if found.iter().any(|signature| signature.kind == MEMBER) {
+        if guard::signature(host, &path, MEMBER)?.is_some() {
             return Ok(path);
         }
     }
@@ -341,9 +332,8 @@ fn sequence(host: &Host, node: DeviceNumber) -> String {
 fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
     let (path, pool) = (Path::new(thing.mark("device")?), thing.mark("pool")?);
     let Some(device) = BlockDevice::with_size(host, path) else { return Ok(()) };
-    let marks = |name: &str| thing.marks.get(name).cloned();
-    let same_attachment = marks("boot") == Some(knobs::boot(host))
-        && marks("sequence").filter(|known| !known.is_empty()) == Some(sequence(host, device.node));
+    let same_attachment = thing.marks.get("boot") == Some(&knobs::boot(host))
+        && thing.marks.get("sequence").filter(|known| !known.is_empty()) == Some(&sequence(host, device.node));
     let partitions = device.node.partitions(host);
     for carrier in carriers(host, &device) {
         match label_of(host, &carrier)? {
@@ -370,16 +360,15 @@ fn is_nameless(host: &Host, path: &Path) -> Result<bool> {
 /// True if the partitions are those that `zpool` makes on a whole disk: the first is named `zfs-...` (libzutil,
 /// `zpool_label_disk`), and none has anything but a label of ours.
 fn made_by_zpool(host: &Host, partitions: &[DeviceNumber]) -> bool {
-    let name = |node: &DeviceNumber| {
-        let uevent = node.attribute(host, "uevent")?;
-        uevent.lines().find_map(|line| line.strip_prefix("PARTNAME=")).map(str::to_owned)
-    };
-    let empty = |node: &DeviceNumber| {
-        let path = node.name(host).map(|name| Path::new("/dev").join(name));
-        let device = path.and_then(|path| BlockDevice::find(&path).ok());
-        device.is_some_and(|device| guard::signatures(host, &device).is_ok_and(|found| found.is_empty()))
-    };
-    partitions.first().and_then(name).is_some_and(|name| name.starts_with("zfs-")) && partitions.iter().all(empty)
+    let uevent = partitions.first().and_then(|node| node.attribute(host, "uevent")).unwrap_or_default();
+    let is_zpools =
+        uevent.lines().find_map(|line| line.strip_prefix("PARTNAME=")).is_some_and(|name| name.starts_with("zfs-"));
+    is_zpools
+        && partitions.iter().all(|node| {
+            let path = node.name(host).map(|name| Path::new("/dev").join(name));
+            let device = path.and_then(|path| BlockDevice::find(&path).ok());
+            device.is_some_and(|device| guard::signatures(host, &device).is_ok_and(|found| found.is_empty()))
+        })
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{
-    Base, Built, Layer, LayerInfo, LayerInput, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
-};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -20,7 +18,7 @@ pub struct Zram;
 
 const CONTROL: &str = "/sys/class/zram-control";
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "zram",
     "zram: a device of compressed memory; nothing survives a power loss.",
     &[
@@ -30,13 +28,10 @@ const INFO: LayerInfo = LayerInfo::device(
             .doc("Compression: lzo-rle, lz4, zstd, as /sys/block/zram0/comp_algorithm lists them."),
         knobs::QUEUE,
     ],
-);
+)
+.in_memory();
 
 impl Layer for Zram {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         match options.size("zram") {
             Some(Bytes(bytes)) if bytes == 0 || bytes % 4096 != 0 => {
@@ -49,10 +44,6 @@ impl Layer for Zram {
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let driver = kernel_module::unmet(host, "zram", "zram", |host| host.exists(CONTROL));
         needs::root().into_iter().chain(driver).collect()
-    }
-
-    fn space(&self, options: &Options) -> Option<Space> {
-        options.size("zram").map(Space::Memory)
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -99,15 +90,14 @@ const DEVICE: &str = "device";
 const MOST_TRIES: u32 = 16;
 
 fn node_of(host: &Host, number: u32) -> Result<DeviceNumber> {
-    let missing = || Error::host(format!("the kernel does not show zram{number} after creating it"));
-    DeviceNumber::named(host, &format!("zram{number}")).ok_or_else(missing)
+    DeviceNumber::named(host, &format!("zram{number}"))
+        .ok_or_else(|| Error::host(format!("the kernel does not show zram{number} after creating it")))
 }
 
 /// Creates a device, entering its expected number into the ledger first.
 fn add(site: &Site<'_>) -> Result<u32> {
-    let free = |number: &u32| !site.host.exists(format!("/sys/block/zram{number}"));
     for _ in 0..MOST_TRIES {
-        let number = (0u32..).find(free).unwrap_or(0);
+        let number = (0u32..).find(|it| !site.host.exists(format!("/sys/block/zram{it}"))).unwrap_or(0);
         let thing = Thing::new("zram", NUMBER).with("number", number.to_string());
         let entry = site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
         // Reading it creates one (Documentation/admin-guide/blockdev/zram.rst).
@@ -139,9 +129,7 @@ fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) ->
 /// Frees the memory of the device.
 fn reset(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
     let device = BlockDevice::find(&PathBuf::from(format!("/dev/zram{number}")))?;
-    if guard::is_mounted(host, &device)? {
-        return Err(Error::host(format!("{} is still mounted", device.path.display())));
-    }
+    guard::refuse_mounted(host, &device)?;
     mount_table::again(|| host.write(node.path_of("reset"), "1"))
 }
 

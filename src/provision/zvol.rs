@@ -4,11 +4,10 @@
 //! arbitrary number; `zvol_id`, which ZFS provides for udev, identifies it.
 
 use super::filesystem::new_uuid;
-use super::ledger::Thing;
 use super::size::Size;
 use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
 use super::zfs_tools::{self, MARK};
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, knobs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, knobs, total};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -31,7 +30,7 @@ fn size(options: &Options) -> Option<Size> {
     (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
 }
 
-const INFO: LayerInfo = LayerInfo::device(
+pub(super) const INFO: LayerInfo = LayerInfo::device(
     "zvol",
     "A volume of a ZFS pool: a block device for another filesystem.",
     &[
@@ -44,13 +43,10 @@ const INFO: LayerInfo = LayerInfo::device(
         knobs::QUEUE,
     ],
 )
-.on(&[ONE_POOL]);
+.on(&[ONE_POOL])
+.undone_by(&[(VOLUME, |host, thing| zfs_tools::destroy(host, "zfs", "-r", thing))]);
 
 impl Layer for Zvol {
-    fn info(&self) -> &LayerInfo {
-        &INFO
-    }
-
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         if size(options).is_none() {
             let message = format!("`{}` is neither a size nor a share", options.text(SIZE).unwrap_or_default());
@@ -77,8 +73,7 @@ impl Layer for Zvol {
     }
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
-        let all = data.iter().fold(0u64, |sum, bytes| bytes.0.saturating_add(sum));
-        size(options).map(|size| Bytes(size.bytes(all)))
+        size(options).map(|size| Bytes(size.bytes(total(data).0)))
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -98,13 +93,6 @@ impl Layer for Zvol {
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         open(site.host, &name_in(pool(inputs)?, site), &zfs_tools::asked(options))
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            VOLUME => zfs_tools::destroy(host, "zfs", "-r", thing),
-            kind => Err(Error::bug(format!("the layer `zvol` does not create a {kind}"))),
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, machine, paths, users};
 use crate::plan::pointed::{MachineRefusal, Spot};
 use crate::plan::{Plan, did_you_mean};
-use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
+use crate::provision::mount_options::{MountFinding, MountOption, OptionAnswers, usual};
 use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
@@ -133,7 +133,7 @@ impl PlanCheck {
     }
 
     fn mounts(&mut self, plan: &Plan) {
-        let mut options = MountOptions::default();
+        let mut options = OptionAnswers::default();
         let mut unchecked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
             for MountOption { option, filesystem, finding } in options.of(stack) {

@@ -78,7 +78,7 @@ pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
         });
         failures.extend(run.and_then(|run| end_run(host, run, group_of(thing))).err());
     }
-    let undoers = Undoers::new().with(SERVER, undo_server).with(PROCESSES, |_, thing| match group_of(thing) {
+    let undoers = Undoers::default().with(SERVER, undo_server).with(PROCESSES, |_, thing| match group_of(thing) {
         Some(group) => cgroup::remove(thing.mark("run")?, group),
         None => Ok(()),
     });

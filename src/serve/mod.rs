@@ -8,7 +8,7 @@
 mod request;
 mod response;
 
-pub use request::Request;
+pub use request::HttpRequest;
 pub use response::Response;
 
 use crate::error::{Error, Result};
@@ -35,30 +35,30 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Function that answers a request.
-pub type Answer = dyn Fn(&Request) -> Response + Send + Sync;
+pub type Answer = dyn Fn(&HttpRequest) -> Response + Send + Sync;
 
 /// A listening server.
-pub struct Server {
+pub struct HttpServer {
     listener: TcpListener,
     names: Arc<Vec<String>>,
     most: usize,
     patience: Duration,
 }
 
-impl Server {
+impl HttpServer {
     /// Listens at an address. `names` are the names by which clients may address this machine, besides IP addresses and
     /// `localhost`.
     ///
     /// # Errors
     /// If it cannot listen on the address.
-    pub fn listen(at: SocketAddr, names: &[String]) -> Result<Server> {
+    pub fn listen(at: SocketAddr, names: &[String]) -> Result<HttpServer> {
         let listener = TcpListener::bind(at).map_err(|e| {
             Error::host(e.to_string())
                 .while_doing(format!("listen at {at}"))
                 .hint("choose another address or port: --listen 127.0.0.1:0 takes any free port")
         })?;
         let names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        Ok(Server { listener, names: Arc::new(names), most: MOST_CONNECTIONS, patience: PATIENCE })
+        Ok(HttpServer { listener, names: Arc::new(names), most: MOST_CONNECTIONS, patience: PATIENCE })
     }
 
     /// The address it listens on, with the port chosen by the system.
@@ -145,8 +145,8 @@ fn is_ours(host: &str, names: &[String]) -> bool {
             (name, false, port)
         }
     };
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit());
-    if !(port.is_empty() || port.strip_prefix(':').is_some_and(is_port)) {
+    let number = port.strip_prefix(':').filter(|digits| digits.bytes().all(|c| c.is_ascii_digit()));
+    if !port.is_empty() && number.is_none_or(str::is_empty) {
         return false;
     }
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
@@ -164,7 +164,7 @@ mod tests {
 
     fn said(head: &str) -> (u16, String) {
         let names = ["db.example".to_owned()];
-        let echo = |request: &Request| Response::plain(200, format!("{:?} {:?}", request.path, request.query));
+        let echo = |request: &HttpRequest| Response::plain(200, format!("{:?} {:?}", request.path, request.query));
         let (response, with_body) = respond(head.as_bytes(), &names, &echo);
         let text = String::from_utf8(response.bytes(with_body)).unwrap();
         (response.status, text.split_once("\r\n\r\n").unwrap().1.to_owned())
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(get("/runs/../x").1, "[\"runs\", \"..\", \"x\"] []\n");
     }
 
-    fn serving(most: usize, answer: impl Fn(&Request) -> Response + Send + Sync + 'static) -> SocketAddr {
-        let mut server = Server::listen("127.0.0.1:0".parse().unwrap(), &[]).unwrap();
+    fn serving(most: usize, answer: impl Fn(&HttpRequest) -> Response + Send + Sync + 'static) -> SocketAddr {
+        let mut server = HttpServer::listen("127.0.0.1:0".parse().unwrap(), &[]).unwrap();
         (server.most, server.patience) = (most, Duration::from_millis(300));
         let (address, answer): (_, Arc<Answer>) = (server.address().unwrap(), Arc::new(answer));
         std::thread::spawn(move || server.run(&answer));

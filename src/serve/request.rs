@@ -1,14 +1,14 @@
 //! Parses the head of a request strictly: anything but a plain GET or HEAD of a path is refused.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// Components of the path, each decoded separately: one that contains a slash matches nothing.
     pub path: Vec<String>,
     /// Parameters of the query, in order.
     pub query: Vec<(String, String)>,
 }
 
-impl Request {
+impl HttpRequest {
     /// The first non-empty value of this name.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.as_str())
@@ -21,7 +21,7 @@ pub(super) type Refusal = (u16, &'static str);
 const BAD: Refusal = (400, "not a request that this server understands");
 
 /// Parses the lines before the empty one: the request, true for HEAD, and the host that it addresses.
-pub(super) fn parse(head: &[u8]) -> Result<(Request, bool, String), Refusal> {
+pub(super) fn parse(head: &[u8]) -> Result<(HttpRequest, bool, String), Refusal> {
     let text = std::str::from_utf8(head).map_err(|_| BAD)?;
     let mut lines = text.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
@@ -45,7 +45,7 @@ pub(super) fn parse(head: &[u8]) -> Result<(Request, bool, String), Refusal> {
     Ok((request, is_head, host))
 }
 
-fn target_of(target: &str) -> Option<Request> {
+fn target_of(target: &str) -> Option<HttpRequest> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = path.strip_prefix('/')?;
     let parts = path.split('/').filter(|part| !part.is_empty()).map(decoded);
@@ -53,7 +53,7 @@ fn target_of(target: &str) -> Option<Request> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         Some((decoded(&name.replace('+', " "))?, decoded(&value.replace('+', " "))?))
     });
-    Some(Request { path: parts.collect::<Option<_>>()?, query: query.collect::<Option<_>>()? })
+    Some(HttpRequest { path: parts.collect::<Option<_>>()?, query: query.collect::<Option<_>>()? })
 }
 
 /// Percent-decoded text; `None` if it is not UTF-8 or contains control characters.

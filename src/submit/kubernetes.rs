@@ -14,8 +14,23 @@ const JOB: &str = "job.json";
 /// Largest plan, bytes: a ConfigMap holds 1 MiB, including its own fields.
 const MOST_PLAN: usize = (1 << 20) - 4096;
 
-#[derive(Debug)]
-pub struct Kubernetes;
+pub(super) static KUBERNETES: Engine = Engine {
+    flags: FLAGS,
+    carries_program: false,
+    queued,
+    failures: |host, submission, _| {
+        let failed = pods::failed(&pods_of(host, submission)?).into_iter();
+        Ok(failed.map(|pod| (pod.index + 1, format!("Kubernetes: {}", died(&pod)))).collect())
+    },
+    starts_all: |submission| Some(kubectl(submission, &["delete", "-f", JOB])),
+    ..Engine::new(
+        "kubernetes",
+        "As an Indexed Job of Kubernetes (1.29 or newer), one pod for each share, on a node of its own",
+        "kubectl",
+        job_file,
+        command,
+    )
+};
 
 const FLAGS: &[Flag] = &[
     Flag {
@@ -49,75 +64,38 @@ const FLAGS: &[Flag] = &[
     },
 ];
 
-impl Engine for Kubernetes {
-    fn name(&self) -> &'static str {
-        "kubernetes"
+fn job_file(submission: &Submission, _shares: &[u32], plan: &str) -> Result<(&'static str, String)> {
+    if plan.len() > MOST_PLAN {
+        return Err(Error::user(format!(
+            "the plan has {} bytes, and a ConfigMap holds one of {MOST_PLAN}",
+            plan.len()
+        ))
+        .hint("shorten the plan"));
     }
+    let classes = classes(submission)?;
+    let job = job(submission, &classes);
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": [config(submission, plan), job] });
+    let text = serde_json::to_string_pretty(&list).map_err(|e| Error::bug(e.to_string()))?;
+    Ok((JOB, text + "\n"))
+}
 
-    fn doc(&self) -> &'static str {
-        "As an Indexed Job of Kubernetes (1.29 or newer), one pod for each share, on a node of its own"
-    }
+fn command(submission: &Submission, _shares: &[u32]) -> Command {
+    // Every share gets a pod again: a complete one ends at once, because its folder is on the claim. Applied
+    // client-side, the text would also have to fit into an annotation.
+    kubectl(submission, &["apply", "--server-side", "-f", JOB])
+}
 
-    fn flags(&self) -> &'static [Flag] {
-        FLAGS
-    }
+fn queued(host: &Host, submission: &Submission) -> Result<Vec<u32>> {
+    Ok(pods::open(&pods_of(host, submission)?).into_iter().map(|index| index + 1).collect())
+}
 
-    fn program(&self) -> &'static str {
-        "kubectl"
-    }
-
-    fn carries_program(&self) -> bool {
-        false
-    }
-
-    fn job_file(&self, submission: &Submission, _shares: &[u32], plan: &str) -> Result<(&'static str, String)> {
-        if plan.len() > MOST_PLAN {
-            return Err(Error::user(format!(
-                "the plan has {} bytes, and a ConfigMap holds one of {MOST_PLAN}",
-                plan.len()
-            ))
-            .hint("shorten the plan"));
-        }
-        let classes = classes(submission)?;
-        let job = job(submission, &classes);
-        let list = json!({ "apiVersion": "v1", "kind": "List", "items": [config(submission, plan), job] });
-        let text = serde_json::to_string_pretty(&list).map_err(|e| Error::bug(e.to_string()))?;
-        Ok((JOB, text + "\n"))
-    }
-
-    fn command(&self, submission: &Submission, _shares: &[u32]) -> Command {
-        // Every share gets a pod again: a complete one ends at once, because its folder is on the claim. Applied
-        // client-side, the text would also have to fit into an annotation.
-        Command::new(self.program())
-            .with_callers_environment()
-            .args(["apply", "--server-side", "-f", JOB])
-            .args(&submission.arguments)
-    }
-
-    fn queued(&self, host: &Host, submission: &Submission) -> Result<Vec<u32>> {
-        Ok(pods::open(&pods_of(host, submission)?).into_iter().map(|index| index + 1).collect())
-    }
-
-    fn failures(&self, host: &Host, submission: &Submission, _notes: Option<&str>) -> Result<Vec<(u32, String)>> {
-        let failed = pods::failed(&pods_of(host, submission)?).into_iter();
-        Ok(failed.map(|pod| (pod.index + 1, format!("Kubernetes: {}", died(&pod)))).collect())
-    }
-
-    fn starts_all(&self, submission: &Submission) -> Option<Command> {
-        Some(
-            Command::new(self.program())
-                .with_callers_environment()
-                .args(["delete", "-f", JOB])
-                .args(&submission.arguments),
-        )
-    }
+fn kubectl(submission: &Submission, words: &[&str]) -> Command {
+    Command::new("kubectl").with_callers_environment().args(words).args(&submission.arguments)
 }
 
 fn pods_of(host: &Host, submission: &Submission) -> Result<String> {
     let label = format!("--selector=pgstrata={}", submission.job_name());
-    let command =
-        Command::new("kubectl").with_callers_environment().args(["get", "pods", &label, "--output", pods::TEMPLATE]);
-    Ok(host.run(&command.args(&submission.arguments))?.stdout)
+    Ok(host.run(&kubectl(submission, &["get", "pods", &label, "--output", pods::TEMPLATE]))?.stdout)
 }
 
 /// `OOMKilled, exit code 137, on node7`.
@@ -149,11 +127,12 @@ fn classes(submission: &Submission) -> Result<Vec<&str>> {
 /// True for a valid Kubernetes object name of this kind: a DNS subdomain (RFC 1123).
 fn is_class(text: &str) -> bool {
     let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_label = |label: &str| {
-        let inner = |c: char| is_end(c) || c == '-';
-        label.len() <= 63 && label.starts_with(is_end) && label.ends_with(is_end) && label.chars().all(inner)
-    };
-    text.len() <= 253 && text.split('.').all(is_label)
+    let mut labels = text.split('.');
+    text.len() <= 253
+        && labels.all(|label| {
+            let ends = label.starts_with(is_end) && label.ends_with(is_end);
+            ends && label.len() <= 63 && label.chars().all(|c| is_end(c) || c == '-')
+        })
 }
 
 /// A finished Job does not restart, and a template is immutable: each attempt has a name of its own.
@@ -177,14 +156,14 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
     if submission.quick {
         command.push("--quick");
     }
-    let option = |name: &str| submission.options.get(name);
+    let options = &submission.options;
     let mut mounts = vec![
         json!({ "name": "plan", "mountPath": "/plan", "readOnly": true }),
         json!({ "name": "results", "mountPath": "/results" }),
     ];
     let mut volumes = vec![
         json!({ "name": "plan", "configMap": { "name": submission.job_name() } }),
-        json!({ "name": "results", "persistentVolumeClaim": { "claimName": option("claim") } }),
+        json!({ "name": "results", "persistentVolumeClaim": { "claimName": options.get("claim") } }),
     ];
     for (i, class) in classes.iter().enumerate() {
         // The name of a volume is a DNS label, whose limit is shorter than a class name's.
@@ -196,7 +175,7 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
         let spec = json!({
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": class,
-            "resources": { "requests": { "storage": option("volume-size") } },
+            "resources": { "requests": { "storage": options.get("volume-size") } },
         });
         volumes.push(json!({ "name": volume, "ephemeral": { "volumeClaimTemplate": { "spec": spec } } }));
     }
@@ -220,7 +199,7 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
                     "affinity": { "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": apart } },
                     "containers": [{
                         "name": "pgstrata",
-                        "image": option("image"),
+                        "image": options.get("image"),
                         "command": command,
                         "volumeMounts": mounts,
                     }],
@@ -239,7 +218,7 @@ mod tests {
     fn made(options: &[(&str, &str)], plan: &str) -> Value {
         let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let job = Submission { options, attempt: 2, ..submission("kubernetes") };
-        let (_, text) = Kubernetes.job_file(&job, &[2], plan).unwrap();
+        let (_, text) = job_file(&job, &[2], plan).unwrap();
         assert!(text.starts_with('{'), "kubectl takes what begins with a brace for JSON");
         serde_json::from_str(&text).unwrap()
     }
@@ -298,7 +277,7 @@ mod tests {
         for wrong in ["", "fast,", "Fast", "a b", "a/b", "..", "-a", "a-", "fast,fast", "a\nb", &long] {
             let options = [("storage-class".to_owned(), wrong.to_owned())].into();
             let job = Submission { options, ..submission("kubernetes") };
-            assert!(Kubernetes.job_file(&job, &[1], "").is_err(), "{wrong}");
+            assert!(job_file(&job, &[1], "").is_err(), "{wrong}");
         }
     }
 

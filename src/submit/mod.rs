@@ -17,7 +17,6 @@ use crate::host::processes::signal_group;
 use crate::host::signals::Interrupt;
 use crate::host::time::sleep;
 use crate::record::submitted::Submission;
-use std::fmt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ pub const PROGRAM: &str = "pgstrata";
 pub const RESULTS: &str = "results";
 pub const LOGS: &str = "logs";
 
-pub const ALL: &[&dyn Engine] = &[&slurm::Slurm, &kubernetes::Kubernetes, &ssh::Ssh];
+pub const ALL: &[&Engine] = &[&slurm::SLURM, &kubernetes::KUBERNETES, &ssh::SSH];
 
 /// SIGTERM.
 const TERMINATE: i32 = 15;
@@ -43,80 +42,75 @@ pub struct Flag {
     pub default: Option<&'static str>,
 }
 
+type MakesJobFile = fn(&Submission, &[u32], &str) -> Result<(&'static str, String)>;
+type MakesCommand = fn(&Submission, &[u32]) -> Command;
+
 /// Runs tasks on several machines.
-pub trait Engine: Sync + fmt::Debug {
+#[derive(Debug)]
+pub struct Engine {
     /// Its flag, without the hyphens.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// Value that the flag takes, if any.
-    fn value(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn doc(&self) -> &'static str;
-
-    fn flags(&self) -> &'static [Flag] {
-        &[]
-    }
-
+    pub value: Option<&'static str>,
+    pub doc: &'static str,
+    pub flags: &'static [Flag],
     /// Program used to submit.
-    fn program(&self) -> &'static str;
-
+    pub program: &'static str,
     /// True if the program is put into the folder for the tasks; `false` if they get it from elsewhere.
-    fn carries_program(&self) -> bool {
-        true
-    }
-
+    pub carries_program: bool,
     /// Default number of shares.
-    fn shares(&self, submission: &Submission) -> u32 {
-        submission.blocks
-    }
-
-    /// Name and text of the job file, for these shares (from 1, sorted).
-    ///
-    /// # Errors
-    /// When one of its options is invalid.
-    fn job_file(&self, submission: &Submission, shares: &[u32], plan: &str) -> Result<(&'static str, String)>;
-
-    /// The command that submits them, to be started in the folder.
-    fn command(&self, submission: &Submission, shares: &[u32]) -> Command;
-
+    pub shares: fn(&Submission) -> u32,
+    /// Name and text of the job file, for these shares (from 1, sorted) and this plan; fails if one of its options is
+    /// invalid.
+    pub job_file: MakesJobFile,
+    /// The command that submits these shares, to be started in the folder.
+    pub command: MakesCommand,
     /// True if that command runs until the shares have ended.
-    fn waits(&self) -> bool {
-        false
-    }
-
-    /// Waiting and running shares, according to the engine.
-    ///
-    /// # Errors
-    /// When the engine does not answer.
-    fn queued(&self, _host: &Host, _submission: &Submission) -> Result<Vec<u32>> {
-        Ok(Vec::new())
-    }
-
+    pub waits: bool,
+    /// Waiting and running shares, according to the engine; fails if it does not answer.
+    pub queued: fn(&Host, &Submission) -> Result<Vec<u32>>,
     /// For an engine that restarts every share, not just missing ones: the command that first ends the earlier ones.
-    fn starts_all(&self, _submission: &Submission) -> Option<Command> {
-        None
-    }
-
+    pub starts_all: fn(&Submission) -> Option<Command>,
     /// Task log of its program, rewritten with each submission.
-    fn notes(&self) -> Option<&'static str> {
-        None
-    }
+    pub notes: Option<&'static str>,
+    /// Shares whose last task failed, and how, according to the engine or its notes; fails if the engine does not
+    /// answer.
+    pub failures: fn(&Host, &Submission, Option<&str>) -> Result<Vec<(u32, String)>>,
+}
 
-    /// Shares whose last task failed, and how, according to the engine or its notes.
-    ///
-    /// # Errors
-    /// When the engine does not answer.
-    fn failures(&self, host: &Host, submission: &Submission, notes: Option<&str>) -> Result<Vec<(u32, String)>>;
+impl Engine {
+    const fn new(
+        name: &'static str,
+        doc: &'static str,
+        program: &'static str,
+        job_file: MakesJobFile,
+        command: MakesCommand,
+    ) -> Engine {
+        Engine {
+            name,
+            value: None,
+            doc,
+            flags: &[],
+            program,
+            carries_program: true,
+            shares: |submission| submission.blocks,
+            job_file,
+            command,
+            waits: false,
+            queued: |_, _| Ok(Vec::new()),
+            starts_all: |_| None,
+            notes: None,
+            failures: |_, _, _| Ok(Vec::new()),
+        }
+    }
 }
 
 /// The engine with this name.
 ///
 /// # Errors
 /// If there is none: a newer pgstrata wrote it.
-pub fn engine(name: &str) -> Result<&'static dyn Engine> {
-    let found = ALL.iter().copied().find(|engine| engine.name() == name);
+pub fn engine(name: &str) -> Result<&'static Engine> {
+    let found = ALL.iter().copied().find(|engine| engine.name == name);
     found.ok_or_else(|| Error::user(format!("there is no engine `{name}`")).hint("use the pgstrata that submitted"))
 }
 
@@ -125,12 +119,12 @@ pub fn engine(name: &str) -> Result<&'static dyn Engine> {
 ///
 /// # Errors
 /// When the program is missing or fails; when the user interrupts.
-pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<String> {
-    if !host.has_program(engine.program()) {
-        return Err(Error::host(format!("there is no program `{}` here", engine.program()))
+pub fn hand_in(host: &Host, engine: &Engine, command: &Command) -> Result<String> {
+    if !host.has_program(engine.program) {
+        return Err(Error::host(format!("there is no program `{}` here", engine.program))
             .hint("leave out --go, and submit the job file on a machine that has it"));
     }
-    if !engine.waits() {
+    if !engine.waits {
         return Ok(host.run(command)?.stdout.trim().to_owned());
     }
     let interrupt = Interrupt::listen()?;
@@ -140,7 +134,7 @@ pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<St
         match child.try_wait() {
             Ok(Some(_)) => break,
             Ok(None) => sleep(Duration::from_millis(100)),
-            Err(e) => return Err(Error::tool(e.to_string()).while_doing(format!("wait for {}", engine.program()))),
+            Err(e) => return Err(Error::tool(e.to_string()).while_doing(format!("wait for {}", engine.program))),
         }
         if interrupt.is_raised() {
             // GNU parallel starts no more tasks after the first, and ends running ones after the second.
@@ -174,10 +168,10 @@ mod tests {
     #[test]
     fn engines_have_unique_names_and_are_found_by_them() {
         for one in ALL {
-            assert_eq!(engine(one.name()).unwrap().name(), one.name());
+            assert_eq!(engine(one.name).unwrap().name, one.name);
         }
-        let mut names: Vec<&str> = ALL.iter().flat_map(|one| one.flags().iter().map(|flag| flag.name)).collect();
-        names.extend(ALL.iter().map(|one| one.name()));
+        let mut names: Vec<&str> = ALL.iter().flat_map(|one| one.flags.iter().map(|flag| flag.name)).collect();
+        names.extend(ALL.iter().map(|one| one.name));
         let count = names.len();
         names.sort_unstable();
         names.dedup();

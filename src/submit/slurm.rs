@@ -23,27 +23,27 @@ const FAILED: [&str; 9] = [
     "TIMEOUT",
 ];
 
-#[derive(Debug)]
-pub struct Slurm;
+pub(super) static SLURM: Engine = Engine {
+    queued,
+    failures: |host, submission, _| {
+        // Lists all jobs: only squeue can look one up by name.
+        let show = Command::new("scontrol").with_callers_environment().args(["--oneliner", "show", "job"]);
+        Ok(failures(&host.run(&show)?.stdout, &submission.job_name()))
+    },
+    ..Engine::new(
+        "slurm",
+        "As a Slurm job array, one task for each share, with a node of its own; the folder must be on storage that all nodes have",
+        "sbatch",
+        job_file,
+        command,
+    )
+};
 
-impl Engine for Slurm {
-    fn name(&self) -> &'static str {
-        "slurm"
-    }
-
-    fn doc(&self) -> &'static str {
-        "As a Slurm job array, one task for each share, with a node of its own; the folder must be on storage that all nodes have"
-    }
-
-    fn program(&self) -> &'static str {
-        "sbatch"
-    }
-
-    fn job_file(&self, submission: &Submission, _shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
-        let (name, shares) = (submission.job_name(), submission.shares);
-        let run = run_words(submission, "./pgstrata", &format!("slurm/{shares}"));
-        let text = format!(
-            r#"#!/bin/sh
+fn job_file(submission: &Submission, _shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
+    let (name, shares) = (submission.job_name(), submission.shares);
+    let run = run_words(submission, "./pgstrata", &format!("slurm/{shares}"));
+    let text = format!(
+        r#"#!/bin/sh
 # Written by `pgstrata submit`. Submit it from its folder.
 #SBATCH --job-name={name}
 #SBATCH --array=0-{last}
@@ -64,36 +64,26 @@ fi
 # A share that was begun goes on.
 exec {run}
 "#,
-            last = shares.saturating_sub(1)
-        );
-        Ok((JOB, text))
-    }
+        last = shares.saturating_sub(1)
+    );
+    Ok((JOB, text))
+}
 
-    fn command(&self, submission: &Submission, shares: &[u32]) -> Command {
-        let command = Command::new(self.program()).with_callers_environment().args(&submission.arguments);
-        let command = match shares.len() == submission.shares as usize {
-            true => command,
-            false => command.arg(format!("--array={}", indices(shares))),
-        };
-        command.arg(JOB)
-    }
+fn command(submission: &Submission, shares: &[u32]) -> Command {
+    let command = Command::new(SLURM.program).with_callers_environment().args(&submission.arguments);
+    let command = match shares.len() == submission.shares as usize {
+        true => command,
+        false => command.arg(format!("--array={}", indices(shares))),
+    };
+    command.arg(JOB)
+}
 
-    fn queued(&self, host: &Host, submission: &Submission) -> Result<Vec<u32>> {
-        let words = ["--noheader", "--array", "--format=%K"];
-        let command = Command::new("squeue")
-            .with_callers_environment()
-            .args(words)
-            .arg(format!("--name={}", submission.job_name()));
-        let tasks = squeue::tasks(&host.run(&command)?.stdout);
-        Ok(tasks.into_iter().map(|task| task + 1).collect())
-    }
-
-    fn failures(&self, host: &Host, submission: &Submission, _notes: Option<&str>) -> Result<Vec<(u32, String)>> {
-        // Lists all jobs: only squeue can look one up by name.
-        let listed =
-            host.run(&Command::new("scontrol").with_callers_environment().args(["--oneliner", "show", "job"]))?.stdout;
-        Ok(failures(&listed, &submission.job_name()))
-    }
+fn queued(host: &Host, submission: &Submission) -> Result<Vec<u32>> {
+    let words = ["--noheader", "--array", "--format=%K"];
+    let command =
+        Command::new("squeue").with_callers_environment().args(words).arg(format!("--name={}", submission.job_name()));
+    let tasks = squeue::tasks(&host.run(&command)?.stdout);
+    Ok(tasks.into_iter().map(|task| task + 1).collect())
 }
 
 /// Shares whose last task failed. Slurm forgets a task some minutes after its end (`MinJobAge`).
@@ -121,8 +111,10 @@ fn ended(task: &ArrayTask) -> String {
         text.push_str(&format!(", on {nodes}"));
     }
     // For a cancelled task the reason is why it had been waiting.
-    let is_told = |reason: &&String| task.state != "CANCELLED" && *reason != "NonZeroExitCode";
-    if let Some(reason) = task.reason.as_ref().filter(is_told) {
+    if let Some(reason) = task.reason.as_ref()
+        && task.state != "CANCELLED"
+        && reason != "NonZeroExitCode"
+    {
         text.push_str(&format!(" ({reason})"));
     }
     text
@@ -141,12 +133,12 @@ mod tests {
     #[test]
     fn only_missing_slurm_tasks_are_submitted_again() {
         let job = Submission { arguments: vec!["--partition=a b".to_owned()], ..submission("slurm") };
-        let (name, text) = Slurm.job_file(&job, &[1, 2, 3], "").unwrap();
+        let (name, text) = job_file(&job, &[1, 2, 3], "").unwrap();
         assert!(text.contains("\n#SBATCH --array=0-2\n") && text.contains("\n#SBATCH --requeue\n"), "{text}");
         assert!(text.ends_with("\nexec ./pgstrata run plan.toml --blocks slurm/3 --results results\n"), "{text}");
         assert_eq!(name, "job.sh");
-        assert_eq!(Slurm.command(&job, &[1, 2, 3]).shown(), "sbatch '--partition=a b' job.sh");
-        assert_eq!(Slurm.command(&job, &[1, 3]).shown(), "sbatch '--partition=a b' --array=0,2 job.sh");
+        assert_eq!(command(&job, &[1, 2, 3]).shown(), "sbatch '--partition=a b' job.sh");
+        assert_eq!(command(&job, &[1, 3]).shown(), "sbatch '--partition=a b' --array=0,2 job.sh");
     }
 
     #[test]

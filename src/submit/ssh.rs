@@ -3,7 +3,6 @@
 
 use super::{Engine, PLAN, PROGRAM, RESULTS, run_words};
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
 use crate::parse::joblog;
 use crate::record::submitted::Submission;
@@ -14,79 +13,53 @@ const NOTES: &str = "parallel.log";
 /// Exit code of ssh if it could not reach a host or lost it.
 const LOST: i32 = 255;
 
-#[derive(Debug)]
-pub struct Ssh;
-
-impl Engine for Ssh {
-    fn name(&self) -> &'static str {
-        "ssh"
-    }
-
-    fn value(&self) -> Option<&'static str> {
-        Some("HOST,...")
-    }
-
-    fn doc(&self) -> &'static str {
+pub(super) static SSH: Engine = Engine {
+    value: Some("HOST,..."),
+    shares,
+    waits: true,
+    notes: Some(NOTES),
+    failures: |_, _, notes| Ok(notes.map(failures).unwrap_or_default()),
+    ..Engine::new(
+        "ssh",
         "On these hosts, one share at a time on each, by GNU parallel (needs rsync here and there): program and plan are copied to each, \
-         run folders come back. A host is a name or USER@NAME; ports and keys belong in ~/.ssh/config"
-    }
+         run folders come back. A host is a name or USER@NAME; ports and keys belong in ~/.ssh/config",
+        "parallel",
+        job_file,
+        command,
+    )
+};
 
-    fn program(&self) -> &'static str {
-        "parallel"
-    }
+fn shares(submission: &Submission) -> u32 {
+    u32::try_from(hosts(submission).count()).unwrap_or(submission.blocks).clamp(1, submission.blocks)
+}
 
-    fn shares(&self, submission: &Submission) -> u32 {
-        u32::try_from(hosts(submission).count()).unwrap_or(submission.blocks).clamp(1, submission.blocks)
+fn job_file(submission: &Submission, shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
+    if let Some(wrong) = hosts(submission).find(|host| !is_host(host)) {
+        return Err(Error::user(format!(
+            "`{wrong}` is not a host name: use letters, digits, dots, hyphens and underscores, optionally after USER@"
+        ))
+        .hint("give a host with a port or key a name in ~/.ssh/config"));
     }
+    let command = command(submission, shares).shown();
+    let text = format!(
+        "#!/bin/sh\n# Written by `pgstrata submit`. Start it in its folder; it ends when the shares have run.\nexec {command}\n"
+    );
+    Ok((JOB, text))
+}
 
-    fn job_file(&self, submission: &Submission, shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
-        if let Some(wrong) = hosts(submission).find(|host| !is_host(host)) {
-            return Err(Error::user(format!(
-                "`{wrong}` is not a host name: use letters, digits, dots, hyphens and underscores, optionally after USER@"
-            ))
-            .hint("give a host with a port or key a name in ~/.ssh/config"));
-        }
-        let command = self.command(submission, shares).shown();
-        let text = format!(
-            "#!/bin/sh\n# Written by `pgstrata submit`. Start it in its folder; it ends when the shares have run.\nexec {command}\n"
-        );
-        Ok((JOB, text))
-    }
-
-    fn command(&self, submission: &Submission, shares: &[u32]) -> Command {
-        let logins: Vec<&str> = hosts(submission).collect();
-        // GNU parallel substitutes the share for {}. First removes what a killed task left on the host.
-        let run = run_words(submission, "./pgstrata", &format!("{{}}/{}", submission.shares));
-        Command::new(self.program())
-            .with_callers_environment()
-            .args(&submission.arguments)
-            .args([
-                "--jobs",
-                "1",
-                "--sshlogin",
-                &logins.join(","),
-                "--filter-hosts",
-                "--workdir",
-                &submission.job_name(),
-            ])
-            .args(["--basefile", PROGRAM, "--basefile", PLAN, "--return", RESULTS, "--joblog", NOTES])
-            .args(["--line-buffer", "--tagstring", "share {}"])
-            .arg(format!("./pgstrata clean; {run}"))
-            .arg(":::")
-            .args(shares.iter().map(u32::to_string))
-    }
-
-    fn waits(&self) -> bool {
-        true
-    }
-
-    fn notes(&self) -> Option<&'static str> {
-        Some(NOTES)
-    }
-
-    fn failures(&self, _host: &Host, _submission: &Submission, notes: Option<&str>) -> Result<Vec<(u32, String)>> {
-        Ok(notes.map(failures).unwrap_or_default())
-    }
+fn command(submission: &Submission, shares: &[u32]) -> Command {
+    let logins: Vec<&str> = hosts(submission).collect();
+    // GNU parallel substitutes the share for {}. First removes what a killed task left on the host.
+    let run = run_words(submission, "./pgstrata", &format!("{{}}/{}", submission.shares));
+    Command::new(SSH.program)
+        .with_callers_environment()
+        .args(&submission.arguments)
+        .args(["--jobs", "1", "--sshlogin", &logins.join(","), "--filter-hosts", "--workdir", &submission.job_name()])
+        .args(["--basefile", PROGRAM, "--basefile", PLAN, "--return", RESULTS, "--joblog", NOTES])
+        .args(["--line-buffer", "--tagstring", "share {}"])
+        .arg(format!("./pgstrata clean; {run}"))
+        .arg(":::")
+        .args(shares.iter().map(u32::to_string))
 }
 
 fn hosts(submission: &Submission) -> impl Iterator<Item = &str> {
@@ -95,14 +68,10 @@ fn hosts(submission: &Submission) -> impl Iterator<Item = &str> {
 
 /// True for text that neither a shell nor GNU parallel would interpret.
 fn is_host(text: &str) -> bool {
-    let is_word = |word: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(plain)
-    };
-    match text.split_once('@') {
-        Some((user, host)) => is_word(user) && is_word(host),
-        None => is_word(text),
-    }
+    text.splitn(2, '@').all(|word| {
+        word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    })
 }
 
 fn failures(notes: &str) -> Vec<(u32, String)> {
@@ -134,23 +103,23 @@ mod tests {
 
     #[test]
     fn each_ssh_host_runs_one_share_at_a_time() {
-        let command = Ssh.command(&on("db1, root@db2"), &[1, 3]).shown();
+        let command = command(&on("db1, root@db2"), &[1, 3]).shown();
         assert!(command.starts_with("parallel --jobs 1 --sshlogin db1,root@db2 --filter-hosts "), "{command}");
         assert!(command.contains(" --basefile pgstrata --basefile plan.toml --return results "), "{command}");
         assert!(
             command.contains("; ./pgstrata run plan.toml --quick --blocks {}/3 --results results' ::: 1 3"),
             "{command}"
         );
-        assert_eq!(Ssh.shares(&on("db1,db2")), 2);
-        assert_eq!(Ssh.shares(&on("a,b,c,d,e,f,g,h")), 6, "no more shares than blocks");
+        assert_eq!(shares(&on("db1,db2")), 2);
+        assert_eq!(shares(&on("a,b,c,d,e,f,g,h")), 6, "no more shares than blocks");
     }
 
     #[test]
     fn what_is_no_host_is_refused() {
         for wrong in ["", "a b", "-oProxyCommand=x", "a;b", "a/b", "$(x)", "root@", "@a", "a@b@c", "[::1]", ":", ".."] {
-            assert!(Ssh.job_file(&on(&format!("db1,{wrong}")), &[1], "").is_err(), "{wrong}");
+            assert!(job_file(&on(&format!("db1,{wrong}")), &[1], "").is_err(), "{wrong}");
         }
-        assert!(Ssh.job_file(&on("db-1.example.org,root@10.0.0.7"), &[1], "").is_ok());
+        assert!(job_file(&on("db-1.example.org,root@10.0.0.7"), &[1], "").is_ok());
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use super::ground::{SUITE, guest_in_full, set_mode};
 use pgstrata::guest::build;
 use pgstrata::guest::cache::Cache;
-use pgstrata::guest::share::Shared;
+use pgstrata::guest::share::SharedFolder;
 use pgstrata::guest::suite::Suite;
 use pgstrata::guest::vm::{SCRATCH, Scratch, Shape, Vm};
-use pgstrata::guest::wire::{Ended, Order};
+use pgstrata::guest::wire::{CommandEnd, Order};
 use pgstrata::host::Host;
 use pgstrata::host::signals::Interrupt;
 use pgstrata::units::Bytes;
@@ -64,8 +64,8 @@ fn tests_of(target: &[&str]) -> PathBuf {
 }
 
 /// Why the tests of one filter are no success; `None` where they are.
-fn objection(filter: &str, ended: Ended, text: &str) -> Option<String> {
-    if ended != Ended::Exited(0) {
+fn objection(filter: &str, ended: CommandEnd, text: &str) -> Option<String> {
+    if ended != CommandEnd::Exited(0) {
         return Some(format!("{filter}: {ended:?}"));
     }
     let skipped = |line: &&str| line.starts_with("skipped: ") || line.contains(" skipped: ");
@@ -132,7 +132,7 @@ fn pass(suite: &str, folder: &Path, filters: &[&str]) -> Vec<String> {
     let mut shape = Shape::usual(&cache).unwrap();
     shape.cpus = 1;
     shape.program = PathBuf::from(env!("CARGO_BIN_EXE_pgstrata"));
-    shape.shares.push(Shared {
+    shape.shares.push(SharedFolder {
         tag: "tests".to_owned(),
         folder: folder.to_path_buf(),
         inside: "/run/pgstrata/tests".to_owned(),
@@ -170,12 +170,13 @@ fn pass(suite: &str, folder: &Path, filters: &[&str]) -> Vec<String> {
 #[test]
 fn skipped_tests_and_empty_filters_are_not_a_success() {
     let fine = "running 1 test\ntest a::b ... ok\n\ntest result: ok. 1 passed\n";
-    assert_eq!(objection("a", Ended::Exited(0), fine), None);
-    assert!(objection("a", Ended::Exited(101), fine).is_some());
-    assert!(objection("a", Ended::TimedOut, fine).is_some());
-    assert!(objection("a", Ended::Exited(0), "test a::b ... skipped: no zfs\nok\n").is_some());
+    assert_eq!(objection("a", CommandEnd::Exited(0), fine), None);
+    assert!(objection("a", CommandEnd::Exited(101), fine).is_some());
+    assert!(objection("a", CommandEnd::TimedOut, fine).is_some());
+    assert!(objection("a", CommandEnd::Exited(0), "test a::b ... skipped: no zfs\nok\n").is_some());
     assert!(
-        objection("a", Ended::Exited(0), "test a::b ... skipped: bcachefs needs the program bcachefs\nok\n").is_none()
+        objection("a", CommandEnd::Exited(0), "test a::b ... skipped: bcachefs needs the program bcachefs\nok\n")
+            .is_none()
     );
-    assert!(objection("a", Ended::Exited(0), "running 0 tests\n\ntest result: ok. 0 passed\n").is_some());
+    assert!(objection("a", CommandEnd::Exited(0), "running 0 tests\n\ntest result: ok. 0 passed\n").is_some());
 }

@@ -4,7 +4,7 @@ use super::paths::named;
 use super::source::{Source, Token, all, root};
 use std::path::Path;
 
-/// Folder of the seam and its trait, or the type of its entries (`Renderer`); `ALL` stands in the folder's `mod.rs`.
+/// Folder of the seam and its trait, or its type if things are values of one; `ALL` stands in the folder's `mod.rs`.
 const SEAMS: [(&str, &str); 5] = [
     ("src/provision", "Layer"),
     ("src/workload", "Workload"),
@@ -51,6 +51,7 @@ fn forgotten(sources: &[&Source], folder: &str, of: &str) -> Vec<String> {
     let listed = sources.iter().find(|s| s.path == home).map(|s| words_of_all(&s.tokens)).unwrap_or_default();
     let mut forgotten = Vec::new();
     for source in sources {
+        forgotten.extend(instances(source, of).into_iter().filter(|thing| !listed.contains(thing)));
         let module = module_below(&source.path, folder).unwrap_or_default();
         for name in implementers(source, of) {
             let things: Vec<String> = sources.iter().flat_map(|source| instances(source, &name)).collect();

@@ -26,8 +26,8 @@ fn run(
     (path, bytes): (&Path, u64),
     interrupt: &Interrupt,
     enough: u32,
-    report: &dyn Fn(Doing) -> Result<()>,
-) -> Result<Done> {
+    report: &dyn Fn(DriveProgress) -> Result<()>,
+) -> Result<Preconditioned> {
     let drive = Drive {
         path,
         bytes,
@@ -54,7 +54,7 @@ fn the_device_is_written_twice_and_each_round_counts_writes() {
     };
     let once = || run((&path, BYTES), &Interrupt::never(), 3, &report).unwrap();
     // On a busy machine no write may end within rounds of 20 ms.
-    let has_written = |done: &Done| done.rounds.iter().any(|round| round.operations > 0);
+    let has_written = |done: &Preconditioned| done.rounds.iter().any(|round| round.operations > 0);
     let done = (0..100).map(|_| once()).find(has_written).expect("a hundred times no round wrote anything");
     assert!(matches!(done.purge, Purge::None { .. }), "an image is not purged: {:?}", done.purge);
     assert_eq!((done.fill.times, done.fill.written_bytes), (2, 2 * BYTES));
@@ -64,7 +64,7 @@ fn the_device_is_written_twice_and_each_round_counts_writes() {
     }
     assert!(done.rounds.iter().all(|round| round.written_bytes == round.operations * BLOCK));
     let last = reported.borrow().last().copied();
-    assert_eq!(last, Some(Doing::Round { number: 3, round: done.rounds[2] }));
+    assert_eq!(last, Some(DriveProgress::Round { number: 3, round: done.rounds[2] }));
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(bytes.len() as u64, BYTES);
     let (first, rest) = bytes.split_at(MIB as usize);
@@ -92,7 +92,7 @@ fn written(writes: u64, salt: u64) -> Vec<u8> {
         let some = left.load(Ordering::Relaxed) > 0;
         some.then(|| left.fetch_sub(1, Ordering::Relaxed)).map(|_| 0)
     };
-    one_writer((&file, BLOCK, BLOCK), salt, &place, &Counts::default()).map_err(|(_, _, e)| e).unwrap();
+    one_writer((&file, BLOCK, BLOCK), salt, &place, &WriteCounts::default()).map_err(|(_, _, e)| e).unwrap();
     std::fs::read(&path).unwrap()
 }
 
@@ -185,10 +185,10 @@ fn a_drive_without_steady_state_stops_after_the_last_round() {
 fn an_interrupt_ends_preconditioning_and_leaves_both_ends_blank() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = device(&folder) else { return };
-    let interrupted = |when: fn(&Doing) -> bool| {
+    let interrupted = |when: fn(&DriveProgress) -> bool| {
         let (interrupt, rounds) = (Interrupt::never(), RefCell::new(0));
         let report = |doing| {
-            *rounds.borrow_mut() += u32::from(matches!(doing, Doing::Round { .. }));
+            *rounds.borrow_mut() += u32::from(matches!(doing, DriveProgress::Round { .. }));
             if when(&doing) {
                 interrupt.raise();
             }
@@ -200,8 +200,8 @@ fn an_interrupt_ends_preconditioning_and_leaves_both_ends_blank() {
         assert!(bytes[..MIB as usize].iter().all(|byte| *byte == 0));
         rounds.into_inner()
     };
-    assert_eq!(interrupted(|doing| matches!(doing, Doing::Filling { .. })), 0);
-    assert_eq!(interrupted(|doing| matches!(doing, Doing::Round { number: 2, .. })), 2);
+    assert_eq!(interrupted(|doing| matches!(doing, DriveProgress::Filling { .. })), 0);
+    assert_eq!(interrupted(|doing| matches!(doing, DriveProgress::Round { number: 2, .. })), 2);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::host::time::wall_us;
 use crate::record::run::RunRecord;
 use crate::report::serve::{ListView, RunRow};
-use crate::serve::Request;
+use crate::serve::HttpRequest;
 use crate::store::results::{Results, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -52,7 +52,7 @@ impl Runs {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub(super) fn view(&self, request: &Request, folder: &str) -> Result<ListView> {
+    pub(super) fn view(&self, request: &HttpRequest, folder: &str) -> Result<ListView> {
         let query = request.value("q").unwrap_or_default().to_owned();
         let from: usize = request.value("from").and_then(|from| from.parse().ok()).unwrap_or(0);
         let first = request.value("a").filter(|name| self.results.path(name).is_some());

@@ -50,18 +50,11 @@ fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {
     let node = DeviceNumber::named(host, name)?;
     let identity = Identity::of(host, node);
     identity.size_bytes.filter(|bytes| *bytes > 0)?;
-    // A slash in a kernel name is `!` in sysfs (cciss!c0d0).
-    let path = Path::new("/dev").join(name.replace('!', "/"));
-    let of_it = |link: &&PathBuf| paths::resolved(link) == path;
-    let is_opaque = |link: &&PathBuf| {
-        let name = link.file_name().unwrap_or_default().to_string_lossy();
-        OPAQUE.iter().any(|start| name.starts_with(start))
-    };
-    let device = BlockDevice { path: path.clone(), node };
+    let device = BlockDevice::named(name, node);
     let uses = guard::uses(host, &device).unwrap_or_else(|e| vec![e.to_string()]);
-    let mine = links.iter().filter(of_it);
+    let mut mine = links.iter().filter(|link| paths::resolved(link) == device.path);
     Some(FoundDisk {
-        by_id: mine.clone().find(|link| !is_opaque(link)).or(mine.clone().next()).cloned(),
+        by_id: mine.clone().find(|link| !is_opaque(link)).or(mine.next()).cloned(),
         model: identity.model,
         serial: identity.serial,
         wwn: identity.wwn,
@@ -71,8 +64,13 @@ fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {
         rotational: node.flag(host, "queue/rotational"),
         // Without root opening a disk fails, which does not mean that it is in use.
         in_use: uses.into_iter().filter(|used| !used.contains("Permission denied")).collect(),
-        path,
+        path: device.path,
     })
+}
+
+fn is_opaque(link: &Path) -> bool {
+    let name = link.file_name().unwrap_or_default().to_string_lossy();
+    OPAQUE.iter().any(|start| name.starts_with(start))
 }
 
 #[cfg(test)]

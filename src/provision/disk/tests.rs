@@ -1,6 +1,6 @@
 //! Tests of the guard on real loop devices, to which a fake sysfs gives a serial.
 
-use super::{Disk, contents};
+use super::{RealDisk, contents};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::provision::identity::BlockDevice;
@@ -60,7 +60,7 @@ impl Bench {
     }
 
     fn error(&self, options: &Options) -> String {
-        self.with_site(|site| Disk.build(site, &[], options)).unwrap_err().to_string()
+        self.with_site(|site| RealDisk.build(site, &[], options)).unwrap_err().to_string()
     }
 
     fn run(&self, program: &str, args: &[&str]) {
@@ -97,7 +97,7 @@ fn a_blank_disk_with_matching_serial_is_blank_again_afterwards() {
         assert_eq!(built.facts.nodes[0].details["serial"], "S5GX");
         assert_eq!(built.facts.devices()[0].1.serial.as_deref(), Some("S5GX"));
         assert!(bench.carried()[0].starts_with("ext4 labelled `pgstrata-"), "{:?}", bench.carried());
-        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
+        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::default(), &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(bench.carried(), Vec::<String>::new());
         let start = crate::host::files::read_at(bench.path(), 0, 64).unwrap();
@@ -116,7 +116,7 @@ fn a_disk_with_bytes_but_no_signature_is_not_blank() {
     drop(file);
     let error = bench.error(&bench.options("S5GX", false));
     assert!(error.contains("holds data: unknown data") && error.contains("67108856"), "{error}");
-    bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
+    bench.with_site(|site| RealDisk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     bench.place.clean();
 }
 
@@ -127,7 +127,7 @@ fn data_written_behind_the_run_mark_belongs_to_somebody_else() {
     let spec = stack("d", layers);
     let used = || {
         let built = bench.with_site(|site| build_stack(site, &spec))?;
-        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
+        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::default(), &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         Ok::<_, crate::error::Error>(())
     };
@@ -207,7 +207,7 @@ fn a_disk_with_another_serial_is_refused() {
     let error = bench.error(&bench.options("S5GY", true));
     assert!(error.contains("its serial is `S5GX`, expected `S5GY`"), "{error}");
     let real = Site { host: &bench.place.host, ..bench.place.site("x") };
-    let error = Disk.build(&real, &[], &bench.options("S5GX", true)).unwrap_err().to_string();
+    let error = RealDisk.build(&real, &[], &bench.options("S5GX", true)).unwrap_err().to_string();
     assert!(error.contains("it reports no serial"), "{error}");
     bench.place.clean();
 }
@@ -218,14 +218,14 @@ fn a_disk_with_a_filesystem_requires_the_overwrite_option() {
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
     let error = bench.error(&bench.options("S5GX", false));
     assert!(error.contains("holds data: ext4 labelled `precious`"), "{error}");
-    assert_eq!(Disk.unmet(&bench.host(), &bench.options("S5GX", false)).len(), 1);
+    assert_eq!(RealDisk.unmet(&bench.host(), &bench.options("S5GX", false)).len(), 1);
     assert_eq!(contents(&bench.host(), &bench.options("S5GX", false)).unwrap(), None);
     let shown = contents(&bench.host(), &bench.options("S5GX", true)).unwrap().unwrap();
     assert_eq!((shown.serial.as_deref(), shown.size.unwrap().0), (Some("S5GX"), 64 << 20));
     assert!(shown.signatures[0].contains("precious"));
     assert_eq!(bench.carried().len(), 1, "looking changes nothing");
-    assert_eq!(Disk.unmet(&bench.host(), &bench.options("S5GX", true)), []);
-    bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
+    assert_eq!(RealDisk.unmet(&bench.host(), &bench.options("S5GX", true)), []);
+    bench.with_site(|site| RealDisk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     assert_eq!(bench.carried(), Vec::<String>::new());
     bench.place.clean();
 }
@@ -240,7 +240,7 @@ fn partition_tables_and_raid_members_are_seen() {
     fs::write(bench.path(), sector).unwrap();
     let error = bench.error(&bench.options("S5GX", false));
     assert!(error.contains("holds data: dos"), "{error}");
-    bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
+    bench.with_site(|site| RealDisk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     // A member of an md array, superblock 1.2 at 4 KiB (drivers/md/md.c, struct mdp_superblock_1).
     let mut superblock = vec![0u8; 4096 + 256];
     superblock[4096..4100].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
@@ -300,7 +300,9 @@ fn a_disk_that_something_else_stands_on_is_refused() {
 #[test]
 fn a_disk_without_path_or_identity_is_refused_at_parsing() {
     let check = |disk: &str, serial: &str| {
-        Disk.check(&options_of(&[("disk", text(disk)), ("serial", text(serial))])).map_err(|problem| problem.message)
+        RealDisk
+            .check(&options_of(&[("disk", text(disk)), ("serial", text(serial))]))
+            .map_err(|problem| problem.message)
     };
     assert_eq!(check("/dev/disk/by-id/x", "S5GX"), Ok(()));
     assert!(check("/dev/sda", " ").unwrap_err().contains("has no `serial` or `wwn`"));
@@ -308,7 +310,7 @@ fn a_disk_without_path_or_identity_is_refused_at_parsing() {
     assert!(check("/dev/../tmp/x", "S5GX").unwrap_err().contains("full path"));
     let missing = options_of(&[("disk", text("/dev/no-such-disk")), ("serial", text("1"))]);
     if crate::host::users::is_root() {
-        let unmet = Disk.unmet(&Host::this(), &missing);
+        let unmet = RealDisk.unmet(&Host::this(), &missing);
         assert!(unmet[0].what.contains("/dev/no-such-disk"), "{unmet:?}");
     } else {
         println!("skipped: looking at a device needs root");
@@ -333,7 +335,7 @@ fn a_preconditioned_drive_is_recognised_until_somebody_else_uses_it() {
     let standing = bench.with_site(|site| wanted.stand(site)).unwrap();
     assert_eq!((standing.path.as_path(), standing.bytes), (bench.path(), 64 << 20));
     assert_eq!(wanted.bytes(&bench.host()).unwrap().0, 64 << 20);
-    let failures = undo_from(bench.place.ledger(), mark, &Undoers::new(), &bench.host());
+    let failures = undo_from(bench.place.ledger(), mark, &Undoers::default(), &bench.host());
     assert!(failures.is_empty() && wanted.is_still_of(&bench.host(), run), "{failures:#?}");
     assert!(!wanted.is_still_of(&bench.host(), "another"), "another run was the last to use it");
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
@@ -357,7 +359,7 @@ fn no_discards_reach_a_preconditioned_drive_below_a_stack() {
     for (spec, during) in [(plain, "2147450880"), (preconditioned(&bench), "0")] {
         let built = bench.with_site(|site| build_stack(site, &spec)).unwrap();
         assert_eq!(shown(&most).trim(), during);
-        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
+        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::default(), &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(shown(&most).trim(), "2147450880");
     }

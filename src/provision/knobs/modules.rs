@@ -82,8 +82,10 @@ fn ordered<'p>(host: &Host, parameters: &'p Options) -> Result<Vec<(&'p str, Str
     let mut all: Vec<(&str, String)> = asked(parameters).collect();
     // `None` if the modules do not report it.
     let most = if host.exists(ARCSTATS) { limit(host, LIMITS[0].0)? } else { None };
-    let below = |value: &str| value.parse::<u64>().is_ok_and(|least| most.is_some_and(|most| least <= most));
-    if let Some(place) = all.iter().position(|(name, value)| *name == LIMITS[1].0 && below(value)) {
+    let least = all.iter().position(|(name, _)| *name == LIMITS[1].0);
+    if let Some((place, most)) = least.zip(most)
+        && all[place].1.parse::<u64>().is_ok_and(|least| least <= most)
+    {
         all[..=place].rotate_right(1);
     }
     Ok(all)
@@ -100,9 +102,9 @@ pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<Details
             Error::host(format!("the ZFS module has no parameter `{name}`"))
                 .hint("`ls /sys/module/zfs/parameters` lists those of this version")
         })?;
-        let doing = |e: Error| e.while_doing(format!("set {name}"));
-        let before = limit(host, name)?.map(|limit| limit.to_string());
-        setting::set(host, ledger, &PARAMETER, &KnobOwner::parameter(host, path, before), &value).map_err(doing)?;
+        let owner = KnobOwner::parameter(host, path, limit(host, name)?.map(|limit| limit.to_string()));
+        let changed = setting::set(host, ledger, &PARAMETER, &owner, &value);
+        changed.map_err(|e| e.while_doing(format!("set {name}")))?;
         check_limit(host, name, &value)?;
         set.insert(name.to_owned(), value);
     }
@@ -155,7 +157,7 @@ mod tests {
             ]
         );
         assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("2147483648"));
-        assert!(undo_from(&ledger, 0, &Undoers::new(), &host).is_empty());
+        assert!(undo_from(&ledger, 0, &Undoers::default(), &host).is_empty());
         assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("0"));
         assert_eq!(shown(&host, "spl_taskq_thread_priority").as_deref(), Some("1"));
     }

@@ -78,9 +78,9 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 /// true if it changed.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
     let path = &of.path_of(knob);
-    let lacks =
-        || Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel");
-    let old = shown(host, path).ok_or_else(lacks)?;
+    let old = shown(host, path).ok_or_else(|| {
+        Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel")
+    })?;
     if old == ours {
         return Ok(false);
     }
@@ -144,8 +144,8 @@ pub(in crate::provision) fn undo(host: &Host, thing: &Thing) -> Result<()> {
 /// Describes the knobs entered since a mark that do not show our value (any more): undoing leaves them.
 pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
     let things = ledger.open_things().into_iter().filter(|(number, thing)| *number >= mark && thing.owner == OWNER);
-    let stray = |thing: &Thing| {
-        let (now, ours) = (still_there(host, thing).ok()??, thing.mark("ours").ok()?);
+    let strays = things.filter_map(|(_, thing)| {
+        let (now, ours) = (still_there(host, &thing).ok()??, thing.mark("ours").ok()?);
         let (kind, path) = (&thing.kind, thing.mark("path").ok()?);
         if now == ours {
             let stays = *kind == super::DISCARDS.name && takes_no_limit(host, path) && !goes_with_the_trial(host, path);
@@ -157,8 +157,8 @@ pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
             });
         }
         Some(format!("{kind} ({path}) is `{now}`, not `{ours}` as set by the run: left unchanged"))
-    };
-    things.filter_map(|(_, thing)| stray(&thing)).collect()
+    });
+    strays.collect()
 }
 
 /// The knob of an entry, if the file is one of that knob's: a ledger must not make root write elsewhere.

@@ -1,6 +1,6 @@
 //! Options of a volume group and its volumes: sizes, arguments of lvcreate, and the comparison with LVM's report.
 
-use super::Row;
+use super::ReportRow;
 use crate::error::{Error, Result};
 use crate::provision::knobs;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -71,18 +71,13 @@ const EXTENT: u64 = 4 << 20;
 
 /// The volumes, in the order of the bases.
 pub(super) fn volumes(options: &Options) -> Vec<Volume> {
-    let size = |text: &str| Amount::parse(text);
     let named = options.table("volumes").0;
     if named.is_empty() {
-        let size = size(options.text("size").unwrap_or("100%"));
+        let size = Amount::parse(options.text("size").unwrap_or("100%"));
         return vec![Volume { name: ONLY.to_owned(), base: String::new(), size }];
     }
-    let volume = |(name, value): (String, crate::record::options::OptionValue)| Volume {
-        base: name.clone(),
-        name,
-        size: size(&value.plain()),
-    };
-    named.into_iter().map(volume).collect()
+    let sized = named.into_iter().map(|(name, value)| (name, Amount::parse(&value.plain())));
+    sized.map(|(name, size)| Volume { base: name.clone(), name, size }).collect()
 }
 
 pub(super) fn is_thin(options: &Options) -> bool {
@@ -102,8 +97,8 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     let key = if several { "volumes" } else { "size" };
     let mut share = 0.0;
     for volume in volumes(options) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if volume.name == POOL || volume.name.len() > 64 || !volume.name.chars().all(plain) {
+        let is_plain = volume.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if volume.name == POOL || volume.name.len() > 64 || !is_plain {
             let why =
                 format!("`{}` cannot be the name of a volume: letters, digits and `_`, and not `{POOL}`", volume.name);
             return wrong(key, why);
@@ -166,10 +161,9 @@ pub(super) fn whole_stripes(options: &Options, extents: u64) -> u64 {
 fn striping(options: &Options) -> Vec<String> {
     let stripes = stripes(options);
     let size = options.size("stripe_size").unwrap_or(Bytes(64 << 10));
-    if stripes == 1 {
-        Vec::new()
-    } else {
-        vec![format!("--stripes={stripes}"), format!("--stripesize={}k", size.0 >> 10)]
+    match stripes {
+        1 => Vec::new(),
+        _ => vec![format!("--stripes={stripes}"), format!("--stripesize={}k", size.0 >> 10)],
     }
 }
 
@@ -211,7 +205,7 @@ pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, exte
 ///
 /// # Errors
 /// With the first column that differs.
-pub(super) fn verify(options: &Options, volume: &Volume, row: &Row) -> Result<()> {
+pub(super) fn verify(options: &Options, volume: &Volume, row: &ReportRow) -> Result<()> {
     let stripes = stripes(options);
     let kind = match (is_thin(options), stripes) {
         (true, _) => "thin",
@@ -235,7 +229,7 @@ pub(super) fn verify(options: &Options, volume: &Volume, row: &Row) -> Result<()
 ///
 /// # Errors
 /// With the first column that differs.
-pub(super) fn verify_pool(options: &Options, row: &Row) -> Result<()> {
+pub(super) fn verify_pool(options: &Options, row: &ReportRow) -> Result<()> {
     let mut wanted = Vec::new();
     wanted.extend(options.size("chunk").map(|Bytes(chunk)| ("chunk_size", chunk.to_string())));
     let zero = if options.boolean("zero").unwrap_or(true) { "zero" } else { "" };
@@ -252,21 +246,19 @@ pub(super) const ROOM: &str = "lv_name,segtype,data_percent,metadata_percent,lv_
 const METADATA_FULL_PERCENT: f64 = 90.0;
 
 /// Reason why a pool accepts no more writes, from its row of lvs; `None` if it has room.
-pub(super) fn full(row: &Row) -> Option<String> {
-    let column = |name: &str| row.get(name).map_or("", String::as_str);
-    let percent = |name: &str| column(name).parse::<f64>().ok();
-    let health = column("lv_health_status");
-    let of = |what: &str, name: &str| format!("the thin pool is full: {} % of its {what}", column(name));
-    if health == "out_of_data" || percent("data_percent").is_some_and(|percent| percent >= 100.0) {
-        return Some(of("data space", "data_percent"));
+pub(super) fn full(row: &ReportRow) -> Option<String> {
+    let [health, data, metadata] =
+        ["lv_health_status", "data_percent", "metadata_percent"].map(|name| row.get(name).map_or("", String::as_str));
+    if health == "out_of_data" || data.parse::<f64>().is_ok_and(|percent| percent >= 100.0) {
+        return Some(format!("the thin pool is full: {data} % of its data space"));
     }
     // A pool is also read-only if its metadata device fails.
-    let metadata = percent("metadata_percent")?;
-    let is_full = metadata >= 100.0 || (health == "metadata_read_only" && metadata >= METADATA_FULL_PERCENT);
-    is_full.then(|| of("metadata space", "metadata_percent"))
+    let percent: f64 = metadata.parse().ok()?;
+    let is_full = percent >= 100.0 || (health == "metadata_read_only" && percent >= METADATA_FULL_PERCENT);
+    is_full.then(|| format!("the thin pool is full: {metadata} % of its metadata space"))
 }
 
-fn same(volume: &str, wanted: &[(&str, String)], row: &Row) -> Result<()> {
+fn same(volume: &str, wanted: &[(&str, String)], row: &ReportRow) -> Result<()> {
     for (column, wanted) in wanted {
         let shown = row.get(*column).map_or("nothing", String::as_str);
         if shown != wanted {

@@ -63,15 +63,13 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     let Some(level) = Level::of(options) else {
         return Err(OptionProblem::at("level", "the RAID level must be 0, 1, 5, 6 or 10"));
     };
-    let wrong = |key: &str, why: String| Err(OptionProblem::at(key, why));
     match options.size("chunk") {
-        Some(_) if level.number == 1 => return wrong("chunk", "level 1 has no chunks".to_owned()),
+        Some(_) if level.number == 1 => return Err(OptionProblem::at("chunk", "level 1 has no chunks")),
         Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
-            return wrong("chunk", "a chunk must be a power of two, at least 4 KiB".to_owned());
+            return Err(OptionProblem::at("chunk", "a chunk must be a power of two, at least 4 KiB"));
         }
         _ => {}
     }
-    let asked = |key: &str| options.get(key).is_some_and(|value| !["none", "false"].contains(&&*value.plain()));
     for (key, fits) in [
         ("bitmap", level.number != 0),
         ("ppl", level.number == 5),
@@ -79,14 +77,18 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
         ("stripe_cache", level.has_parity()),
         ("assume_clean", level.number != 0),
     ] {
-        if asked(key) && !fits {
-            return wrong(key, format!("level {} has no `{key}`", level.number));
+        if is_asked(options, key) && !fits {
+            return Err(OptionProblem::at(key, format!("level {} has no `{key}`", level.number)));
         }
     }
-    if asked("bitmap") && asked("ppl") {
-        return wrong("ppl", "an array has either a bitmap or a partial parity log".to_owned());
+    if is_asked(options, "bitmap") && is_asked(options, "ppl") {
+        return Err(OptionProblem::at("ppl", "an array has either a bitmap or a partial parity log"));
     }
     Ok(())
+}
+
+fn is_asked(options: &Options, key: &str) -> bool {
+    options.get(key).is_some_and(|value| !["none", "false"].contains(&&*value.plain()))
 }
 
 /// Checks the options against the devices below.
@@ -94,23 +96,18 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
 /// # Errors
 /// With the option that does not fit.
 pub(super) fn check_members(level: Level, options: &Options, members: usize, journal: bool) -> Result<()> {
-    let refuse = |why: String| Err(Error::user(why));
-    if members < level.least {
-        return refuse(format!(
-            "RAID level {} needs at least {} members, but has {members}",
-            level.number, level.least
-        ));
-    }
-    if journal && !level.has_parity() {
-        return refuse(format!("RAID level {} takes no write journal", level.number));
-    }
-    if journal && (options.text("bitmap") == Some("internal") || options.boolean("ppl") == Some(true)) {
-        return refuse("an array has a write journal, a bitmap or a partial parity log, not two of them".to_owned());
-    }
-    if !journal && options.text("journal_mode").is_some() {
-        return refuse("`journal_mode` is for an array with a `journal`".to_owned());
-    }
-    Ok(())
+    let Level { number, least, .. } = level;
+    Err(Error::user(if members < least {
+        format!("RAID level {number} needs at least {least} members, but has {members}")
+    } else if journal && !level.has_parity() {
+        format!("RAID level {number} takes no write journal")
+    } else if journal && (is_asked(options, "bitmap") || is_asked(options, "ppl")) {
+        "an array has a write journal, a bitmap or a partial parity log, not two of them".to_owned()
+    } else if !journal && options.text("journal_mode").is_some() {
+        "`journal_mode` is for an array with a `journal`".to_owned()
+    } else {
+        return Ok(());
+    }))
 }
 
 /// Arguments of `mdadm --create`, without the devices.

@@ -2,11 +2,11 @@
 //! fresh filesystem.
 
 use super::{Trial, cluster, stack};
-use crate::ageing::{self, Subject, layout};
+use crate::ageing::{self, AgeingSubject, layout};
 use crate::cluster::copy;
 use crate::error::{Error, Result};
 use crate::host::{folders, paths, reflinks};
-use crate::provision::snapshots::Snapshots;
+use crate::provision::snapshots::StackSnapshots;
 use crate::record::age::AgeRecord;
 use crate::run::{template, undo};
 use std::path::Path;
@@ -31,7 +31,7 @@ fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
     folders::make_all(&folder, 0o700)?;
     let session = &trial.session;
     let asked = ageing::asks_for_snapshots(&trial.case.age).map(|_| trial.snapshots());
-    let snapshots = asked.transpose()?.map(Snapshots::for_ageing);
+    let snapshots = asked.transpose()?.map(StackSnapshots::for_ageing);
     let there = || snapshots.as_ref().ok_or_else(|| Error::bug("snapshots were to be made where none are asked for"));
     let make = |number| {
         there()?.make(number)?;
@@ -47,11 +47,11 @@ fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
     if let Some(cluster) = &trial.cluster {
         session.ledger.enter(undo::server_thing(cluster)?)?;
     }
-    let subject = Subject {
+    let subject = AgeingSubject {
         host: &session.host,
         cluster: trial.cluster.as_ref(),
         folder: &folder,
-        snapshots: snapshots.as_ref().map(|all| ageing::Snapshots {
+        snapshots: snapshots.as_ref().map(|all| ageing::AgeingSnapshots {
             make: &make,
             used: &used,
             of_filesystem: all.of_filesystem,

@@ -3,7 +3,7 @@
 //! Each is claimed on its own, after the same checks as for formatting, and released again.
 
 use super::{Trial, site};
-use crate::ageing::drive::{BLOCK, DEPTH, Doing, Done, Drive, precondition};
+use crate::ageing::drive::{BLOCK, DEPTH, Drive, DriveProgress, Preconditioned, precondition};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
 use crate::provision::drives::{self, StandingDrive, WantedDrive};
@@ -68,7 +68,7 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let StandingDrive { path, model, bytes, .. } = &standing;
     let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
     let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);
-    let Done { purge, fill, rounds } = precondition(&Drive {
+    let Preconditioned { purge, fill, rounds } = precondition(&Drive {
         path,
         bytes: *bytes,
         held: &|file| standing.check_held(&session.host, wanted, file),
@@ -80,8 +80,12 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         report: &|doing| {
             let (trial, drive) = (trial.key.clone(), wanted.key.clone());
             session.events.emit(match doing {
-                Doing::Filling { done, of } => Event::DriveFilled { trial, drive, done_bytes: done, of_bytes: of },
-                Doing::Round { number, round } => Event::DriveRound { trial, drive, number, most_rounds, round },
+                DriveProgress::Filling { done, of } => {
+                    Event::DriveFilled { trial, drive, done_bytes: done, of_bytes: of }
+                }
+                DriveProgress::Round { number, round } => {
+                    Event::DriveRound { trial, drive, number, most_rounds, round }
+                }
             })
         },
         is_steady: &|rounds| is_reached(&rounds.iter().map(DriveRound::rate).collect::<Vec<_>>()),

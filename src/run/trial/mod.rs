@@ -27,7 +27,7 @@ use crate::cluster::server::Server;
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{self, micros, now};
-use crate::provision::snapshots::Snapshots;
+use crate::provision::snapshots::StackSnapshots;
 use crate::provision::stack::BuiltStack;
 use crate::provision::{images, knobs};
 use crate::record::case::{CaseSpec, TrialKey};
@@ -298,8 +298,8 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// The snapshots of the stack, for a workload or an ageing that makes some.
-    fn snapshots(&self) -> Result<Snapshots<'_>> {
-        Snapshots::of(&self.session.host, &self.session.ledger, &self.case.stack, self.stack()?)
+    fn snapshots(&self) -> Result<StackSnapshots<'_>> {
+        StackSnapshots::of(&self.session.host, &self.session.ledger, &self.case.stack, self.stack()?)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Trial, crash};
 use crate::cluster::server;
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
-use crate::provision::machine_crash::MachineCrash;
+use crate::provision::machine_crash::StoppableStack;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
@@ -54,7 +54,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
     let (_, expected_us) = window::expected_us(trial.case)?;
     let longest = Micros(watch.as_ref().map_or(expected_us, WindowWatch::longest_us));
-    let machine = MachineCrash::of(&trial.session.host, &trial.case.stack, trial.stack()?);
+    let machine = StoppableStack::of(&trial.session.host, &trial.case.stack, trial.stack()?);
     let crash = match &trial.session.guest {
         Some(_) => workload::Crash::Guest,
         None => workload::Crash::Filesystems(workload::CrashActions {
