@@ -24,7 +24,7 @@ blocks = 1
 baseline = "ext4"
 
 [stack.ext4]
-device = { loop = "256MiB", in = "IMAGES" }
+device = { loop = "192MiB", in = "IMAGES" }
 filesystem = "ext4"
 
 [stack.tmp]
@@ -35,7 +35,7 @@ wal = "ext4"
 settings = { shared_buffers = "16MB", max_wal_size = "64MB", min_wal_size = "32MB" }
 
 [workload.tpcb]
-pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s" }
+pgbench = { scale = 1, clients = 2, duration = "1s", warmup = "1s" }
 "#;
 
 /// Of one block, so each has one trial.
@@ -50,7 +50,7 @@ const STEPS: [(&str, u64); 9] = [
     ("build", 300),
     ("load", 1500),
     ("warm_up", 900),
-    ("measure", 2200),
+    ("measure", 1200),
     ("tear_down", 400),
     ("store", 15),
 ];
@@ -138,6 +138,7 @@ fn kills_lose_and_repeat_no_trial(first: usize) {
 }
 
 /// A while after a step of a trial has begun.
+#[derive(Clone, Copy)]
 pub struct Moment<'a> {
     pub step: &'a str,
     /// Which of those that are left, the first is 0.
