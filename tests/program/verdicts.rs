@@ -72,7 +72,7 @@ fn judged(shop: &Workshop, plan: &Path) -> PathBuf {
     let mut command = shop.pgstrata(&["run", "--json", plan.to_str().unwrap()]);
     let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut events = BufReader::new(run.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(events.any(|line| line.contains("\"trial_started\"")), "no trial began");
+    assert!(events.any(|line| line.contains("\"step\":\"template\"")), "no trial began");
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     // The rest is read, so that nothing waits for a reader.
     events.for_each(drop);
