@@ -9,15 +9,15 @@ name = "durability"
 blocks = 1
 
 [stack.ext4]
-device = { loop = "512MiB", in = "IMAGES" }
+device = { loop = "512MiB", in = "IMAGES", sparse = true }
 filesystem = "ext4"
 
 [stack.ext2]
-device = { loop = "512MiB", in = "IMAGES" }
+device = { loop = "512MiB", in = "IMAGES", sparse = true }
 filesystem = "ext2"
 
 [stack.told]
-device = { loop = "512MiB", in = "IMAGES", queue = { write_cache = "write through" } }
+device = { loop = "512MiB", in = "IMAGES", sparse = true, queue = { write_cache = "write through" } }
 filesystem = "ext4"
 
 [stack.folder]

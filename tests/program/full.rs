@@ -12,18 +12,19 @@ name = "full"
 blocks = 1
 
 [stack.ext4]
-device = { loop = "300MiB" }
+device = { loop = "256MiB" }
 filesystem = "ext4"
 
 [stack.btrfs]
-device = { loop = "400MiB" }
+device = { loop = "320MiB" }
 filesystem = "btrfs"
 
 [postgres]
 settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32MB" }
 
+# Until the machine is quiet, which it never is under the tests, a trial waits for a third of its duration.
 [workload.growing]
-pgbench = { scale = 1, clients = 2, script = "SCRIPT", rate = 80, duration = "90s", warmup = "1s" }
+pgbench = { scale = 1, clients = 2, script = "SCRIPT", rate = 30, duration = "36s", warmup = "0s" }
 "#;
 
 /// WAL that is recycled: the space in use stays what it is, but for what snapshots hold.
@@ -85,7 +86,7 @@ fn a_load_that_fills_its_stack_keeps_its_earlier_figures() {
         return;
     }
     let shop = Workshop::new();
-    let rows = "INSERT INTO pgbench_history SELECT 1, 1, 1, 1, now(), 'x' FROM generate_series(1, 3000);\n";
+    let rows = "INSERT INTO pgbench_history SELECT 1, 1, 1, 1, now(), 'x' FROM generate_series(1, 10000);\n";
     let script = shop.file("grow.sql", rows);
     let Ran { said: told, findings, text, folder } = shop.ran(&PLAN.replace("SCRIPT", script.to_str().unwrap()));
     assert!(told.contains("FULL after"), "{told}");
@@ -96,7 +97,7 @@ fn a_load_that_fills_its_stack_keeps_its_earlier_figures() {
         assert_eq!(record["outcome"]["outcome"], "measured", "{record:#}");
         let found = full.iter().find(|one| one["case"] == case).unwrap();
         let after_s = found["after_s"].as_f64().unwrap();
-        assert!(after_s > 1.0 && after_s < 90.0, "{found:#}");
+        assert!(after_s > 1.0 && after_s < 36.0, "{found:#}");
         assert!(found["reason"].as_str().unwrap().contains("No space left on device"), "{found:#}");
         assert!(found["server_log"].as_str().unwrap().contains("No space left on device"), "{found:#}");
         assert!(record["counts"]["measures"][0]["done"].as_u64() > Some(10), "{record:#}");

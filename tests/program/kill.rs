@@ -2,7 +2,7 @@
 //! touches nothing else, goes on with `--resume`, and neither loses nor repeats a trial that was complete.
 //!
 //! A kill in every step of a trial, twenty in the full suite, each at a random moment; before every third the folder of the images
-//! gets another name. The seed is printed.
+//! gets another name. Two tests, side by side, have every second kill each. The seed is printed.
 
 use crate::depth::is_full;
 use crate::program::machine::{shared_memory, still_there, traces};
@@ -20,11 +20,11 @@ use std::time::Duration;
 const PLAN: &str = r#"
 name = "killed"
 seed = 7
-blocks = 2
+blocks = 1
 baseline = "ext4"
 
 [stack.ext4]
-device = { loop = "256MiB", in = "IMAGES" }
+device = { loop = "192MiB", in = "IMAGES" }
 filesystem = "ext4"
 
 [stack.tmp]
@@ -35,8 +35,11 @@ wal = "ext4"
 settings = { shared_buffers = "16MB", max_wal_size = "64MB", min_wal_size = "32MB" }
 
 [workload.tpcb]
-pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s" }
+pgbench = { scale = 1, clients = 2, duration = "1s", warmup = "1s" }
 "#;
+
+/// Of one block, so each has one trial.
+const CASES: usize = 2;
 
 const SEED: u64 = 20_261_121;
 /// Each step's longest random delay after it has begun, milliseconds.
@@ -47,16 +50,27 @@ const STEPS: [(&str, u64); 9] = [
     ("build", 300),
     ("load", 1500),
     ("warm_up", 900),
-    ("measure", 2200),
+    ("measure", 1200),
     ("tear_down", 400),
     ("store", 15),
 ];
 
 #[test]
 fn a_killed_run_resumes_without_losing_or_repeating_trials() {
-    if !can_build_stacks("kill -9 at random moments of a run") {
-        return;
+    if can_build_stacks("kill -9 at random moments of a run") {
+        kills_lose_and_repeat_no_trial(0);
     }
+}
+
+#[test]
+fn runs_killed_in_other_steps_resume_without_losing_trials() {
+    if can_build_stacks("kill -9 at further random moments of a run") {
+        kills_lose_and_repeat_no_trial(1);
+    }
+}
+
+/// Every second kill from this one on, the last one when a trial is complete, then the rest of the run.
+fn kills_lose_and_repeat_no_trial(first: usize) {
     let workshop = Workshop::new();
     let images = workshop.path().join("images");
     fs::create_dir(&images).unwrap();
@@ -64,19 +78,21 @@ fn a_killed_run_resumes_without_losing_or_repeating_trials() {
     let bystander = Bystander::make(workshop.path());
     let place = workshop.path().to_str().unwrap();
     let before = traces(place);
-    let mut random = ChaCha8Rng::seed_from_u64(SEED);
+    let mut random = ChaCha8Rng::seed_from_u64(SEED + first as u64);
     println!("seed {SEED}");
     let mut folder: Option<PathBuf> = None;
     let mut complete = BTreeMap::new();
     let all = if is_full() { 20 } else { STEPS.len() };
-    let mut kills = 0;
+    let mut kills = first;
     while kills < all {
         let (step, longest_ms) = STEPS[kills % STEPS.len()];
         let delay = Duration::from_millis(random.random_range(0..=longest_ms));
         let renames = kills % 3 == 2;
         let now = if renames { workshop.path().join("renamed") } else { images.clone() };
         let meanwhile = || fs::rename(&images, &now).unwrap();
-        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), (step, delay), meanwhile);
+        // The last one in the last trial, so that there is one to lose.
+        let trial = if kills + 2 < all { 0 } else { CASES - 1 - complete.len() };
+        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), Moment { step, trial, delay }, meanwhile);
         let now = if now.exists() { now } else { images.clone() };
         println!("kill {kills}: {delay:?} into {step}, in {}: {killed}", now.display());
         folder = newest(&workshop.results()).or(folder);
@@ -100,35 +116,42 @@ fn a_killed_run_resumes_without_losing_or_repeating_trials() {
             complete = now;
         }
         if killed {
-            kills += 1;
+            kills += 2;
         } else {
             // All trials are complete: begin another run for the kills that are left.
             (folder, complete) = (None, BTreeMap::new());
             fs::remove_dir_all(workshop.results()).unwrap();
         }
     }
-    if let Some(folder) = &folder {
-        let output = workshop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        let now = trials(folder);
-        assert_eq!(now.len(), 4, "{now:?}");
-        for (trial, identity) in &complete {
-            assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
-        }
-        assert!(folder.join("report.html").exists());
-        assert!(traces(&run_id(folder)).is_empty());
+    let folder = folder.unwrap();
+    let output = workshop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let now = trials(&folder);
+    assert!(now.len() == CASES && !complete.is_empty(), "{now:?} after {complete:?}");
+    for (trial, identity) in &complete {
+        assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
     }
+    assert!(folder.join("report.html").exists());
+    assert!(traces(&run_id(&folder)).is_empty());
     assert_eq!(traces(place), before);
     bystander.is_untouched();
 }
 
-/// Starts or resumes the run, waits until the step begins (in a random one of its trials that are left), waits a bit
-/// longer, does something, and kills it. False when it ended before.
+/// A while after a step of a trial has begun.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    pub step: &'a str,
+    /// Which of those that are left, the first is 0.
+    pub trial: usize,
+    pub delay: Duration,
+}
+
+/// Starts or resumes the run, waits for the moment, does something, and kills it. False when it ended before.
 pub fn run_and_kill(
     workshop: &Workshop,
     plan: &Path,
     folder: Option<&Path>,
-    (step, delay): (&str, Duration),
+    at: Moment<'_>,
     meanwhile: impl FnOnce(),
 ) -> bool {
     let mut args = vec!["run", "--json"];
@@ -138,15 +161,14 @@ pub fn run_and_kill(
     }
     let mut child = workshop.pgstrata(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let events = BufReader::new(child.stdout.take().unwrap());
-    let wanted = format!("\"step\":\"{step}\"");
-    let reached =
-        events.lines().map_while(Result::ok).any(|line| line.contains("step_started") && line.contains(&wanted));
-    if !reached {
+    let wanted = format!("\"step\":\"{}\"", at.step);
+    let begins = |line: &String| line.contains("step_started") && line.contains(&wanted);
+    if events.lines().map_while(Result::ok).filter(begins).nth(at.trial).is_none() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "it ended by itself with {}", said(&output));
         return false;
     }
-    std::thread::sleep(delay);
+    std::thread::sleep(at.delay);
     meanwhile();
     child.kill().unwrap();
     child.wait().unwrap();

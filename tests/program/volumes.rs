@@ -2,7 +2,7 @@
 //! killed while it builds them. What the machine lacks is skipped, by name; a guest has it (`tests/guest/layers.rs`).
 
 use crate::depth::is_full;
-use crate::program::kill::run_and_kill;
+use crate::program::kill::{Moment, run_and_kill};
 use crate::program::machine::traces;
 use crate::program::workshop::{Workshop, can_build_stacks, run_id, said, skipped};
 use rand::{Rng, SeedableRng};
@@ -77,7 +77,8 @@ fn clean_removes_all_volumes_of_a_run_killed_while_building() {
     for kill in 0..if is_full() { 8 } else { 4 } {
         let workshop = Workshop::new();
         let delay = Duration::from_millis(random.random_range(0..=LONGEST_MS));
-        let killed = run_and_kill(&workshop, &plan(&workshop, kill), None, ("build", delay), || ());
+        let killed =
+            run_and_kill(&workshop, &plan(&workshop, kill), None, Moment { step: "build", trial: 0, delay }, || ());
         println!("kill {kill}: {delay:?} into a build: {}", if killed { "killed" } else { "had ended" });
         let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
         assert!(cleaned.status.success(), "kill {kill}: {}", said(&cleaned));
