@@ -308,6 +308,8 @@ fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
     let session = &trial.session;
     let unmet = forecast::case_unmet(&session.host, trial.case, &session.images, &|stack| session.stands(stack));
     let Some(missing) = unmet.first() else { return Ok(()) };
+    // It also ends the programs that are asked, which then look as if they were missing.
+    session.interrupt.check()?;
     Err(Error::host(format!("a requirement is not met: {}", missing.what)).hint(missing.hint.clone()))
 }
 
