@@ -21,7 +21,7 @@ impl EngineArgs {
     /// If none is chosen, or one lacks a flag.
     pub fn chosen(&self) -> Result<(&'static Engine, BTreeMap<String, String>)> {
         let engine = self.engine.ok_or_else(|| {
-            let names: Vec<String> = ALL.iter().map(|engine| flag(*engine)).collect();
+            let names: Vec<String> = ALL.iter().map(|engine| flag(engine)).collect();
             Error::user("no engine is named").hint(format!("one of {}", names.join(", ")))
         })?;
         let mut required = engine.flags.iter().filter(|flag| flag.required);

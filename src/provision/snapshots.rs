@@ -51,10 +51,13 @@ pub struct SnapshotWay {
     /// The command that makes a writable copy of a snapshot under another name.
     pub copy: Option<fn(&SnapshotWay, &str, &str) -> Command>,
     /// For snapshots with limited room of their own: checks if it has overflowed, so that the snapshot is lost.
-    pub is_lost: Option<fn(&SnapshotWay, &Host, &str) -> Result<bool>>,
+    pub is_lost: Option<IsLost>,
     /// Bytes in use in the space that the snapshots share with their origin.
     pub used: fn(&SnapshotWay, &Host) -> Result<u64>,
 }
+
+/// Says whether the snapshot of this name is lost.
+type IsLost = fn(&SnapshotWay, &Host, &str) -> Result<bool>;
 
 /// Snapshots of a built stack.
 pub struct StackSnapshots<'s> {

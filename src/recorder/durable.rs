@@ -79,8 +79,9 @@ impl Durable {
             _ if !entry.changes() => NEVER,
             DeviceModel::PowerProtected => entry.completed,
             DeviceModel::BoundedCache { .. } => pushed_out[number],
-            DeviceModel::Honest | DeviceModel::DelayedFlush { .. } if entry.fua => entry.completed,
-            DeviceModel::FlushIgnored if entry.fua => entry.completed,
+            DeviceModel::Honest | DeviceModel::DelayedFlush { .. } | DeviceModel::FlushIgnored if entry.fua => {
+                entry.completed
+            }
             DeviceModel::FlushIgnored => NEVER,
             DeviceModel::Honest | DeviceModel::FuaIgnored | DeviceModel::DelayedFlush { .. } => {
                 flushes[usize::from(entry.disk)].covering(entry.completed)

@@ -44,6 +44,7 @@ pub struct Flag {
 
 type MakesJobFile = fn(&Submission, &[u32], &str) -> Result<(&'static str, String)>;
 type MakesCommand = fn(&Submission, &[u32]) -> Command;
+type FindsFailures = fn(&Host, &Submission, Option<&str>) -> Result<Vec<(u32, String)>>;
 
 /// Runs tasks on several machines.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub struct Engine {
     pub notes: Option<&'static str>,
     /// Shares whose last task failed, and how, according to the engine or its notes; fails if the engine does not
     /// answer.
-    pub failures: fn(&Host, &Submission, Option<&str>) -> Result<Vec<(u32, String)>>,
+    pub failures: FindsFailures,
 }
 
 impl Engine {

@@ -16,6 +16,9 @@ fn writes(sums: &CaseSums) -> bool {
     !never && sums.strata.read_only() != Some(true)
 }
 
+/// What is said of windows, and which.
+type ShortWindow = (&'static str, fn(&TrialWindow) -> bool);
+
 /// Remarks on the windows of a case. The short windows of a quick run are mentioned with its answer.
 pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
@@ -30,7 +33,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
         remarks.extend(thirds_differ(&windows));
         return remarks;
     };
-    let short: [(&str, fn(&TrialWindow) -> bool); 4] = [
+    let short: [ShortWindow; 4] = [
         (
             "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
              full-page images averaged over a cycle",
