@@ -256,7 +256,7 @@ fn planned(record: &RunRecord) -> [(&'static str, String); 6] {
 /// Why a run is of another plan than the one with this label; `None` if it is not.
 fn other_plan(own: &[(&str, String); 6], other: &[(&str, String); 6], label: &str) -> Option<String> {
     let ((what, own), (_, others)) = own.iter().zip(other).find(|(own, other)| own != other)?;
-    let shown = if *what == "plan" { 12 } else { usize::MAX };
+    let shown = if *what == "plan" { 12 } else { usize::from(u16::MAX) };
     Some(format!("another {what} than {label}: {own:.shown$}, there {others:.shown$}"))
 }
 

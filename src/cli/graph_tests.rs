@@ -104,6 +104,9 @@ fn stacks_of(folder: &RunFolder) -> BTreeMap<String, StackFacts> {
     stacks
 }
 
+/// One recordsize is enough here, and synced writes cover all that a server would.
+const LEFT_OUT: &str = "\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n";
+
 #[test]
 fn every_shape_of_stack_is_built_measured_and_torn_down() {
     let host = Host::this();
@@ -116,10 +119,7 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     let path = place.path().to_str().unwrap();
     let text = GRAPHS.replace("{ loop = ", &format!("{{ in = \"{path}\", sparse = true, loop = "));
     let text = text.replace("directory = \"/tmp\"", &format!("directory = \"{path}\""));
-    let text = with_stand_ins(&host, &text);
-    // One recordsize is enough here, and synced writes cover all that a server would.
-    let text =
-        format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
+    let text = with_stand_ins(&host, &text) + LEFT_OUT;
     let places = RunPlaces { results: place.path().join("results"), state: place.path().join("state"), guest: None };
     let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
     let context = RunContext {
