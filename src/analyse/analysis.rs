@@ -212,7 +212,7 @@ impl Analysis {
             trials_not_run: count(without_figures.saturating_sub(self.input.damaged.len())),
             trials_damaged: count(self.input.damaged.len()),
             trials_disturbed,
-            disk: self.disturbed.disk(),
+            disks: self.disturbed.disks(),
             measured_share: times.map(|(wall, measured)| (measured as f64 / wall as f64).min(1.0)),
             plan: self.input.plan_text.clone(),
             baseline: run.baseline.clone(),

@@ -105,11 +105,11 @@ fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
         }
 }
 
-/// True if a text could be a command: its first word is not written like that of a sentence, or like a number.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
+/// True if a text could be a command: its first word is not written like that of a sentence, or like a number.
 fn is_command(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let assigns = first.split_once('=').is_some_and(|(name, _)| !name.is_empty());

@@ -153,14 +153,15 @@ pub struct Vm {
 
 impl Vm {
     /// Boots a guest and waits until it responds. One whose kernel panics on its way up is booted once more if its
-    /// processors are emulated: on a busy host that happens now and then, and nothing has run in it yet.
+    /// processors are emulated: on a busy host that happens now and then, and nothing has run in it yet. The guest that
+    /// comes back from a crash is not: the time until it is there is measured.
     ///
     /// # Errors
     /// If it does not start, with the last lines of its console; if the user interrupts.
     pub fn boot(host: &Host, cache: &Cache, image: &GuestImage, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
         let accelerator = accelerator::of(host, cache, image, interrupt)?;
         match Vm::boot_once(host, cache, image, shape, accelerator, interrupt)? {
-            Err(_) if accelerator == Accelerator::Tcg => {
+            Err(_) if accelerator == Accelerator::Tcg && !matches!(shape.scratch, Some(Scratch::Left(_))) => {
                 Vm::boot_once(host, cache, image, shape, accelerator, interrupt)?
             }
             booted => booted,

@@ -41,7 +41,7 @@ pub fn probe(folder: &Path) -> Result<DiskProbe> {
         write(&file, page).or_host(doing)?;
     }
     file.sync_data().or_host(doing)?;
-    let mut probe = DiskProbe { wall_us: wall_us(), ..DiskProbe::default() };
+    let mut probe = DiskProbe { folder: folder.to_path_buf(), wall_us: wall_us(), ..DiskProbe::default() };
     let begun = now();
     while begun.elapsed() < LENGTH {
         write(&file, probe.flushes % PAGES).or_host(doing)?;

@@ -15,6 +15,7 @@ use super::window::{SettleRecord, WindowRecord};
 use crate::record::column::Column;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Version of `trial.json`. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -138,8 +139,10 @@ impl TrialRecord {
 
 /// Synced writes of one page in turn, each overwriting allocated blocks, for a moment: whether the machine's storage is in
 /// its usual state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskProbe {
+    /// Folder of the images; the probe was on its filesystem.
+    pub folder: PathBuf,
     /// Wall clock of its start, microseconds since 1970.
     pub wall_us: u64,
     /// Writes that were synced.
@@ -150,7 +153,7 @@ pub struct DiskProbe {
 
 impl DiskProbe {
     /// Synced writes a second.
-    pub fn rate(self) -> f64 {
+    pub fn rate(&self) -> f64 {
         self.flushes as f64 * 1e6 / self.elapsed_us.max(1) as f64
     }
 }

@@ -15,20 +15,42 @@ const LEAST_FACTOR: f64 = 3.0;
 /// What the page shows.
 #[derive(Serialize)]
 pub(super) struct DiskLine {
+    name: String,
     median: String,
     range: String,
     drawing: String,
 }
 
-/// "The disk below the images did 4300 synced writes/s around the trials (2100–8700)".
-pub(super) fn sentence(disk: &DiskCourse) -> String {
-    let (median, range) = (significant(disk.per_s_median), range(disk));
-    format!("The disk below the images did {median} synced writes/s around the trials ({range})")
+/// "The disk below the images did 4300 synced writes/s around the trials (2100–8700)"; of several disks, each by its folder.
+pub(super) fn sentence(disks: &[DiskCourse]) -> Option<String> {
+    let figures = disks.iter().map(|disk| (significant(disk.per_s_median), range(disk)));
+    match figures.collect::<Vec<_>>().as_slice() {
+        [] => None,
+        [(median, range)] => {
+            Some(format!("The disk below the images did {median} synced writes/s around the trials ({range})"))
+        }
+        several => {
+            let named = disks.iter().zip(several);
+            let named = named.map(|(disk, (median, range))| format!("{} {median} ({range})", name(disk, disks)));
+            Some(format!("Synced writes/s around the trials: {}", named.collect::<Vec<_>>().join(", ")))
+        }
+    }
 }
 
-pub(super) fn line(disk: &DiskCourse) -> DiskLine {
-    let range = format!("{} in {} probes", range(disk), disk.probes.len());
-    DiskLine { median: significant(disk.per_s_median), range, drawing: drawing(disk) }
+pub(super) fn lines(disks: &[DiskCourse]) -> Vec<DiskLine> {
+    let lines = disks.iter().map(|disk| DiskLine {
+        name: if disks.len() > 1 { name(disk, disks) } else { "Disk below the images".to_owned() },
+        median: significant(disk.per_s_median),
+        range: format!("{} in {} probes", range(disk), disk.probes.len()),
+        drawing: drawing(disk),
+    });
+    lines.collect()
+}
+
+/// Its folder, with its machine if there are several.
+fn name(disk: &DiskCourse, all: &[DiskCourse]) -> String {
+    let machine = all.iter().any(|other| other.machine != disk.machine).then(|| format!("{}:", disk.machine));
+    machine.unwrap_or_default() + &disk.folder
 }
 
 fn range(disk: &DiskCourse) -> String {
@@ -62,6 +84,8 @@ mod tests {
 
     fn course(rates: &[f64]) -> DiskCourse {
         DiskCourse {
+            machine: "db1".to_owned(),
+            folder: "/images".to_owned(),
             per_s_median: rates[0],
             per_s_lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
             per_s_highest: rates.iter().copied().fold(0.0, f64::max),
@@ -80,6 +104,9 @@ mod tests {
         let stalled = course(&[4000.0, 40.0]);
         assert!(drawing(&stalled).contains("180.0,24.0"), "{}", drawing(&stalled));
         let words = "The disk below the images did 4000 synced writes/s around the trials (40–4000)";
-        assert_eq!(sentence(&stalled), words);
+        assert_eq!(sentence(std::slice::from_ref(&stalled)).unwrap(), words);
+        let other = DiskCourse { folder: "/other".to_owned(), ..course(&[100.0]) };
+        let words = "Synced writes/s around the trials: /images 4000 (40–4000), /other 100 (100–100)";
+        assert_eq!(sentence(&[stalled, other]).unwrap(), words);
     }
 }

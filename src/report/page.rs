@@ -86,7 +86,7 @@ pub(crate) fn page(findings: &Findings, refresh_s: Option<u32>, home: Option<&st
             kernels => each_machine(&findings.machines, |host| host.kernel.clone()),
             server_versions => server_versions(findings),
             measured_share => findings.run.measured_share.map(percent),
-            disk => findings.run.disk.as_ref().map(disk::line),
+            disks => disk::lines(&findings.run.disks),
             cautions => cautions(&labelled),
             rankings => rankings(findings),
             client_charts => client_charts(findings),

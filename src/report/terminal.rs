@@ -33,7 +33,7 @@ pub(super) fn page(findings: &Findings) -> String {
     head(&labelled)
         + &effects(&findings.effects)
         + &ranked
-        + &counters(&findings.rankings, None).collect::<String>()
+        + &counters(&findings.rankings).collect::<String>()
         + &asked_for(&labelled)
         + &cases(&labelled)
         + &cautions(&labelled)
@@ -50,7 +50,7 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     head(&labelled)
         + &effects(&several)
         + &ranked
-        + &counters(&findings.rankings, in_headline).next().unwrap_or_default()
+        + &first_counters(&findings.rankings, in_headline)
         + &asked_for(&labelled)
         + &more
         + &worst_cautions(&labelled, folder)
@@ -69,11 +69,19 @@ fn effects(effects: &[Effects]) -> String {
     if found.groups.is_empty() { String::new() } else { format!("\n{}", classes(&found, &titles, &[2, 4])) }
 }
 
-/// Counters per operation that differ between the cases of a ranking, for each ranking that has any; without one that is
-/// said elsewhere.
-fn counters(rankings: &[Ranking], said: Option<CostCounter>) -> impl Iterator<Item = String> + '_ {
-    let found = rankings.iter().filter_map(move |ranking| Some((&ranking.title, differing_counters(ranking, said)?)));
-    found.map(|(title, counters)| format!("\n{}", paragraph("", &format!("{title}, {counters}"))))
+/// Counters per operation that differ between the cases of a ranking, for each ranking that has any.
+fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
+    rankings.iter().filter_map(|ranking| Some(counters_of(ranking, &differing_counters(ranking, None)?)))
+}
+
+/// Those of the first ranking without the one that the headline has said of it, else of the next.
+fn first_counters(rankings: &[Ranking], said: Option<CostCounter>) -> String {
+    let first = rankings.first().and_then(|first| Some(counters_of(first, &differing_counters(first, said)?)));
+    first.or_else(|| counters(rankings.get(1..)?).next()).unwrap_or_default()
+}
+
+fn counters_of(ranking: &Ranking, counters: &str) -> String {
+    format!("\n{}", paragraph("", &format!("{}, {counters}", ranking.title)))
 }
 
 /// Sections for measurements that only some plans make.
@@ -125,7 +133,7 @@ fn about(findings: &Findings) -> String {
     text.extend((!findings.full.is_empty()).then(|| format!(", stack full in {}", findings.full.len())));
     text.extend(run.measured_share.map(|share| format!("; {} of the wall time was measurement", percent(share))));
     text.push('.');
-    text.extend(run.disk.as_ref().map(|disk| format!(" {}.", disk::sentence(disk))));
+    text.extend(disk::sentence(&run.disks).map(|sentence| format!(" {sentence}.")));
     text
 }
 

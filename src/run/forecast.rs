@@ -1,7 +1,7 @@
 //! Forecast of a plan before anything is built: time, space, and what this machine lacks for which case.
 
 use super::case::{EMPTY_CLUSTER, memory_of, workload};
-use super::{age_cost, check, drives, io_uring, verdicts, warnings, window};
+use super::{age_cost, check, drives, io_uring, repeats, verdicts, warnings, window};
 use crate::ageing;
 use crate::cluster::install;
 use crate::error::{Error, Result};
@@ -15,7 +15,6 @@ use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
-use crate::stats::disturbance::most_repeats;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -84,7 +83,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         }
     }
     let trials = u32::try_from(plan.order.len()).unwrap_or(u32::MAX);
-    let most_repeats = most_repeats(trials);
+    let most_repeats = repeats::most(&plan.cases, trials);
     let longest_us =
         plan.cases.iter().map(|case| trial_us(case, memory)).collect::<Result<Vec<u64>>>()?.into_iter().max();
     let repeats_us = longest_us.unwrap_or(0).saturating_mul(u64::from(most_repeats));

@@ -13,7 +13,6 @@ use crate::record::case::CaseSpec;
 use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
-use crate::stats::disturbance::most_repeats;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +64,7 @@ pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
         run: writer.folder().record().id.clone(),
         trials: count(plan.order.len()),
         expected_us: forecast.expected_us,
-        most_repeats: most_repeats(count(plan.order.len())),
+        most_repeats: forecast.most_repeats,
         cases,
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });

@@ -2,8 +2,9 @@
 //! folder, so that a resumed run decides as if it had not stopped.
 
 use crate::error::Result;
-use crate::record::case::TrialKey;
-use crate::record::trial::{DiskProbe, Outcome, TrialRecord};
+use crate::provision::disk_probe;
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::trial::{Outcome, TrialRecord};
 use crate::stats::disturbance::{PROBES_COMPARED, against_the_last, is_off, may_repeat, most_repeats};
 use crate::store::folder::{RunFolder, StoredTrial};
 
@@ -25,15 +26,18 @@ pub(super) fn is_due(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
 /// # Errors
 /// As [`is_due`].
 pub(super) fn is_disturbed(folder: &RunFolder, record: &TrialRecord) -> Result<bool> {
+    let Some(own) = record.disk_probes.first() else { return Ok(false) };
     let mut before = Vec::new();
     let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
-    // Without probes of its own nothing is compared, and no other trial needs to be read.
-    for earlier in folder.record().before(&key, record.is_repeat).filter(|_| !record.disk_probes.is_empty()) {
+    for earlier in folder.record().before(&key, record.is_repeat) {
         if before.len() >= PROBES_COMPARED {
             break;
         }
-        let probes = first_measurement(folder, earlier)?.into_iter().flat_map(|record| record.disk_probes);
-        before.extend(probes.map(DiskProbe::rate));
+        let earlier = first_measurement(folder, earlier)?.filter(|earlier| earlier.host.is_same_machine(&record.host));
+        let probes = earlier.into_iter().flat_map(|earlier| earlier.disk_probes);
+        before.extend(
+            probes.filter(|probe| probe.folder == own.folder && probe.wall_us <= own.wall_us).map(|probe| probe.rate()),
+        );
     }
     before.truncate(PROBES_COMPARED);
     Ok(record.disk_probes.iter().any(|probe| against_the_last(probe.rate(), &before).is_some_and(is_off)))
@@ -46,6 +50,11 @@ fn first_measurement(folder: &RunFolder, key: &TrialKey) -> Result<Option<TrialR
         return Ok(folder.set_aside(key)?.measured());
     }
     Ok(counts)
+}
+
+/// Upper limit of repeats of a run of these cases with this many trials: only what stands on an image is probed.
+pub(super) fn most(cases: &[CaseSpec], trials: u32) -> u32 {
+    if cases.iter().any(|case| disk_probe::folder_of(&case.stack).is_some()) { most_repeats(trials) } else { 0 }
 }
 
 /// Upper limit of repeats still to come; 0 if every trial is complete and none is due.
@@ -61,7 +70,7 @@ pub(super) fn left(folder: &RunFolder) -> Result<u32> {
     }
     let planned = planned(folder)?;
     let goes_on = open && may_repeat(planned, made.repeats, made.in_vain);
-    Ok(if goes_on { most_repeats(planned) - made.repeats } else { 0 })
+    Ok(if goes_on { most(&folder.record().cases, planned).saturating_sub(made.repeats) } else { 0 })
 }
 
 /// Repeats so far, and those that did not help.

@@ -282,12 +282,12 @@ impl LookData {
     }
 }
 
-/// Trials of a case up to a block, indexed by block.
 /// A trial in which anything was done.
 fn done(trial: Option<BlockMean>) -> Option<BlockMean> {
     trial.filter(|trial| trial.trial.mean > 0.0)
 }
 
+/// Trials of a case up to a block, indexed by block.
 fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
     let mut found = vec![None; last as usize + 1];
     for trial in case.iter().filter(|trial| trial.block <= last) {

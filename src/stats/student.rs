@@ -40,11 +40,11 @@ pub(super) fn ln_gamma(x: f64) -> f64 {
     0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 
-/// Continued fraction of the incomplete beta function; converges fast for `x < (a + 1) / (a + b + 2)`.
 fn away_from_zero(value: f64) -> f64 {
     if value.abs() < TINY { TINY } else { value }
 }
 
+/// Continued fraction of the incomplete beta function; converges fast for `x < (a + 1) / (a + b + 2)`.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));

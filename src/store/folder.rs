@@ -385,7 +385,6 @@ fn sound(record: &RunRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// The paths in a folder, sorted; none if the folder does not exist.
 fn is_plain(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= 200
@@ -393,6 +392,7 @@ fn is_plain(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._=%+".contains(&byte))
 }
 
+/// The paths in a folder, sorted; none if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

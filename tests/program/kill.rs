@@ -91,7 +91,7 @@ fn kills_lose_and_repeat_no_trial(first: usize) {
         let now = if renames { workshop.path().join("renamed") } else { images.clone() };
         let meanwhile = || fs::rename(&images, &now).unwrap();
         // The last one in the last trial, so that there is one to lose.
-        let trial = if kills + 2 < all { 0 } else { CASES - 1 - complete.len() };
+        let trial = if kills + 2 < all { 0 } else { (CASES - 1).saturating_sub(complete.len()) };
         let killed = run_and_kill(&workshop, &plan, folder.as_deref(), Moment { step, trial, delay }, meanwhile);
         let now = if now.exists() { now } else { images.clone() };
         println!("kill {kills}: {delay:?} into {step}, in {}: {killed}", now.display());

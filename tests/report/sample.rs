@@ -533,7 +533,7 @@ pub fn findings() -> Findings {
             trials_planned: 48,
             trials_measured: 45,
             trials_disturbed: 0,
-            disk: None,
+            disks: Vec::new(),
             trials_not_run: 3,
             trials_damaged: 0,
             measured_share: Some(0.713),

@@ -114,6 +114,10 @@ pub struct Caution {
 /// Synced writes a second to the filesystem below the images, in a moment before and after each trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskCourse {
+    /// Host name of its machine.
+    pub machine: String,
+    /// Folder of the images.
+    pub folder: String,
     pub per_s_median: f64,
     pub per_s_lowest: f64,
     pub per_s_highest: f64,
@@ -147,9 +151,9 @@ pub struct RunSummary {
     pub trials_damaged: u32,
     /// Measured trials with a probe of the disk, before or after, that was off by more than a factor of three.
     pub trials_disturbed: u32,
-    /// How steady the disk below the images was; `None` without probes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk: Option<DiskCourse>,
+    /// How steady the disks below the images were; none without probes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskCourse>,
     /// Share of the wall time spent measuring a workload, 0 to 1; `None` while the run has not ended.
     pub measured_share: Option<f64>,
     /// The plan as given by the user.

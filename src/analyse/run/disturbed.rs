@@ -1,19 +1,21 @@
 //! Disturbed trials: which were repeated, which of the two counts, whether the machine's disk is ever steady, and its course.
 
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{DiskCourse, SetAside};
 use crate::analyse::trial::rates::rate_of;
 use crate::record::case::TrialKey;
+use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::trial::{DiskProbe, Outcome, TrialRecord};
 use crate::stats::disturbance::{MOST_OFF, PROBES_COMPARED, against_the_last, is_off, may_repeat, most_repeats};
 use crate::stats::outliers::median;
 use std::collections::BTreeMap;
 
-/// Probes of a trial or of its repeat, with the run that made them: another machine has another disk.
+/// Probes of a trial or of its repeat, with their machine: another one has another disk.
 #[derive(Debug, Clone)]
 struct Probed {
-    run: String,
+    host: HostFacts,
     probes: Vec<DiskProbe>,
     counts: bool,
 }
@@ -24,6 +26,8 @@ pub struct Disturbed {
     firsts: BTreeMap<TrialKey, Probed>,
     repeats: BTreeMap<TrialKey, Probed>,
     set_aside: Vec<SetAside>,
+    /// Trials that count though a probe was off, with its ratio.
+    off: Vec<(TrialKey, f64)>,
 }
 
 impl Disturbed {
@@ -35,7 +39,7 @@ impl Disturbed {
         self.note(record, false);
         let why = match &record.outcome {
             Outcome::NotRun { reason, .. } => format!("the repeat failed: {reason}"),
-            Outcome::Measured => "its disk was not probed".to_owned(),
+            Outcome::Measured => "it was disturbed".to_owned(),
         };
         let measures = record.counts.iter().flat_map(|counts| &counts.measures);
         self.set_aside.push(SetAside {
@@ -51,7 +55,9 @@ impl Disturbed {
 
     fn note(&mut self, record: &TrialRecord, counts: bool) {
         let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
-        let probed = Probed { run: record.run.clone(), probes: record.disk_probes.clone(), counts };
+        // One that failed may have left the machine at work.
+        let probes = if record.outcome == Outcome::Measured { record.disk_probes.clone() } else { Vec::new() };
+        let probed = Probed { host: record.host.clone(), probes, counts };
         let of_kind = if record.is_repeat { &mut self.repeats } else { &mut self.firsts };
         of_kind.insert(key, probed);
     }
@@ -60,8 +66,11 @@ impl Disturbed {
     fn farthest_off(&self, key: &TrialKey, is_repeat: bool, run: &RunRecord) -> Option<f64> {
         let own = if is_repeat { self.repeats.get(key)? } else { self.firsts.get(key)? };
         let before = run.before(key, is_repeat).filter_map(|earlier| self.firsts.get(earlier));
-        let before = before.filter(|earlier| earlier.run == own.run).flat_map(|earlier| &earlier.probes);
-        let before: Vec<f64> = before.map(|probe| probe.rate()).take(PROBES_COMPARED).collect();
+        let before = before.filter(|earlier| earlier.host.is_same_machine(&own.host)).flat_map(|it| &it.probes);
+        let first = own.probes.first()?;
+        // A trial that was retried later comes before it in the order alone.
+        let before = before.filter(|probe| probe.folder == first.folder && probe.wall_us <= first.wall_us);
+        let before: Vec<f64> = before.map(DiskProbe::rate).take(PROBES_COMPARED).collect();
         let ratios = own.probes.iter().filter_map(|probe| against_the_last(probe.rate(), &before));
         ratios.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))
     }
@@ -79,22 +88,32 @@ impl Disturbed {
         self.set_aside = set_aside;
         let all = self.firsts.iter().map(|of| (of, false)).chain(self.repeats.iter().map(|of| (of, true)));
         let counting = all.filter(|((_, probed), _)| probed.counts);
-        let off = counting.filter(|((key, _), is_repeat)| self.farthest_off(key, *is_repeat, run).is_some_and(is_off));
-        u32::try_from(off.count()).unwrap_or(u32::MAX)
+        let ratios = counting.filter_map(|((key, _), is_repeat)| Some((key, self.farthest_off(key, is_repeat, run)?)));
+        self.off = ratios.filter(|(_, ratio)| is_off(*ratio)).map(|(key, ratio)| (key.clone(), ratio)).collect();
+        u32::try_from(self.off.len()).unwrap_or(u32::MAX)
     }
 
-    /// The course of the disk over the run.
-    pub fn disk(&self) -> Option<DiskCourse> {
-        let all = self.firsts.values().chain(self.repeats.values()).flat_map(|probed| &probed.probes);
-        let mut probes: Vec<(u64, f64)> = all.map(|probe| (probe.wall_us, probe.rate())).collect();
-        probes.sort_by_key(|(wall_us, _)| *wall_us);
-        let rates: Vec<f64> = probes.iter().map(|(_, rate)| *rate).collect();
-        Some(DiskCourse {
-            per_s_median: median(&rates)?,
-            per_s_lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
-            per_s_highest: rates.iter().copied().fold(0.0, f64::max),
-            probes,
-        })
+    /// The course of each disk over the run.
+    pub fn disks(&self) -> Vec<DiskCourse> {
+        let all = self.firsts.values().chain(self.repeats.values());
+        let probes = all.flat_map(|probed| {
+            let host = &probed.host.hostname;
+            probed.probes.iter().map(move |probe| ((host.clone(), probe.folder.display().to_string()), probe))
+        });
+        let courses = by_key(probes).into_iter().filter_map(|((machine, folder), probes)| {
+            let mut probes: Vec<(u64, f64)> = probes.into_iter().map(|probe| (probe.wall_us, probe.rate())).collect();
+            probes.sort_by_key(|(wall_us, _)| *wall_us);
+            let rates: Vec<f64> = probes.iter().map(|(_, rate)| *rate).collect();
+            Some(DiskCourse {
+                machine,
+                folder,
+                per_s_median: median(&rates)?,
+                per_s_lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+                per_s_highest: rates.iter().copied().fold(0.0, f64::max),
+                probes,
+            })
+        });
+        courses.collect()
     }
 
     /// Remarks on one case.
@@ -110,7 +129,12 @@ impl Disturbed {
             let own = format!("trial {}: {which} ({}); {ending}", aside.trial, aside.why);
             Remark::plain(Weight::Disturbed, words).alone(own)
         });
-        of_case.collect()
+        let counting = self.off.iter().filter(|(key, _)| key.case == case).map(|(key, ratio)| {
+            let own =
+                format!("trial {}: its disk did {ratio:.2} times its usual synced writes, and it counts", key.trial);
+            Remark::plain(Weight::Disturbed, "the disk was off its usual rate around trials that count").alone(own)
+        });
+        of_case.chain(counting).collect()
     }
 
     /// Remark on a run with this many planned trials, of which `counting` disturbed ones count: whether repeats stopped
@@ -122,9 +146,13 @@ impl Disturbed {
         if counting == 0 || most_repeats(planned) == 0 || may_repeat(planned, repeats, in_vain) {
             return None;
         }
+        let ended = match repeats < most_repeats(planned) {
+            true => format!("{in_vain} of {repeats} repeats were no better, so they stopped"),
+            false => "no more than a fifth are repeated".to_owned(),
+        };
         let text = format!(
-            "this machine's disk is not steady: around {counting} of {planned} counted trials it was off by more than a factor of \
-             {MOST_OFF}; {in_vain} of {repeats} repeats as well, so they stopped"
+            "this machine's disk is not steady: before or after {counting} of {planned} trials it was off its usual rate by \
+             more than a factor of {MOST_OFF}; {ended}"
         );
         Some(Remark::plain(Weight::Disturbed, text))
     }

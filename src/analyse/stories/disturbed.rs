@@ -7,11 +7,11 @@ use crate::record::trial::{DiskProbe, TrialRecord};
 
 /// A probe of this many synced writes a second.
 fn probe(per_s: u64) -> DiskProbe {
-    DiskProbe { wall_us: 0, flushes: per_s, elapsed_us: 1_000_000 }
+    DiskProbe { flushes: per_s, elapsed_us: 1_000_000, ..DiskProbe::default() }
 }
 
-/// Findings of a run of ten trials of two cases: probes of the last `disturbed` ones are off, as are those of
-/// `set_aside`, which repeat the first trials or were repeated.
+/// Findings of a run of ten trials of two cases: a probe of `disturbed` trials of its last two blocks is off, as is one of
+/// each of `set_aside`: repeats of the last block's trials, or trials that were repeated.
 fn findings(disturbed: usize, set_aside: &[bool]) -> Findings {
     let mut story = Story::of(5, None).with(&Act::on("ext4")).with(&Act::on("xfs"));
     for trial in &mut story.trials {
@@ -64,31 +64,48 @@ fn a_disturbed_trial_is_kept_outside_the_figures() {
 fn a_disk_is_called_unsteady_only_after_repeats_end() {
     assert_eq!(never_steady(&findings(2, &[])), None, "their blocks are not over");
     assert_eq!(never_steady(&findings(0, &[false, false])), None, "all that count are steady");
+    let used_up = findings(2, &[false, false]);
+    let remark = never_steady(&used_up).unwrap();
+    assert!(
+        remark.contains("after 2 of 10 trials") && remark.ends_with("no more than a fifth are repeated"),
+        "{remark}"
+    );
     let in_vain = findings(4, &[true, true]);
     let remark = never_steady(&in_vain).unwrap();
     assert!(
-        remark.contains("of 10 counted trials") && remark.ends_with("2 of 2 repeats as well, so they stopped"),
+        remark.contains("after 4 of 10 trials") && remark.ends_with("no more than a fifth are repeated"),
         "{remark}"
     );
+    let own = "trial 4: its disk did 0.10 times its usual synced writes, and it counts";
+    assert!(in_vain.cases[0].cautions.iter().any(|text| text == own), "{:?}", in_vain.cases[0].cautions);
 }
 
 #[test]
 fn the_course_of_the_disk_is_of_all_probes() {
     let found = findings(1, &[]);
-    let disk = found.run.disk.unwrap();
+    let disk = &found.run.disks[0];
     assert_eq!((disk.per_s_lowest, disk.per_s_highest, disk.probes.len()), (400.0, 4200.0, 20));
     assert_eq!(found.run.trials_disturbed, 1);
 }
 
-#[test]
-fn disks_of_other_machines_are_not_compared() {
+/// Ten trials of two cases, the slow disk in those that `changed` has changed.
+fn disturbed_after(changed: impl Fn(&mut TrialRecord)) -> u32 {
     let mut story = Story::of(5, None).with(&Act::on("ext4")).with(&Act::on("xfs"));
     for trial in &mut story.trials {
         let slow = trial.record.trial > 3;
         trial.record.disk_probes = vec![probe(if slow { 100 } else { 4000 })];
-        trial.record.run = if slow { "other" } else { "one" }.to_owned();
+        if slow {
+            changed(&mut trial.record);
+        }
     }
     let mut analysis = Analysis::new(story.input.clone());
     story.trials.drain(..).for_each(|trial| analysis.add_trial(trial));
-    assert_eq!(analysis.finish().run.trials_disturbed, 0);
+    analysis.finish().run.trials_disturbed
+}
+
+#[test]
+fn disks_of_other_machines_are_not_compared() {
+    assert_eq!(disturbed_after(|_| ()), 4);
+    assert_eq!(disturbed_after(|trial| trial.host.hostname = "other".to_owned()), 0);
+    assert_eq!(disturbed_after(|trial| trial.disk_probes[0].folder = "/other".into()), 0);
 }

@@ -32,7 +32,7 @@ fn some(names: &[String]) -> String {
 }
 
 fn effect(option: &OptionEffect) -> String {
-    let durability = if option.differs_in_durability { ", with other durability" } else { "" };
+    let durability = if option.differs_in_durability { " at another durability" } else { "" };
     format!("{} at {}{durability}", level(option), in_sentence(&option.ratio, &format!(" times {}", option.reference)))
 }
 
@@ -47,6 +47,9 @@ fn level(option: &OptionEffect) -> String {
 pub fn best(found: &BestCombinations, kind: &str) -> String {
     let load = found.load.as_ref().map_or_else(String::new, |load| format!(", {load}"));
     let of = match found.compared.len() {
+        all if all > 1 && all == found.labels.len() && !found.are_same => {
+            return format!("It is undecided which of the {all} combinations {kind}{load} is the best");
+        }
         1 => "The only combination".to_owned(),
         several => format!("Best of the {several} combinations"),
     };

@@ -27,10 +27,12 @@ pub fn answer(contests: &[Contest<'_>], found: &[Effects], cases: &[CaseFinding]
     let sentence = HeadlineSentence { main, head };
     let others = sentence.others_classes().into_iter().map(|clause| format!("{clause}."));
     let answered = effects::answering(found, main).and_then(|found| Some((found, found.best.as_ref()?)));
+    let answered = answered.filter(|(_, best)| unequal_cycles(best, contests).is_none());
     let (title, answer, mut notes): (&str, String, Vec<String>) = match answered {
         Some((found, best)) => {
-            let best = std::iter::once(sentence.best(best, contests));
-            (&found.title, words::effects(found), best.chain(others).collect())
+            let others = others.map(|clause| format!("{}: {clause}", main.ranking.title));
+            let notes = std::iter::once(sentence.best(best)).chain(others).chain(held(head, cases));
+            (&found.title, words::effects(found), notes.collect())
         }
         None => {
             let notes =
@@ -40,6 +42,14 @@ pub fn answer(contests: &[Contest<'_>], found: &[Effects], cases: &[CaseFinding]
     };
     notes.extend(without_trials(cases));
     RunAnswer { question: format!("On this machine ({title})"), answer: format!("{answer}."), notes }
+}
+
+/// Why the combinations of a plan are not compared: their windows hold different work.
+fn unequal_cycles(best: &BestCombinations, contests: &[Contest<'_>]) -> Option<String> {
+    let entries = contests.iter().flat_map(|contest| &contest.entries);
+    let cases = entries.map(|entry| (entry.case.spec.id.as_str(), entry.case));
+    let compared = cases.filter(|(id, _)| best.compared.iter().any(|case| case == id));
+    work::unequal_cycles(&compared.collect::<Vec<_>>())
 }
 
 /// The answer for a run on an emulated processor, where nothing is ranked.
@@ -149,17 +159,9 @@ impl HeadlineSentence<'_> {
     }
 
     /// On the best combinations of a plan with several options.
-    fn best(&self, best: &BestCombinations, contests: &[Contest<'_>]) -> String {
-        let entries = contests.iter().flat_map(|contest| &contest.entries);
-        let cases = entries.map(|entry| (entry.case.spec.id.as_str(), entry.case));
-        let compared = cases.filter(|(id, _)| best.compared.iter().any(|case| case == id));
-        let unequal = work::unequal_cycles(&compared.collect::<Vec<_>>());
+    fn best(&self, best: &BestCombinations) -> String {
         let kind = class_words(best.class, self.operations(), best.compared.len());
-        let words = match unequal {
-            Some(why) => format!("Best combination: {why}"),
-            None => words::best(best, &kind),
-        };
-        format!("{}{}.", words, without_safer(best.class))
+        format!("{}{}.", words::best(best, &kind), without_safer(best.class))
     }
 
     /// A clause for each group of cases with weaker durability.
