@@ -50,8 +50,8 @@ fn a_disturbed_trial_is_repeated_after_its_block() {
     assert_eq!(probed.as_array().map(Vec::len), Some(2), "before and after: {probed}");
     // What a run leaves that was killed after its third trial, behind which the disk stalled.
     drop(fs::remove_dir_all(folder.join("set-aside")));
-    [4, 5].map(|number| fs::remove_dir_all(trial(number).parent().unwrap()).unwrap());
-    [1, 2].map(|number| set_probes(&trial(number), [4000, 4100]));
+    [4, 5].iter().for_each(|number| fs::remove_dir_all(trial(*number).parent().unwrap()).unwrap());
+    [1, 2].iter().for_each(|number| set_probes(&trial(*number), [4000, 4100]));
     set_probes(&trial(3), [4000, 400]);
     let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
     let findings: Value = serde_json::from_slice(&report.stdout).unwrap();
