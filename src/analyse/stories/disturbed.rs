@@ -105,7 +105,8 @@ fn disturbed_after(changed: impl Fn(&mut TrialRecord)) -> u32 {
 
 #[test]
 fn disks_of_other_machines_are_not_compared() {
-    assert_eq!(disturbed_after(|_| ()), 4);
+    // The first slow one has only three probes before it.
+    assert_eq!(disturbed_after(|_| ()), 3);
     assert_eq!(disturbed_after(|trial| trial.host.hostname = "other".to_owned()), 0);
     assert_eq!(disturbed_after(|trial| trial.disk_probes[0].folder = "/other".into()), 0);
 }
