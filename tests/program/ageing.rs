@@ -84,7 +84,8 @@ fn pages_rewritten_in_place_lie_as_on_a_fresh_filesystem() {
     let ran = rewritten(&shop, "ext4");
     let [_, extents] = points(&ran, "ext4, scan", "extents per GiB");
     assert_eq!(told_apart(&extents), is_full().then_some(false), "{extents:#}");
-    assert!((ratio(&extents) - 1.0).abs() < 0.2, "{extents:#}");
+    // The small table has two or three extents, by chance; copied on write it would have over twenty times as many.
+    assert!((0.3..3.1).contains(&ratio(&extents)), "{extents:#}");
 }
 
 const FILLED: &str = r#"
