@@ -133,7 +133,7 @@ impl Cell {
         Cell::text(label).csv(vec![id.to_owned()]).style(style)
     }
 
-    /// A device, after it the node of the stack that it is of.
+    /// A device, followed by its node of the stack.
     pub fn device(name: &str, node: &str) -> Cell {
         Cell::text(name).aside(node).csv(vec![name.to_owned(), node.to_owned()])
     }
