@@ -82,7 +82,7 @@ impl Disturbed {
             let key = TrialKey { case: aside.case.clone(), trial: aside.trial };
             aside.disk_against_last = self.farthest_off(&key, aside.is_repeat, run);
             if let Some(ratio) = aside.disk_against_last.filter(|_| aside.rate.is_some()) {
-                aside.why = format!("its disk did {ratio:.2} times its usual synced writes");
+                aside.why = format!("synced writes to its disk ran at {ratio:.2} times their usual rate");
             }
         }
         self.set_aside = set_aside;
@@ -130,8 +130,10 @@ impl Disturbed {
             Remark::plain(Weight::Disturbed, words).alone(own)
         });
         let counting = self.off.iter().filter(|(key, _)| key.case == case).map(|(key, ratio)| {
-            let own =
-                format!("trial {}: its disk did {ratio:.2} times its usual synced writes, and it counts", key.trial);
+            let own = format!(
+                "trial {}: synced writes to its disk ran at {ratio:.2} times their usual rate, and it counts",
+                key.trial
+            );
             Remark::plain(Weight::Disturbed, "the disk was off its usual rate around trials that count").alone(own)
         });
         of_case.chain(counting).collect()

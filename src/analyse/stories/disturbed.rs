@@ -50,12 +50,11 @@ fn a_disturbed_trial_is_kept_outside_the_figures() {
     assert_eq!((aside.case.as_str(), aside.trial, aside.is_repeat), (found.cases[0].id.as_str(), 5, false));
     assert_eq!(
         (aside.why.as_str(), aside.disk_against_last.map(|ratio| (ratio * 100.0).round())),
-        ("its disk did 0.10 times its usual synced writes", Some(10.0))
+        ("synced writes to its disk ran at 0.10 times their usual rate", Some(10.0))
     );
     assert_eq!(found.cases[0].trials, 5);
     assert_eq!(found.cases[0].measures, findings(0, &[]).cases[0].measures);
-    let caution =
-        "trial 5: set aside and repeated (its disk did 0.10 times its usual synced writes); the repeat counts";
+    let caution = "trial 5: set aside and repeated (synced writes to its disk ran at 0.10 times their usual rate); the repeat counts";
     assert!(found.cases[0].cautions.iter().any(|text| text == caution), "{:?}", found.cases[0].cautions);
     assert_eq!(never_steady(&found), None);
 }
@@ -76,7 +75,7 @@ fn a_disk_is_called_unsteady_only_after_repeats_end() {
         remark.contains("after 4 of 10 trials") && remark.ends_with("no more than a fifth are repeated"),
         "{remark}"
     );
-    let own = "trial 4: its disk did 0.10 times its usual synced writes, and it counts";
+    let own = "trial 4: synced writes to its disk ran at 0.10 times their usual rate, and it counts";
     assert!(in_vain.cases[0].cautions.iter().any(|text| text == own), "{:?}", in_vain.cases[0].cautions);
 }
 
