@@ -8,15 +8,16 @@ use crate::error::{Error, Result};
 use crate::host::{folders, paths, reflinks};
 use crate::provision::snapshots::StackSnapshots;
 use crate::record::age::AgeRecord;
+use crate::run::session::Session;
 use crate::run::{template, undo};
 use std::path::Path;
 
-pub(super) fn age(trial: &mut Trial<'_, '_>) -> Result<()> {
-    trial.record.age = Some(aged(trial, trial.folder()?)?);
+pub(super) fn age(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    trial.record.age = Some(aged(session, trial, trial.folder()?)?);
     if ageing::is_fresh(&trial.case.age) {
-        to_fresh(trial)?;
+        to_fresh(session, trial)?;
     }
-    let pool = trial.stack()?.pool_room(&trial.session.host)?;
+    let pool = trial.stack()?.pool_room(&session.host)?;
     // With a cluster the layout follows once its server has started.
     let without_server = trial.folder.as_ref().filter(|_| trial.cluster.is_none());
     let layout = without_server.map(|folder| layout::of_filesystem(folder)).transpose()?;
@@ -26,11 +27,10 @@ pub(super) fn age(trial: &mut Trial<'_, '_>) -> Result<()> {
     Ok(())
 }
 
-fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
+fn aged(session: &Session<'_>, trial: &Trial<'_>, data: &Path) -> Result<AgeRecord> {
     let folder = data.join("age");
     folders::make_all(&folder, 0o700)?;
-    let session = &trial.session;
-    let asked = ageing::asks_for_snapshots(&trial.case.age).map(|_| trial.snapshots());
+    let asked = ageing::asks_for_snapshots(&trial.case.age).map(|_| trial.snapshots(session));
     let snapshots = asked.transpose()?.map(StackSnapshots::for_ageing);
     let there = || snapshots.as_ref().ok_or_else(|| Error::bug("snapshots were to be made where none are asked for"));
     let make = |number| {
@@ -72,13 +72,13 @@ fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
 }
 
 /// Copies the cluster away, rebuilds the stack on the same devices, and copies the cluster back.
-fn to_fresh(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let Some(cluster) = trial.cluster.take() else { return build_anew(trial) };
-    let aside = template::aside(trial.session)?;
+fn to_fresh(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    let Some(cluster) = trial.cluster.take() else { return build_anew(session, trial) };
+    let aside = template::aside(session)?;
     let moved =
-        copy::copy_off(&cluster, &aside, &trial.session.interrupt).and_then(|_| build_anew(trial)).and_then(|()| {
-            let spec = cluster::server_spec(trial, cluster::wal_folder(trial)?)?;
-            copy::copy(&aside, &spec, &trial.session.interrupt)?;
+        copy::copy_off(&cluster, &aside, &session.interrupt).and_then(|_| build_anew(session, trial)).and_then(|()| {
+            let spec = cluster::server_spec(session, trial, cluster::wal_folder(session, trial)?)?;
+            copy::copy(&aside, &spec, &session.interrupt)?;
             trial.cluster = Some(spec);
             Ok(())
         });
@@ -89,14 +89,14 @@ fn to_fresh(trial: &mut Trial<'_, '_>) -> Result<()> {
     moved
 }
 
-fn build_anew(trial: &mut Trial<'_, '_>) -> Result<()> {
+fn build_anew(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let mark = trial.mark.ok_or_else(|| Error::bug("a stack that nothing was entered for was to be built anew"))?;
     trial.stack = None;
-    trial.session.undo_from(mark);
-    if let Some(undo_failure) = trial.session.undo_failure.take() {
+    session.undo_from(mark);
+    if let Some(undo_failure) = session.undo_failure.take() {
         return Err(undo_failure);
     }
-    stack::build(trial)?;
-    trial.folder = Some(cluster::folder_on(trial, &trial.stack()?.folder().join("pgstrata-data"))?);
+    stack::build(session, trial)?;
+    trial.folder = Some(cluster::folder_on(session, trial, &trial.stack()?.folder().join("pgstrata-data"))?);
     Ok(())
 }

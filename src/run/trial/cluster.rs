@@ -14,6 +14,7 @@ use crate::record::facts::{DataFacts, Fits, ServerFacts};
 use crate::record::operation::CacheState;
 use crate::record::stack::End;
 use crate::record::window::Extent;
+use crate::run::session::Session;
 use crate::run::{template, undo, window};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,17 +24,17 @@ use std::time::Duration;
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Makes the folder for the workload and, if it needs a server, copies the data in.
-pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let folder = folder_on(trial, &trial.stack()?.folder().join("pgstrata-data"))?;
+pub(super) fn load(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    let folder = folder_on(session, trial, &trial.stack()?.folder().join("pgstrata-data"))?;
     trial.folder = Some(folder);
     if trial.case.postgres.is_none() {
         return Ok(());
     }
     let made = trial.template.clone();
     let template = made.ok_or_else(|| Error::bug("data were to be loaded before they were made"))?;
-    let spec = server_spec(trial, wal_folder(trial)?)?;
+    let spec = server_spec(session, trial, wal_folder(session, trial)?)?;
     let begun = now();
-    let bytes = copy::copy(&template.data, &spec, &trial.session.interrupt)?;
+    let bytes = copy::copy(&template.data, &spec, &session.interrupt)?;
     trial.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
         fits: Fits::Neither,
@@ -47,12 +48,11 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 /// Starts the server on the data, which are on the stack by now.
-pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
+pub(super) fn start(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let taken = trial.cluster.take();
     let mut spec = taken.ok_or_else(|| Error::bug("a server was to be started before its data were there"))?;
     let folder = trial.folder()?.to_path_buf();
-    let tablespaces = tablespace_folders(trial)?;
-    let session = &trial.session;
+    let tablespaces = tablespace_folders(session, trial)?;
     let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
     template::set_cache(&spec.data, cache, &session.interrupt)?;
     let window = trial.workload.window(&trial.case.workload.options);
@@ -79,7 +79,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     if let Some(bytes) = prefill {
         watch.prefill(bytes, &session.interrupt).map_err(|e| e.while_doing("fill pg_wal"))?;
     }
-    let held = cache_bytes_max(trial)?;
+    let held = cache_bytes_max(session, trial)?;
     let facts = server.facts()?;
     as_built(trial.case.postgres.as_ref(), &facts)?;
     if let Some(data) = &mut trial.record.data {
@@ -102,8 +102,7 @@ fn as_built(postgres: Option<&PostgresSpec>, facts: &ServerFacts) -> Result<()> 
 }
 
 /// A folder on a stack for the server's user. On a kept stack it is in the ledger too, to be removed before the stack.
-pub(super) fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
-    let session = &trial.session;
+pub(super) fn folder_on(session: &Session<'_>, trial: &Trial<'_>, path: &Path) -> Result<PathBuf> {
     if trial.case.stack.reuse {
         return undo::make_folder_for(&session.ledger, path, &session.user);
     }
@@ -113,14 +112,13 @@ pub(super) fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
 }
 
 /// Folder of `pg_wal` on the current stack, if separate from the data.
-pub(super) fn wal_folder(trial: &Trial<'_, '_>) -> Result<Option<PathBuf>> {
+pub(super) fn wal_folder(session: &Session<'_>, trial: &Trial<'_>) -> Result<Option<PathBuf>> {
     let wal = trial.stack()?.folders.get(&End::Wal);
-    wal.map(|wal| Ok(folder_on(trial, &wal.join("pgstrata-wal"))?.join("pg_wal"))).transpose()
+    wal.map(|wal| Ok(folder_on(session, trial, &wal.join("pgstrata-wal"))?.join("pg_wal"))).transpose()
 }
 
 /// The cluster on the current stack.
-pub(super) fn server_spec(trial: &Trial<'_, '_>, wal: Option<PathBuf>) -> Result<ServerSpec> {
-    let session = &trial.session;
+pub(super) fn server_spec(session: &Session<'_>, trial: &Trial<'_>, wal: Option<PathBuf>) -> Result<ServerSpec> {
     let (Some(postgres), Some(install)) = (&trial.case.postgres, &trial.install) else {
         return Err(Error::bug("a server was to be started before it was found"));
     };
@@ -136,20 +134,20 @@ pub(super) fn server_spec(trial: &Trial<'_, '_>, wal: Option<PathBuf>) -> Result
     })
 }
 
-fn tablespace_folders(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
+fn tablespace_folders(session: &Session<'_>, trial: &Trial<'_>) -> Result<BTreeMap<String, PathBuf>> {
     let mut folders = BTreeMap::new();
     for (end, folder) in &trial.stack()?.folders {
         if let End::Tablespace(name) = end {
-            folders.insert(name.clone(), folder_on(trial, &folder.join(format!("pgstrata-{name}")))?);
+            folders.insert(name.clone(), folder_on(session, trial, &folder.join(format!("pgstrata-{name}")))?);
         }
     }
     Ok(folders)
 }
 
 /// Memory that may cache the data files: all of it, or the limit of the filesystem's own cache.
-fn cache_bytes_max(trial: &Trial<'_, '_>) -> Result<u64> {
-    let memory = trial.session.memory().0;
-    Ok(trial.stack()?.cache_bytes_max(&trial.session.host)?.map_or(memory, |limit| limit.min(memory)))
+fn cache_bytes_max(session: &Session<'_>, trial: &Trial<'_>) -> Result<u64> {
+    let memory = session.memory().0;
+    Ok(trial.stack()?.cache_bytes_max(&session.host)?.map_or(memory, |limit| limit.min(memory)))
 }
 
 fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {
@@ -163,14 +161,14 @@ fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {
 }
 
 /// The data have grown: their size at the end counts.
-pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
+pub(super) fn read_back(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let Some(server) = &trial.server else { return Ok(()) };
     if let Some(facts) = &mut trial.record.server {
         facts.found_after = server.settings_elsewhere(facts)?;
         facts.unlogged = server.unlogged_tables()?;
     }
     let bytes = template::database_bytes(server)?;
-    let held = cache_bytes_max(trial)?;
+    let held = cache_bytes_max(session, trial)?;
     if let (Some(data), Some(facts)) = (&mut trial.record.data, &trial.record.server) {
         data.database_bytes = bytes;
         data.fits = fits(bytes, facts, held);
@@ -178,12 +176,12 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
     Ok(())
 }
 
-impl Trial<'_, '_> {
+impl Trial<'_> {
     /// Stops the server cleanly after a measurement; after a failure, and on a full stack, undoing the ledger ends it.
-    pub(super) fn stop_server(&mut self) {
+    pub(super) fn stop_server(&mut self, session: &Session<'_>) {
         let stops = self.record.counts.is_some() && self.record.full.is_none();
         let Some(server) = self.server.take().filter(|_| stops) else { return };
-        if let Err(e) = server.stop(&self.session.host) {
+        if let Err(e) = server.stop(&session.host) {
             let note = format!("after the measurement the server did not stop in good order: {}", e.chain());
             self.record.notes.push(note);
         }

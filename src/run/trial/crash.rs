@@ -52,7 +52,7 @@ struct HandOver {
 
 /// Stores the first half of the trial, with its counts in the record, and asks for the guest to be killed. Returns only
 /// if that does not happen.
-pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Result<()> {
+pub(super) fn hand_over(session: &mut Session<'_>, trial: &mut Trial<'_>, before: BeforeCrash) -> Result<()> {
     let server = trial.server.as_ref();
     let spec = &server.ok_or_else(|| Error::bug("a guest was to be killed before its server ran"))?.spec;
     let mut record = trial.record.clone();
@@ -68,27 +68,23 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
     let hand_over = HandOver {
         record,
         before,
-        images_of_stack: images_of_stack(trial)?,
+        images_of_stack: images_of_stack(session, trial)?,
         folder: trial.folder()?.to_path_buf(),
         wal: spec.wal.clone(),
         settings: spec.settings.clone(),
-        images: trial.session.images.clone(),
-        templates: trial.session.templates.clone(),
+        images: session.images.clone(),
+        templates: session.templates.clone(),
     };
-    super::store::write_commands(
-        &trial.staging,
-        "commands-before-crash.jsonl",
-        &trial.session.host.take_command_log(),
-    )?;
+    super::store::write_commands(&trial.staging, "commands-before-crash.jsonl", &session.host.take_command_log())?;
     let content = serde_json::to_vec(&hand_over).or_store(|| "write the first half of the trial".to_owned())?;
     trial.staging.hand_over(&content)?;
     let raw = trial.staging.raw();
-    trial.workload.await_end(&trial.place(&raw)?, &|since_answer_us, answers_apart_us| {
+    trial.workload.await_end(&trial.place(session, &raw)?, &|since_answer_us, answers_apart_us| {
         let key = trial.key.clone();
-        trial.session.events.emit(Event::CrashAsked { trial: key, since_answer_us, answers_apart_us })?;
+        session.events.emit(Event::CrashAsked { trial: key, since_answer_us, answers_apart_us })?;
         let asked = now();
         while asked.elapsed() < KILL_LIMIT {
-            trial.session.interrupt.check()?;
+            session.interrupt.check()?;
             sleep(TURN);
         }
         let message = format!("the guest was to be killed, and still runs after {} s", KILL_LIMIT.as_secs());
@@ -98,8 +94,8 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
 
 /// Images below the stack by node, including those made for this trial alone, and serial numbers of the guest's own
 /// disks.
-fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
-    let mut images = trial.session.images.by_node(&trial.case.stack);
+fn images_of_stack(session: &Session<'_>, trial: &Trial<'_>) -> Result<BTreeMap<String, PathBuf>> {
+    let mut images = session.images.by_node(&trial.case.stack);
     for node in &trial.stack()?.facts.nodes {
         let Some(layer) = &node.layer else { continue };
         let serial = node.details.get(guest_disk::SERIAL).filter(|_| layer == guest_disk::NAME);
@@ -141,39 +137,45 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<RanTria
     // Earlier entries are the run's folder and processes of this session, then whatever the trial made before the
     // crash: that is undone with the session.
     let mark = session.ledger.mark();
-    let mut trial = Trial::of(session, &case, key, hand_over.record.clone(), staging)?;
+    let mut trial = Trial::of(&case, key, hand_over.record.clone(), staging)?;
     (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
-    let done = trial.attempt(|trial| {
-        trial.session.interrupt.check()?;
-        measure_on(trial, &hand_over, crashed, away_us)?;
-        trial.enter(Step::ReadBack)?;
-        cluster::read_back(trial)
+    let done = trial.attempt(session, |trial, session| {
+        session.interrupt.check()?;
+        measure_on(session, trial, &hand_over, crashed, away_us)?;
+        trial.enter(session, Step::ReadBack)?;
+        cluster::read_back(session, trial)
     });
     let before_us = hand_over.record.steps.iter().map(|step| step.wall_us).sum::<u64>();
-    concluded(trial, done, before_us + micros(begun.elapsed()))
+    concluded(session, trial, done, before_us + micros(begun.elapsed()))
 }
 
 /// Opens the stack, lets the workload watch the server start, and measures what follows.
-fn measure_on(trial: &mut Trial<'_, '_>, hand_over: &HandOver, crashed: &Crashed, away_us: u64) -> Result<()> {
+fn measure_on(
+    session: &mut Session<'_>,
+    trial: &mut Trial<'_>,
+    hand_over: &HandOver,
+    crashed: &Crashed,
+    away_us: u64,
+) -> Result<()> {
     let begun = trial.step_began;
-    let (opened, mounts_us) = open(trial, hand_over)?;
+    let (opened, mounts_us) = open(session, trial, hand_over)?;
     trial.folder = Some(hand_over.folder.clone());
     let bin = trial.case.postgres.as_ref().map(|postgres| &postgres.bin);
-    trial.install = bin.map(|bin| install::find(&trial.session.host, bin)).transpose()?;
-    trial.server = Some(Server::crashed(server_spec(trial, hand_over)?));
+    trial.install = bin.map(|bin| install::find(&session.host, bin)).transpose()?;
+    trial.server = Some(Server::crashed(server_spec(session, trial, hand_over)?));
     let (before, answers_apart_us) = (&hand_over.before, crashed.answers_apart_us);
     let crash = Some(Crash::GuestIsBack(GuestIsBack { before, away_us, answers_apart_us, begun, opened, mounts_us }));
     let raw = trial.staging.raw();
     let counts = trial.workload.measure(Measuring {
-        place: &Place { crash, ..trial.place(&raw)? },
+        place: &Place { crash, ..trial.place(session, &raw)? },
         options: &trial.options(),
-        memory: trial.session.memory_of(trial.case),
+        memory: session.memory_of(trial.case),
         until: Until { longest: Micros(0), progress: &mut || Ok(WindowProgress::default()) },
         // The seconds of the second half are shown, but stored only in the counts of the recovery.
         listener: &|event| {
             if let LoadEvent::Second(second) = event {
                 // A run folder that cannot be written is reported when the trial is stored.
-                drop(trial.session.events.emit(second_event(trial.key, &second)));
+                drop(session.events.emit(second_event(trial.key, &second)));
             }
         },
     })?;
@@ -186,8 +188,8 @@ fn measure_on(trial: &mut Trial<'_, '_>, hand_over: &HandOver, crashed: &Crashed
 
 /// Opens the stack in the state left by the crash. Returns when it was open, and the total time of the mounts,
 /// microseconds.
-fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64)> {
-    let (session, spec) = (&trial.session, &trial.case.stack);
+fn open(session: &mut Session<'_>, trial: &mut Trial<'_>, hand_over: &HandOver) -> Result<(Instant, u64)> {
+    let spec = &trial.case.stack;
     knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
         .map_err(|e| e.while_doing("set the knobs of the kernel"))?;
     let name = super::site::name_of(session, spec, &trial.key.trial.to_string());
@@ -214,11 +216,11 @@ fn mount_us(command: &CommandLog) -> Option<u64> {
 }
 
 /// The server as before, on the same existing folders.
-fn server_spec(trial: &Trial<'_, '_>, hand_over: &HandOver) -> Result<ServerSpec> {
+fn server_spec(session: &Session<'_>, trial: &Trial<'_>, hand_over: &HandOver) -> Result<ServerSpec> {
     // Its files refer to it by that path: tablespaces, and pg_wal.
     let data = trial.stack()?.folders.get(&End::Data).filter(|folder| hand_over.folder.starts_with(folder));
     data.ok_or_else(|| Error::bug(format!("{} is not where it was before the crash", hand_over.folder.display())))?;
-    let spec = cluster::server_spec(trial, hand_over.wal.clone())?;
+    let spec = cluster::server_spec(session, trial, hand_over.wal.clone())?;
     Ok(ServerSpec { settings: hand_over.settings.clone(), ..spec })
 }
 

@@ -33,35 +33,34 @@ pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveR
     Ok(known.cloned().collect())
 }
 
-pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
-    for wanted in lacking(trial.session, &trial.case.stack)? {
+pub(super) fn precondition_all(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    for wanted in lacking(session, &trial.case.stack)? {
         // A disk used or emptied by somebody since an earlier session has lost its state.
-        let earlier = trial.session.earlier_drives.iter().find(|done| done.key == wanted.key);
-        let session = &trial.session;
+        let earlier = session.earlier_drives.iter().find(|done| done.key == wanted.key);
         let record = match earlier.filter(|_| wanted.is_still_of(&session.host, session.ledger.run_id())) {
             Some(earlier) => earlier.clone(),
-            None => one(trial, &wanted)?,
+            None => one(session, trial, &wanted)?,
         };
-        trial.session.drives.push(record);
+        session.drives.push(record);
     }
     Ok(())
 }
 
-fn one(trial: &mut Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
-    let mark = trial.session.ledger.mark();
-    let made = write(trial, wanted);
-    trial.session.undo_from(mark);
+fn one(session: &mut Session<'_>, trial: &mut Trial<'_>, wanted: &WantedDrive) -> Result<DriveRecord> {
+    let mark = session.ledger.mark();
+    let made = write(session, trial, wanted);
+    session.undo_from(mark);
     let record = made.map_err(|e| e.while_doing(format!("bring {} to its steady state", wanted.key)))?;
-    if trial.session.undo_failure.is_some() {
+    if session.undo_failure.is_some() {
         return Err(Error::host(format!("{} could not be released after it was preconditioned", wanted.key)));
     }
     let (trial_key, drive) = (trial.key.clone(), Box::new(record.clone()));
-    trial.session.events.emit(Event::DrivePreconditioned { trial: trial_key, drive })?;
+    session.events.emit(Event::DrivePreconditioned { trial: trial_key, drive })?;
     Ok(record)
 }
 
-fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
-    let (session, spec) = (&*trial.session, &trial.case.stack);
+fn write(session: &Session<'_>, trial: &Trial<'_>, wanted: &WantedDrive) -> Result<DriveRecord> {
+    let spec = &trial.case.stack;
     let name = site::name_of(session, spec, &trial.key.trial.to_string());
     let images = session.images.by_node(spec);
     let standing = wanted.stand(&site::site(session, name, &images))?;

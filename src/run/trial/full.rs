@@ -12,13 +12,14 @@ use crate::host::time::{micros, wall_us};
 use crate::parse::no_space;
 use crate::record::event::Step;
 use crate::record::full::FullRecord;
+use crate::run::session::Session;
 
 /// Lines of the server's log kept in the record; all of it is in `raw/`.
 const LOG_LINES: usize = 12;
 
-impl Trial<'_, '_> {
+impl Trial<'_> {
     /// Records that the stack was full, if that ended the current step.
-    pub(super) fn note_full(&mut self, failure: &Error) {
+    pub(super) fn note_full(&mut self, session: &Session<'_>, failure: &Error) {
         if !matches!(self.step, Step::Age | Step::Start | Step::WarmUp | Step::Measure) {
             return;
         }
@@ -30,20 +31,26 @@ impl Trial<'_, '_> {
             || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said));
         let began_us = wall_us().saturating_sub(micros(self.step_began.elapsed()));
         let no_room = no_space::line(&said).filter(|_| is_of_stack);
-        self.record.full = self.full(no_room, no_space::refused_line(&said), began_us);
+        self.record.full = self.full(session, no_room, no_space::refused_line(&said), began_us);
     }
 
     /// The same after a measurement, given when its first operation began and why it ended early.
-    pub(super) fn note_full_load(&mut self, ended: Option<&str>, began_us: u64) {
-        self.record.full = self.full(ended, None, began_us);
+    pub(super) fn note_full_load(&mut self, session: &Session<'_>, ended: Option<&str>, began_us: u64) {
+        self.record.full = self.full(session, ended, None, began_us);
     }
 
     /// Based on messages about missing space, and about refused writes.
-    fn full(&self, no_room: Option<&str>, refused: Option<&str>, began_us: u64) -> Option<FullRecord> {
+    fn full(
+        &self,
+        session: &Session<'_>,
+        no_room: Option<&str>,
+        refused: Option<&str>,
+        began_us: u64,
+    ) -> Option<FullRecord> {
         // No log without a server.
         let log = files::read(&self.staging.raw().join("server.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        let (at_us, reason) = first(&log, no_room, refused, wall_us(), || self.full_below())?;
+        let (at_us, reason) = first(&log, no_room, refused, wall_us(), || self.full_below(session))?;
         // A filesystem that has gone offline reports nothing.
         let room = self.folder.as_ref().and_then(|folder| files::room(folder).ok().flatten());
         Some(FullRecord {
@@ -57,8 +64,8 @@ impl Trial<'_, '_> {
     }
 
     /// What a layer below the filesystems reports about itself; unreachable layers are skipped.
-    fn full_below(&self) -> Option<String> {
-        self.stack.as_ref()?.full_below(&self.session.host, &self.case.stack).ok().flatten()
+    fn full_below(&self, session: &Session<'_>) -> Option<String> {
+        self.stack.as_ref()?.full_below(&session.host, &self.case.stack).ok().flatten()
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Flushes by others are counted like ours. On an existing folder nothing else distinguishes the two.
 
-use super::Trial;
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::time::{micros, now, sleep};
@@ -12,6 +11,7 @@ use crate::record::facts::DeviceFacts;
 use crate::record::probe::DeviceCounts;
 use crate::record::stack::BaseName;
 use crate::record::trial::IdleTraffic;
+use crate::run::session::Session;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// Interrupted.
-pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<IdleTraffic>> {
-    let host = &trial.session.host;
+pub(super) fn watch(session: &Session<'_>, stack: &StackFacts) -> Result<Option<IdleTraffic>> {
+    let host = &session.host;
     if stack.nodes.iter().all(|node| node.layer.as_deref() != Some(SHARED)) {
         return Ok(None);
     }
@@ -37,7 +37,7 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
     let shared: Vec<(BaseName, &DeviceFacts)> = found.collect();
     let (before, begun) = (counts(host, &shared), now());
     while begun.elapsed() < WATCHED {
-        trial.session.interrupt.check()?;
+        session.interrupt.check()?;
         sleep(POLL_INTERVAL.min(WATCHED.saturating_sub(begun.elapsed())));
     }
     let elapsed_us = micros(begun.elapsed());

@@ -41,7 +41,7 @@ use window::WindowWatch;
 pub use crash::come_back;
 
 /// The action of a step.
-type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
+type Act = fn(&mut Session<'_>, &mut Trial<'_>) -> Result<()>;
 
 /// The steps that may fail, in order; tear-down and storing follow whatever happens.
 const STEPS: [(Step, Act); 12] = [
@@ -60,8 +60,7 @@ const STEPS: [(Step, Act); 12] = [
 ];
 
 /// A trial in progress.
-struct Trial<'s, 'a> {
-    session: &'s mut Session<'a>,
+struct Trial<'s> {
     key: &'s TrialKey,
     case: &'s CaseSpec,
     record: TrialRecord,
@@ -116,21 +115,21 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
     trial.record.is_repeat = is_repeat;
-    let done = trial.attempt(Trial::steps);
-    concluded(trial, done, micros(begun.elapsed()))
+    let done = trial.attempt(session, Trial::steps);
+    concluded(session, trial, done, micros(begun.elapsed()))
 }
 
 /// Stores a completed trial.
-fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result<RanTrial> {
+fn concluded(session: &mut Session<'_>, mut trial: Trial<'_>, done: Result<()>, wall_us: u64) -> Result<RanTrial> {
     let failure = match done {
         Err(e) if ends_the_run(&e) => return Err(e),
         // A full stack says nothing about the next.
-        Err(e) => Some(trial.ended_early(&e)?).filter(|_| trial.record.full.is_none()),
+        Err(e) => Some(trial.ended_early(session, &e)?).filter(|_| trial.record.full.is_none()),
         Ok(()) => None,
     };
-    trial.enter(Step::Store)?;
-    let undo_failure = trial.session.undo_failure.take();
-    let measured_us = trial.store(wall_us)?;
+    trial.enter(session, Step::Store)?;
+    let undo_failure = session.undo_failure.take();
+    let measured_us = trial.store(session, wall_us)?;
     match undo_failure {
         // Continuing would measure on top of the leftovers.
         Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
@@ -146,9 +145,9 @@ pub fn died(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, died: &D
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
     trial.failed_in = Some(died.step);
-    trial.ended_early(&Error::tool(died.reason.clone()))?;
-    trial.enter(Step::Store)?;
-    trial.store(0).map(drop)
+    trial.ended_early(session, &Error::tool(died.reason.clone()))?;
+    trial.enter(session, Step::Store)?;
+    trial.store(session, 0).map(drop)
 }
 
 /// True if a failure says nothing about the trial's stack, so that no more trials are run.
@@ -156,8 +155,8 @@ fn ends_the_run(e: &Error) -> bool {
     matches!(e.kind(), Kind::Interrupted | Kind::Store | Kind::Bug)
 }
 
-impl<'s, 'a> Trial<'s, 'a> {
-    fn new(session: &'s mut Session<'a>, case: &'s CaseSpec, key: &'s TrialKey) -> Result<Trial<'s, 'a>> {
+impl<'s> Trial<'s> {
+    fn new(session: &Session<'_>, case: &'s CaseSpec, key: &'s TrialKey) -> Result<Trial<'s>> {
         let workload = case::workload(&case.workload.kind)?;
         let record = TrialRecord {
             format: record::FORMAT,
@@ -170,20 +169,13 @@ impl<'s, 'a> Trial<'s, 'a> {
             ..TrialRecord::default()
         };
         let staging = session.events.writer().stage(key)?;
-        Trial::of(session, case, key, record, staging)
+        Trial::of(case, key, record, staging)
     }
 
     /// A trial whose record has begun.
-    fn of(
-        session: &'s mut Session<'a>,
-        case: &'s CaseSpec,
-        key: &'s TrialKey,
-        record: TrialRecord,
-        staging: Staging,
-    ) -> Result<Trial<'s, 'a>> {
+    fn of(case: &'s CaseSpec, key: &'s TrialKey, record: TrialRecord, staging: Staging) -> Result<Trial<'s>> {
         let workload = case::workload(&case.workload.kind)?;
         Ok(Trial {
-            session,
             key,
             case,
             record,
@@ -204,23 +196,27 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// Runs the steps up to the tear-down, then the tear-down.
-    fn attempt(&mut self, steps: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let mut done = steps(self);
+    fn attempt(
+        &mut self,
+        session: &mut Session<'_>,
+        steps: impl FnOnce(&mut Self, &mut Session<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut done = steps(self, session);
         let reached = self.step;
         if let Err(e) = &done
             && self.record.counts.is_none()
             && !ends_the_run(e)
         {
-            self.note_full(e);
+            self.note_full(session, e);
         }
         // A run folder that cannot be written must not prevent undoing.
-        let entered = self.enter(Step::TearDown);
-        self.stop_server();
+        let entered = self.enter(session, Step::TearDown);
+        self.stop_server(session);
         if let Some(mark) = self.mark {
             if self.stack.is_some() {
-                self.record.notes.extend(knobs::strayed(&self.session.host, &self.session.ledger, mark));
+                self.record.notes.extend(knobs::strayed(&session.host, &session.ledger, mark));
             }
-            self.session.undo_from(mark);
+            session.undo_from(mark);
         }
         if self.record.counts.is_some() {
             settle::probe_disk(self);
@@ -236,30 +232,29 @@ impl<'s, 'a> Trial<'s, 'a> {
         done.and(entered)
     }
 
-    fn steps(&mut self) -> Result<()> {
+    fn steps(&mut self, session: &mut Session<'_>) -> Result<()> {
         for (step, act) in STEPS {
             // Measured figures are kept: a trial interrupted after its measurement runs to its end, and is the last.
-            let session = &mut *self.session;
             session.host = if self.record.counts.is_none() {
                 session.interrupt.check()?;
                 session.host.heeding(&session.interrupt)
             } else {
                 session.host.heeding_none()
             };
-            if self.has_no(step)? {
+            if self.has_no(session, step)? {
                 continue;
             }
-            self.enter(step)?;
-            act(self)?;
+            self.enter(session, step)?;
+            act(session, self)?;
         }
         Ok(())
     }
 
     /// True if a step has nothing to do.
-    fn has_no(&self, step: Step) -> Result<bool> {
+    fn has_no(&self, session: &Session<'_>, step: Step) -> Result<bool> {
         Ok(match step {
             Step::Images => images::of_stack(&self.case.stack).is_empty(),
-            Step::Precondition => drive::lacking(self.session, &self.case.stack)?.is_empty(),
+            Step::Precondition => drive::lacking(session, &self.case.stack)?.is_empty(),
             Step::Age => self.case.age.is_empty(),
             Step::Start => self.case.postgres.is_none(),
             // A server on a full stack may be unable to answer, or be dead.
@@ -269,7 +264,7 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// Ends the previous step and begins this one.
-    fn enter(&mut self, step: Step) -> Result<()> {
+    fn enter(&mut self, session: &Session<'_>, step: Step) -> Result<()> {
         if step != Step::Check {
             self.end_step();
         }
@@ -280,7 +275,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             Step::Measure => Some(measure_us),
             _ => None,
         };
-        self.session.events.emit(Event::StepStarted { trial: self.key.clone(), step, expected_us })
+        session.events.emit(Event::StepStarted { trial: self.key.clone(), step, expected_us })
     }
 
     /// Records the duration of the step.
@@ -298,14 +293,13 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// The snapshots of the stack, for a workload or an ageing that makes some.
-    fn snapshots(&self) -> Result<StackSnapshots<'_>> {
-        StackSnapshots::of(&self.session.host, &self.session.ledger, &self.case.stack, self.stack()?)
+    fn snapshots<'a>(&'a self, session: &'a Session<'_>) -> Result<StackSnapshots<'a>> {
+        StackSnapshots::of(&session.host, &session.ledger, &self.case.stack, self.stack()?)
     }
 }
 
 /// Checks that the machine meets the requirements of the case.
-fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let session = &trial.session;
+fn check(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let unmet = forecast::case_unmet(&session.host, trial.case, &session.images, &|stack| session.stands(stack));
     let Some(missing) = unmet.first() else { return Ok(()) };
     // It also ends the programs that are asked, which then look as if they were missing.
@@ -314,11 +308,11 @@ fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 /// Makes the data for the case, if this is the first trial that needs them.
-fn make_template(trial: &mut Trial<'_, '_>) -> Result<()> {
+fn make_template(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let Some(postgres) = &trial.case.postgres else { return Ok(()) };
-    let install = install::find(&trial.session.host, &postgres.bin)?;
+    let install = install::find(&session.host, &postgres.bin)?;
     let raw = trial.staging.raw();
-    let made = template::template(trial.session, trial.case, &install, &raw)?;
+    let made = template::template(session, trial.case, &install, &raw)?;
     (trial.template, trial.install) = (Some(made), Some(install));
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::host::{Host, folders};
 use crate::parse::{diskstats, meminfo};
 use crate::provision::disk_probe;
 use crate::record::window::{DeviceTraffic, SettleRecord};
+use crate::run::session::Session;
 use crate::run::window;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +31,7 @@ const QUIET_DIRTY: u64 = 64 << 20;
 const LONGEST_US: u64 = 30_000_000;
 
 /// Waits for quiet devices and few dirty pages, records the outcome, and probes the disk below the images.
-pub(super) fn settle(trial: &mut Trial<'_, '_>) -> Result<()> {
+pub(super) fn settle(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let (_, measure_us) = window::expected_us(trial.case)?;
     let limit_us = (measure_us / 3).min(LONGEST_US);
     let begun = now();
@@ -45,8 +46,8 @@ pub(super) fn settle(trial: &mut Trial<'_, '_>) -> Result<()> {
         if settled.waited_us >= limit_us {
             break;
         }
-        trial.session.interrupt.check()?;
-        look(trial, &mut settled)?;
+        session.interrupt.check()?;
+        look(session, trial, &mut settled)?;
         quiet_looks = if is_quiet(&settled) { quiet_looks + 1 } else { 0 };
     }
     settled.waited_us = micros(begun.elapsed());
@@ -57,7 +58,7 @@ pub(super) fn settle(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 /// Adds a probe of the filesystem below the stack's images. A failed one is a gap: the images may still work.
-pub(super) fn probe_disk(trial: &mut Trial<'_, '_>) {
+pub(super) fn probe_disk(trial: &mut Trial<'_>) {
     let Some(folder) = disk_probe::folder_of(&trial.case.stack) else { return };
     match disk_probe::probe(&folder) {
         Ok(probe) => trial.record.disk_probes.push(probe),
@@ -75,8 +76,8 @@ fn is_quiet(seen: &SettleRecord) -> bool {
 }
 
 /// Observes the lowest devices of the stack for one interval, and the dirty pages at its end.
-fn look(trial: &Trial<'_, '_>, settled: &mut SettleRecord) -> Result<()> {
-    let host = &trial.session.host;
+fn look(session: &Session<'_>, trial: &Trial<'_>, settled: &mut SettleRecord) -> Result<()> {
+    let host = &session.host;
     let lowest: Vec<(u32, u32)> = trial
         .stack()?
         .facts

@@ -15,8 +15,8 @@ use crate::run::session::{KeptStack, Session};
 use std::collections::BTreeMap;
 
 /// Writes the images that the stack needs and the run does not have yet. They stay for later trials.
-pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let (session, spec) = (&mut *trial.session, &trial.case.stack);
+pub(super) fn write_images(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    let spec = &trial.case.stack;
     if session.stands(spec) {
         return Ok(());
     }
@@ -33,18 +33,17 @@ pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
     made
 }
 
-pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
+pub(super) fn build(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let spec = &trial.case.stack;
-    if spec.reuse && !trial.session.stands(spec) {
-        keep(trial.session, spec)?;
+    if spec.reuse && !session.stands(spec) {
+        keep(session, spec)?;
     }
     // Things made from here on are undone after the trial; templates and kept stacks are not.
-    trial.mark = Some(trial.session.ledger.mark());
-    let session = &trial.session;
+    trial.mark = Some(session.ledger.mark());
     knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
         .map_err(|e| e.while_doing("set the knobs of the kernel"))?;
     trial.record.knobs = knobs::in_force(&session.host);
-    let built = match trial.session.kept_mut(spec) {
+    let built = match session.kept_mut(spec) {
         Some(kept) => {
             let mut built = kept.built.clone();
             built.facts.trials_before = kept.trials;
@@ -52,10 +51,10 @@ pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
             kept.trials += 1;
             built
         }
-        None => of_spec(trial.session, spec, &trial.key.trial.to_string())?,
+        None => of_spec(session, spec, &trial.key.trial.to_string())?,
     };
-    trial.record.drives = drive::done(trial.session, spec)?;
-    trial.record.idle = idle::watch(trial, &built.facts)?;
+    trial.record.drives = drive::done(session, spec)?;
+    trial.record.idle = idle::watch(session, &built.facts)?;
     trial.record.stack = Some(built.facts.clone());
     trial.stack = Some(built);
     Ok(())

@@ -8,20 +8,21 @@ use crate::record::event::Event;
 use crate::record::trial::Outcome;
 use crate::run::fail_fast::TrialFailure;
 use crate::run::repeats::is_disturbed;
+use crate::run::session::Session;
 use crate::store::staging::Staging;
 
 /// Free space needed for the results of a trial, bytes: a few pages for the record and the output of tools.
 const LEAST_ROOM: u64 = 64 << 10;
 
-impl Trial<'_, '_> {
+impl Trial<'_> {
     /// Records why there are no figures.
     ///
     /// # Errors
     /// When the run folder was gone or its own disk was full: then the trial's failure says nothing about its stack,
     /// because the tools could not write their output.
-    pub(super) fn ended_early(&mut self, failure: &Error) -> Result<TrialFailure> {
-        let folder = self.session.events.writer().folder().path().to_path_buf();
-        self.session.events.writer().folder().must_be_there()?;
+    pub(super) fn ended_early(&mut self, session: &Session<'_>, failure: &Error) -> Result<TrialFailure> {
+        let folder = session.events.writer().folder().path().to_path_buf();
+        session.events.writer().folder().must_be_there()?;
         if files::free_bytes(&folder)? < LEAST_ROOM {
             let message =
                 format!("no space is left for results in {}; the trial ended with: {failure}", folder.display());
@@ -37,20 +38,20 @@ impl Trial<'_, '_> {
     ///
     /// # Errors
     /// When the run folder cannot be written.
-    pub(super) fn store(mut self, wall_us: u64) -> Result<u64> {
+    pub(super) fn store(mut self, session: &mut Session<'_>, wall_us: u64) -> Result<u64> {
         self.end_step();
-        write_commands(&self.staging, "commands.jsonl", &self.session.host.take_command_log())?;
+        write_commands(&self.staging, "commands.jsonl", &session.host.take_command_log())?;
         let trial = self.key.clone();
         let full_after_us = self.record.full.as_ref().map(|full| full.after_us);
         if self.record.is_repeat {
-            let disturbed = is_disturbed(self.session.events.writer().folder(), &self.record)?;
+            let disturbed = is_disturbed(session.events.writer().folder(), &self.record)?;
             let counts = self.record.outcome == Outcome::Measured && !disturbed;
             self.staging.commit_repeat(&self.record, counts)?;
         } else {
             self.staging.commit(&self.record)?;
         }
         if let Outcome::NotRun { step, reason, .. } = self.record.outcome {
-            self.session.events.emit(Event::TrialNotRun { trial, step, reason, full_after_us })?;
+            session.events.emit(Event::TrialNotRun { trial, step, reason, full_after_us })?;
             return Ok(0);
         }
         let counts = self.record.counts.unwrap_or_default();
@@ -59,7 +60,7 @@ impl Trial<'_, '_> {
             .first()
             .and_then(|m| m.done.filter(|_| m.elapsed_us > 0).map(|done| done as f64 * 1e6 / m.elapsed_us as f64));
         let measured_us = counts.elapsed_us;
-        self.session.events.emit(Event::TrialDone { trial, wall_us, measured_us, rate, full_after_us })?;
+        session.events.emit(Event::TrialDone { trial, wall_us, measured_us, rate, full_after_us })?;
         Ok(counts.elapsed_us)
     }
 }

@@ -9,28 +9,29 @@ use crate::provision::machine_crash::StoppableStack;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
+use crate::run::session::Session;
 use crate::run::window;
 use crate::telemetry::SampledObjects;
 use crate::units::Micros;
 use crate::workload::{self, Place, Until, WindowProgress};
 use std::path::Path;
 
-pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
+pub(super) fn warm_up(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let raw = trial.staging.raw();
     let mut watch = trial.watch.take();
-    let done = warm_up_with(trial, &raw, watch.as_mut());
+    let done = warm_up_with(session, trial, &raw, watch.as_mut());
     trial.watch = watch;
     done
 }
 
-fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut WindowWatch>) -> Result<()> {
+fn warm_up_with(session: &Session<'_>, trial: &Trial<'_>, raw: &Path, watch: Option<&mut WindowWatch>) -> Result<()> {
     let options = &trial.case.workload.options;
     let least = trial.workload.window(options).warm_up;
     let longest = Micros(watch.as_ref().map_or(least.unwrap_or_default().0, |watch| watch.longest_warm_up_us()));
     if longest.0 == 0 {
         return Ok(());
     }
-    let (place, memory) = (trial.place(raw)?, trial.session.memory_of(trial.case));
+    let (place, memory) = (trial.place(session, raw)?, session.memory_of(trial.case));
     let mut warm_up = watch.map(WarmUp::of).transpose()?;
     let until = Until {
         longest,
@@ -42,8 +43,8 @@ fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut WindowWatc
     trial.workload.warm_up(&place, options, memory, until)
 }
 
-pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
-    decide(trial)?;
+pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    decide(session, trial)?;
     let options = &trial.options();
     trial.record.operation = trial.workload.operation(options)?;
     let target = target_of(trial)?;
@@ -54,15 +55,15 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
     let (_, expected_us) = window::expected_us(trial.case)?;
     let longest = Micros(watch.as_ref().map_or(expected_us, WindowWatch::longest_us));
-    let machine = StoppableStack::of(&trial.session.host, &trial.case.stack, trial.stack()?);
-    let crash = match &trial.session.guest {
+    let machine = StoppableStack::of(&session.host, &trial.case.stack, trial.stack()?);
+    let crash = match &session.guest {
         Some(_) => workload::Crash::Guest,
         None => workload::Crash::Filesystems(workload::CrashActions {
             stop: Box::new(|| machine.stop()),
             open: Box::new(|| machine.open()),
         }),
     };
-    let snapshots = trial.workload.makes_snapshots().then(|| trial.snapshots()).transpose()?;
+    let snapshots = trial.workload.makes_snapshots().then(|| trial.snapshots(session)).transpose()?;
     let actions = snapshots.as_ref().map(|all| workload::SnapshotActions {
         make: Box::new(|number| all.make(number)),
         delete: Box::new(|number| all.delete(number)),
@@ -74,20 +75,20 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     // A copy: a failed measurement leaves the record as it was.
     let mut record = trial.record.clone();
     let began_us = Measurement {
-        host: &trial.session.host,
+        host: &session.host,
         key: trial.key,
-        run: &trial.session.record.id,
+        run: &session.record.id,
         axes: &trial.case.axes,
         workload: trial.workload,
         options,
-        memory: trial.session.memory_of(trial.case),
+        memory: session.memory_of(trial.case),
         expected: Micros(expected_us),
         target: &target,
-        events: &trial.session.events,
+        events: &session.events,
         staging: &trial.staging,
     }
     .run(
-        &Place { crash: Some(crash), snapshots: actions, ..trial.place(&raw)? },
+        &Place { crash: Some(crash), snapshots: actions, ..trial.place(session, &raw)? },
         Until {
             longest,
             progress: &mut || watch.as_mut().map_or_else(|| Ok(WindowProgress::default()), WindowWatch::progress),
@@ -99,13 +100,19 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
     })?;
     trial.record = record;
-    conclude(trial, began_us, ended_us, watch)
+    conclude(session, trial, began_us, ended_us, watch)
 }
 
 /// Records how the measurement ended. One that ends with the crash of its guest is handed over.
-fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Option<WindowWatch>) -> Result<()> {
+fn conclude(
+    session: &mut Session<'_>,
+    trial: &mut Trial<'_>,
+    began_us: u64,
+    ended_us: u64,
+    watch: Option<WindowWatch>,
+) -> Result<()> {
     let ended = trial.record.counts.as_ref().and_then(|counts| counts.ended.clone());
-    trial.note_full_load(ended.as_deref(), began_us);
+    trial.note_full_load(session, ended.as_deref(), began_us);
     let is_full = trial.record.full.is_some();
     let before_crash = trial.record.counts.as_mut().and_then(|counts| counts.before_crash.take());
     let answers = !is_full && before_crash.is_none();
@@ -115,11 +122,11 @@ fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Opti
     let Some(before) = before_crash else { return Ok(()) };
     // Partial counts are not a result.
     trial.record.counts = None;
-    crash::hand_over(trial, before)
+    crash::hand_over(session, trial, before)
 }
 
 /// The objects that telemetry samples.
-fn target_of(trial: &Trial<'_, '_>) -> Result<SampledObjects> {
+fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
     Ok(SampledObjects {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
         pools: trial.stack()?.pools(),
@@ -129,13 +136,13 @@ fn target_of(trial: &Trial<'_, '_>) -> Result<SampledObjects> {
 
 /// Decides the options that the plan leaves open: like an earlier trial with the same workload, even in an earlier
 /// session, or now.
-fn decide(trial: &mut Trial<'_, '_>) -> Result<()> {
+fn decide(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let workload = &trial.case.workload;
     let mut earlier = None;
-    for key in &trial.session.record.order {
-        let same = trial.session.record.cases.iter().any(|case| case.id == key.case && case.workload == *workload);
+    for key in &session.record.order {
+        let same = session.record.cases.iter().any(|case| case.id == key.case && case.workload == *workload);
         // An unreadable one is measured again, and decides nothing.
-        if same && let Ok(Some(record)) = trial.session.events.writer().folder().trial(key) {
+        if same && let Ok(Some(record)) = session.events.writer().folder().trial(key) {
             earlier = Some(record).filter(|record| record.outcome == Outcome::Measured).map(|record| record.decided);
         }
         if earlier.is_some() {
@@ -145,14 +152,14 @@ fn decide(trial: &mut Trial<'_, '_>) -> Result<()> {
     let raw = trial.staging.raw();
     trial.record.decided = match earlier {
         Some(decided) => decided,
-        None => trial.workload.decide(&trial.place(&raw)?, &workload.options)?,
+        None => trial.workload.decide(&trial.place(session, &raw)?, &workload.options)?,
     };
     Ok(())
 }
 
-impl Trial<'_, '_> {
-    pub(super) fn place<'p>(&'p self, raw: &'p Path) -> Result<Place<'p>> {
-        Ok(self.session.place(self.folder()?, self.server.as_ref(), raw))
+impl Trial<'_> {
+    pub(super) fn place<'p>(&'p self, session: &'p Session<'_>, raw: &'p Path) -> Result<Place<'p>> {
+        Ok(session.place(self.folder()?, self.server.as_ref(), raw))
     }
 
     /// The workload's options, including those decided for all its cases.
