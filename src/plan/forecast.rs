@@ -15,6 +15,8 @@ pub struct Forecast {
     /// Maximum repeats of disturbed trials, and what they add to the duration, microseconds.
     pub most_repeats: u32,
     pub repeats_us: u64,
+    /// Cases that stand at once and are measured in turns, by id.
+    pub turns: Vec<String>,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
     /// Drives that are brought to their steady state.

@@ -348,6 +348,11 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
     Ok(order::of_cases(cases, blocks, seed))
 }
 
+/// Round `number`, from 1, of cases measured in turns: each follows each other one as evenly as the rounds allow.
+pub fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
+    order::round(cases, number, seed)
+}
+
 /// SHA-256 of a plan's bytes, hex, by which a run identifies its plan.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()

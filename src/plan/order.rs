@@ -49,6 +49,12 @@ pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialK
     turns.collect()
 }
 
+/// Round `number`, from 1, of cases measured in turns.
+pub(super) fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
+    let all = order(cases, number, seed);
+    all.into_iter().filter(|turn| turn.trial == number).map(|turn| turn.case).collect()
+}
+
 /// The trials of `blocks` rounds through `cases`. More blocks do not change the order of earlier ones.
 fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
     let mut key = [0u8; 32];

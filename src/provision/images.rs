@@ -46,7 +46,12 @@ struct MadeImage {
 
 /// The existing images of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Images(Vec<MadeImage>);
+pub struct Images {
+    made: Vec<MadeImage>,
+    /// Stacks that stand beside the next one and have images of their own.
+    #[serde(skip)]
+    pub beside: Vec<StackSpec>,
+}
 
 /// Fully written images that a stack stands on.
 pub fn of_stack(spec: &StackSpec) -> Vec<WantedImage> {
@@ -60,15 +65,19 @@ pub fn of_stack(spec: &StackSpec) -> Vec<WantedImage> {
     all
 }
 
-/// Every image that the stacks of a run need, each once.
-pub fn of_run<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Vec<WantedImage> {
+/// Every image that the stacks of a run need, each once; given those that stand at once.
+pub fn of_run(stands: &[Vec<&StackSpec>]) -> Vec<WantedImage> {
     let mut there = Images::default();
-    for spec in stacks {
-        let kept = spec.reuse.then(|| spec.clone());
-        let lacking = there.lacking(spec).into_iter();
-        there.0.extend(lacking.map(|wanted| MadeImage { wanted, kept: kept.clone(), path: PathBuf::new() }));
+    for stand in stands {
+        there.beside.clear();
+        for spec in stand {
+            let kept = spec.reuse.then(|| (*spec).clone());
+            let lacking = there.lacking(spec).into_iter();
+            there.made.extend(lacking.map(|wanted| MadeImage { wanted, kept: kept.clone(), path: PathBuf::new() }));
+            there.beside.push((*spec).clone());
+        }
     }
-    there.0.into_iter().map(|made| made.wanted).collect()
+    there.made.into_iter().map(|made| made.wanted).collect()
 }
 
 /// Reports the bytes written and the total.
@@ -76,25 +85,34 @@ type Report<'a> = &'a dyn Fn(Bytes, Bytes) -> Result<()>;
 
 impl Images {
     fn find(&self, spec: &StackSpec, wanted: &WantedImage) -> Option<&MadeImage> {
-        self.0.iter().find(|MadeImage { wanted: made, kept, .. }| {
+        self.made.iter().find(|MadeImage { wanted: made, kept, .. }| {
             let same = (&made.folder, made.size, made.slot) == (&wanted.folder, wanted.size, wanted.slot);
             same && kept.as_ref() == spec.reuse.then_some(spec)
         })
     }
 
+    /// The images of a stack beside those that stand.
+    fn of_next(&self, spec: &StackSpec) -> impl Iterator<Item = WantedImage> {
+        let taken: Vec<WantedImage> = self.beside.iter().flat_map(of_stack).collect();
+        of_stack(spec).into_iter().map(move |wanted| {
+            let alike = |other: &&WantedImage| (&other.folder, other.size) == (&wanted.folder, wanted.size);
+            WantedImage { slot: wanted.slot + taken.iter().filter(alike).count(), ..wanted }
+        })
+    }
+
     /// Images that a stack needs and that do not exist yet.
     pub fn lacking(&self, spec: &StackSpec) -> Vec<WantedImage> {
-        of_stack(spec).into_iter().filter(|wanted| self.find(spec, wanted).is_none()).collect()
+        self.of_next(spec).filter(|wanted| self.find(spec, wanted).is_none()).collect()
     }
 
     /// Existing images of a stack, by node.
     pub fn by_node(&self, spec: &StackSpec) -> BTreeMap<String, PathBuf> {
-        let all = of_stack(spec).into_iter();
-        all.filter_map(|wanted| {
-            let path = self.find(spec, &wanted)?.path.clone();
-            Some((wanted.node, path))
-        })
-        .collect()
+        self.of_next(spec)
+            .filter_map(|wanted| {
+                let path = self.find(spec, &wanted)?.path.clone();
+                Some((wanted.node, path))
+            })
+            .collect()
     }
 
     /// Makes the missing images of a stack, each entered into the ledger first, and reports the bytes written.
@@ -121,7 +139,7 @@ impl Images {
             before += wanted.size.0;
             made.push(MadeImage { wanted, kept: spec.reuse.then(|| spec.clone()), path });
         }
-        self.0.extend(made);
+        self.made.extend(made);
         Ok(())
     }
 }

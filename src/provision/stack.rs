@@ -285,6 +285,12 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
     spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
+/// True if all that the stack stands on is made for it, so that there may be several of them.
+pub fn is_made_whole(spec: &StackSpec) -> bool {
+    let lowest = spec.nodes.iter().filter(|node| node.inputs.is_empty());
+    lowest.map(|node| layer(&node.layer)?.space(&node.options)).all(|space| space.is_some())
+}
+
 /// Maximum capacity of a base, if it is known before the build.
 pub fn capacity(spec: &StackSpec, base: &BaseName) -> Option<Bytes> {
     size(None, spec, spec.node(base.node())?)

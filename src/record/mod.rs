@@ -38,5 +38,6 @@ pub mod stack;
 pub mod stage;
 pub mod submitted;
 pub mod trial;
+pub mod turns;
 pub mod verdict;
 pub mod window;

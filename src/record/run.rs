@@ -90,6 +90,9 @@ pub struct RunRecord {
     /// The plan that a quick run (`--quick`, with short windows) is a part of. `None`: a whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<QuickOf>,
+    /// Cases that stand at once and are measured in turns; the others in trials, one after another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<String>,
     /// Method to determine the cost of a power cut; `None`: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityCheck>,

@@ -11,6 +11,7 @@ use super::full::FullRecord;
 use super::operation::Operation;
 use super::options::Options;
 use super::probe::DeviceCounts;
+use super::turns::TurnsRecord;
 use super::window::{SettleRecord, WindowRecord};
 use crate::record::column::Column;
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,9 @@ pub struct TrialRecord {
     /// images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disk_probes: Vec<DiskProbe>,
+    /// Its turns, if it was measured in turns with the other cases of its block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnsRecord>,
     /// True if it repeats a disturbed trial, at the end of its block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeat: bool,

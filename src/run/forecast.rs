@@ -1,7 +1,7 @@
 //! Forecast of a plan before anything is built: time, space, and what this machine lacks for which case.
 
 use super::case::{EMPTY_CLUSTER, memory_of, workload};
-use super::{age_cost, check, drives, io_uring, repeats, verdicts, warnings, window};
+use super::{age_cost, check, drives, io_uring, repeats, together, verdicts, warnings, window};
 use crate::ageing;
 use crate::cluster::install;
 use crate::error::{Error, Result};
@@ -15,13 +15,15 @@ use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
-use crate::units::Bytes;
+use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Time to build and undo a stack and to start and stop a server, microseconds. Only for the estimate; the progress
 /// display corrects it by the actual trials.
 const TRIAL_OVERHEAD_US: u64 = 4_000_000;
+/// Time to probe the disk and to start and end the client of a turn, microseconds. Only for the estimate.
+const TURN_OVERHEAD_US: u64 = 500_000;
 /// Speed of copying a template, bytes per second, conservatively. Only for the estimate.
 const COPY_BYTES_PER_S: u64 = 200 << 20;
 /// Speed at which pgbench loads its tables, bytes per second, conservatively. Only for the estimate.
@@ -67,31 +69,40 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     }
     warnings.extend(warnings::checksums_by_version(host, &here.cases));
     let templates = templates(plan, memory)?;
-    let images = images(here.cases.iter().map(|case| &case.stack));
+    let state_templates = self::templates(&here, memory)?;
+    let together = together::ids(&plan.cases, plan.quick.is_some(), memory)?;
+    let side_by_side = space(&here, memory, &together, &state_templates, state)?;
+    let fits = side_by_side.iter().all(|line| line.fits);
+    let (turns, space) = match fits {
+        true => (together, side_by_side),
+        false => (Vec::new(), space(&here, memory, &[], &state_templates, state)?),
+    };
+    let images = images(&together::stands(here.cases.iter(), &turns));
     let drives = drives::lines(host, here.cases.iter().map(|case| &case.stack))?;
     let preparing = drives.iter().map(DriveLine::most_us).fold(0, u64::saturating_add);
-    let space = spaces(&here, memory, &self::templates(&here, memory)?, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
     let once = writing.saturating_add(preparing).saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
-    let of_trials = expected_us(plan, plan.blocks_here(), memory, &templates)?;
-    let least = plan.at_least.map(|blocks| expected_us(plan, blocks, memory, &templates)).transpose()?;
+    let each_us = trials_us(plan, memory, &turns)?;
+    let of_trials = expected_us(plan, plan.blocks_here(), each_us, &templates);
+    let least = plan.at_least.map(|blocks| expected_us(plan, blocks, each_us, &templates));
     let mut windows = Vec::new();
     for case in &plan.cases {
-        let line = format!("{}: {}", case.workload.name, window::described(case)?);
+        let line = format!("{}: {}", case.workload.name, described(case, &turns)?);
         if !windows.contains(&line) {
             windows.push(line);
         }
     }
-    let trials = u32::try_from(plan.order.len()).unwrap_or(u32::MAX);
-    let most_repeats = repeats::most(&plan.cases, trials);
-    let longest_us =
-        plan.cases.iter().map(|case| trial_us(case, memory)).collect::<Result<Vec<u64>>>()?.into_iter().max();
-    let repeats_us = longest_us.unwrap_or(0).saturating_mul(u64::from(most_repeats));
+    let alone = plan.order.iter().filter(|key| !turns.contains(&key.case)).count();
+    let of_images = plan.cases.iter().filter(|case| !turns.contains(&case.id));
+    let most_repeats = repeats::most(of_images, u32::try_from(alone).unwrap_or(u32::MAX));
+    let longest_us = plan.cases.iter().map(|case| trial_us(case, memory, &turns)).collect::<Result<Vec<u64>>>()?;
+    let repeats_us = longest_us.into_iter().max().unwrap_or(0).saturating_mul(u64::from(most_repeats));
     Ok(Forecast {
         expected_us: of_trials.saturating_add(once),
         least_us: least.map(|of_trials| of_trials.saturating_add(once)),
         most_repeats,
         repeats_us,
+        turns,
         images,
         drives,
         windows,
@@ -102,9 +113,9 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
 }
 
 /// The images that the plan writes in full. The speed is measured, not assumed: disks differ a hundredfold.
-fn images<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<ImagesLine> {
+fn images(stands: &[Vec<&StackSpec>]) -> Vec<ImagesLine> {
     let mut folders: BTreeMap<PathBuf, (usize, u64)> = BTreeMap::new();
-    for image in images::of_run(stacks) {
+    for image in images::of_run(stands) {
         let (count, sum) = folders.entry(image.folder).or_default();
         (*count, *sum) = (*count + 1, sum.saturating_add(image.size.0));
     }
@@ -117,8 +128,8 @@ fn images<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<ImagesLine> {
 }
 
 /// Expected time to write the images of these stacks in full, microseconds, if known.
-pub(super) fn images_us<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> u64 {
-    images(stacks).iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add)
+pub(super) fn images_us(stands: &[Vec<&StackSpec>]) -> u64 {
+    images(stands).iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add)
 }
 
 /// Rejects settings and initdb arguments that servers under test depend on.
@@ -298,17 +309,25 @@ fn refuse_age(case: &CaseSpec) -> Result<()> {
 ///
 /// # Errors
 /// For a workload that this program does not have.
-pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
+pub fn trial_us(case: &CaseSpec, memory: Bytes, turns: &[String]) -> Result<u64> {
     let workload = workload(&case.workload.kind)?;
     let (warm_up_us, measure_us) = window::expected_us(case)?;
     let data = workload.data_set(&case.workload.options, memory_of(case, memory)).map_or(0, |set| set.expected.0);
     let copy_us = age_cost::us_at(data, COPY_BYTES_PER_S);
     let cycles = matches!(workload.window(&case.workload.options).extent, Extent::Cycles { .. });
-    let prefill = case.postgres.as_ref().filter(|_| cycles).and_then(|postgres| window::prefill(postgres, u64::MAX));
+    let takes_turns = turns.contains(&case.id);
+    let prefill = case.postgres.as_ref().and_then(|postgres| match takes_turns {
+        true => window::prefill_of_turns(postgres, u64::MAX),
+        false => window::prefill(postgres, u64::MAX).filter(|_| cycles),
+    });
+    let turns = if takes_turns { together::turn_lengths_us(measure_us).len() as u64 } else { 0 };
+    let turns_us = turns.saturating_mul(TURN_OVERHEAD_US);
     // Each segment is made and then filled.
     let prefill_us = age_cost::us_at(prefill.unwrap_or(0).saturating_mul(2), COPY_BYTES_PER_S);
     let age_us = age_cost::us(case, data, COPY_BYTES_PER_S);
-    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us, age_us].into_iter().fold(warm_up_us, u64::saturating_add))
+    Ok([measure_us, turns_us, TRIAL_OVERHEAD_US, copy_us, prefill_us, age_us]
+        .into_iter()
+        .fold(warm_up_us, u64::saturating_add))
 }
 
 /// Data sets to make once: key and expected size.
@@ -332,27 +351,51 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn expected_without_images(plan: &Plan, memory: Bytes) -> Result<u64> {
-    expected_us(plan, plan.blocks_here(), memory, &templates(plan, memory)?)
+    let turns = together::ids(&plan.cases, plan.quick.is_some(), memory)?;
+    Ok(expected_us(plan, plan.blocks_here(), trials_us(plan, memory, &turns)?, &templates(plan, memory)?))
 }
 
-fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<String, u64>) -> Result<u64> {
-    let mut trials = 0u64;
-    for case in &plan.cases {
-        trials = trials.saturating_add(trial_us(case, memory)?.saturating_mul(u64::from(blocks)));
-    }
+fn expected_us(plan: &Plan, blocks: u32, trials_us: u64, templates: &BTreeMap<String, u64>) -> u64 {
     let loading =
         templates.values().map(|bytes| age_cost::us_at(*bytes, LOAD_BYTES_PER_S)).fold(0, u64::saturating_add);
     // A guest keeps nothing when another one is booted.
     let guests: BTreeSet<&Option<String>> = plan.cases.iter().map(|case| &case.guest).collect();
     let times = if guests.len() > 1 { u64::from(blocks) } else { 1 };
-    Ok(trials.saturating_add(loading.saturating_mul(times)))
+    trials_us.saturating_mul(u64::from(blocks)).saturating_add(loading.saturating_mul(times))
+}
+
+/// Expected duration of one trial of each case, microseconds.
+fn trials_us(plan: &Plan, memory: Bytes, turns: &[String]) -> Result<u64> {
+    let mut trials = plan.cases.iter().map(|case| trial_us(case, memory, turns));
+    trials.try_fold(0u64, |sum, one| Ok(sum.saturating_add(one?)))
+}
+
+/// Describes the window of a case.
+fn described(case: &CaseSpec, turns: &[String]) -> Result<String> {
+    if !turns.contains(&case.id) {
+        return window::described(case);
+    }
+    let (warm_up_us, span_us) = window::expected_us(case)?;
+    let turns = together::turn_lengths_us(span_us);
+    let longest = Micros(turns.first().copied().unwrap_or_default());
+    Ok(format!(
+        "{} turns of {longest} side by side with the others, after a warm-up of {}",
+        turns.len(),
+        Micros(warm_up_us)
+    ))
 }
 
 /// Peak space needed by the plan, by place.
-fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &Path) -> Result<Vec<SpaceLine>> {
+fn space(
+    plan: &Plan,
+    memory: Bytes,
+    turns: &[String],
+    templates: &BTreeMap<String, u64>,
+    state: &Path,
+) -> Result<Vec<SpaceLine>> {
     let mut lines = Vec::new();
     let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    let most = most(plan);
+    let most = most(plan, turns);
     for (disk, bytes) in most.disks {
         add(&mut disks, files::nearest_existing(&disk), bytes);
     }
@@ -390,22 +433,22 @@ struct Most {
     memory: u64,
 }
 
-/// Peak bytes of any single trial, plus the stacks and images kept for the whole run: these exist together.
-fn most(plan: &Plan) -> Most {
+/// Peak bytes of what stands at once, plus the stacks and images kept for the whole run.
+fn most(plan: &Plan, turns: &[String]) -> Most {
     let mut fresh = Most::default();
-    let (kept, built): (Vec<_>, Vec<_>) =
-        StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)).partition(|stack| stack.reuse);
-    for stack in built {
-        let mut of_case = Most::default();
-        of_case.add(stack);
-        fresh.memory = of_case.memory.max(fresh.memory);
-        for (folder, bytes) in of_case.disks {
+    let stands = together::stands(plan.cases.iter(), turns);
+    for stand in &stands {
+        let mut of_stand = Most::default();
+        stand.iter().filter(|stack| !stack.reuse).for_each(|stack| of_stand.add(stack));
+        fresh.memory = of_stand.memory.max(fresh.memory);
+        for (folder, bytes) in of_stand.disks {
             let most = fresh.disks.entry(folder).or_default();
             *most = bytes.max(*most);
         }
     }
-    kept.into_iter().for_each(|stack| fresh.add(stack));
-    for image in images::of_run(plan.cases.iter().map(|case| &case.stack)) {
+    let stacks = StackSpec::each_once(plan.cases.iter().map(|case| &case.stack));
+    stacks.into_iter().filter(|stack| stack.reuse).for_each(|stack| fresh.add(stack));
+    for image in images::of_run(&stands) {
         add(&mut fresh.disks, image.folder, image.size.0);
     }
     fresh

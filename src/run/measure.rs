@@ -5,17 +5,19 @@
 
 use super::disturbance::Others;
 use super::events::Events;
+use super::turns::JoinedTurns;
 use crate::error::{Error, Result};
 use crate::host::time::thread_cpu_us;
 use crate::host::{Host, threads};
 use crate::record::case::TrialKey;
 use crate::record::column::Column;
 use crate::record::columns;
+use crate::record::counts::Counts;
 use crate::record::event::Event;
 use crate::record::latency::LatencyInterval;
 use crate::record::options::Options;
 use crate::record::seconds::{Row, Value, client_columns, key_columns};
-use crate::record::trial::{Gap, TrialRecord};
+use crate::record::trial::{Gap, TrialRecord, WaitFigures};
 use crate::store::seconds::SecondsWriter;
 use crate::store::staging::Staging;
 use crate::store::{self, latency};
@@ -26,7 +28,6 @@ use crate::units::Micros;
 use crate::workload::{ClientSecond, LoadEvent, Measuring, MemorySizes, Place, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -47,6 +48,20 @@ pub struct Measurement<'a> {
     pub staging: &'a Staging,
 }
 
+/// One turn, as measured.
+pub struct MeasuredTurn {
+    pub counts: Counts,
+    /// When its first operation began, microseconds since 1970.
+    pub began_us: Option<u64>,
+    /// Its rows, the baseline first.
+    pub rows: Vec<Row>,
+    pub latencies: Vec<LatencyInterval>,
+    pub waits: Option<Result<Waits>>,
+    pub telemetry: TickerTotals,
+    /// CPU time of telemetry, waits excluded, microseconds.
+    pub cpu_us: u64,
+}
+
 /// When the measurement began, once known, and whether it is over.
 #[derive(Default)]
 struct Gate {
@@ -59,6 +74,18 @@ enum RowHalf {
     Telemetry(SampledSecond),
 }
 
+/// What a measurement gave besides its rows and latencies.
+struct Gathered {
+    counts: Counts,
+    /// When the first operation began, microseconds since 1970; `None` if there was none.
+    began_us: Option<u64>,
+    waits: Option<Result<Waits>>,
+    telemetry: TickerTotals,
+    /// CPU time spent on rows and latencies, microseconds.
+    rows_cpu_us: u64,
+    latencies_cpu_us: u64,
+}
+
 impl Measurement<'_> {
     /// Runs the workload until then and writes `seconds.parquet`, `latency.hist` and, with a server, `waits.parquet`;
     /// all other results go into the record. Returns when the first operation began, microseconds since 1970, or `None`
@@ -68,10 +95,80 @@ impl Measurement<'_> {
     /// Of the workload or the store.
     pub fn run(&self, place: &Place<'_>, until: Until<'_>, record: &mut TrialRecord) -> Result<Option<u64>> {
         let staging = self.staging;
-        let recorder = TelemetryTicker::open(telemetry::ALL, self.host, self.target, self.lead());
+        let recorder = self.recorder();
+        let mut writer = SecondsWriter::create(&staging.seconds(), recorder.columns().to_vec())?;
+        let found = self.gather(recorder, place, until, &mut |row| writer.push(row), |began_us, intervals| {
+            latency::write(&staging.latencies(), self.expected.0, began_us, intervals.into_iter())
+        })?;
+        writer.finish()?;
+        let began_us = found.began_us;
+        self.note(found, record)?;
+        Ok(began_us)
+    }
+
+    /// Runs the workload for one turn, whose rows and latencies stay in memory.
+    ///
+    /// # Errors
+    /// Of the workload.
+    pub fn turn(&self, place: &Place<'_>, until: Until<'_>) -> Result<MeasuredTurn> {
+        let (mut rows, mut latencies) = (Vec::new(), Vec::new());
+        let mut push = |row| {
+            rows.push(row);
+            Ok(())
+        };
+        let found = self.gather(self.recorder(), place, until, &mut push, |_, intervals| {
+            latencies.extend(intervals);
+            Ok(())
+        })?;
+        let Gathered { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us } = found;
+        let cpu_us = telemetry.cpu_us + rows_cpu_us + latencies_cpu_us;
+        Ok(MeasuredTurn { counts, began_us, rows, latencies, waits, telemetry, cpu_us })
+    }
+
+    /// Stores the turns of a trial, as [`Measurement::run`] stores one measurement.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn store_turns(&self, turns: JoinedTurns, record: &mut TrialRecord) -> Result<()> {
+        let began_us = turns.began_us();
+        let mut writer = SecondsWriter::create(&self.staging.seconds(), turns.columns.clone())?;
+        turns.rows.into_iter().try_for_each(|row| writer.push(row))?;
+        writer.finish()?;
+        latency::write(&self.staging.latencies(), self.expected.0, || began_us, turns.latencies.into_iter())?;
+        record.counts = turns.counts;
+        (record.columns, record.gaps) = (turns.columns, turns.gaps);
+        (record.load_counts, record.clock_step_us) = (turns.load_counts, Some(turns.clock_step_us));
+        (record.telemetry_cpu_us, record.telemetry_cpu_us_by) = (Some(turns.cpu_us), turns.cpu_us_by);
+        record.waits = None;
+        if let Some(figures) = turns.waits.figures() {
+            self.store_waits(figures, began_us, record)?;
+        }
+        record.turns = Some(turns.record);
+        Ok(())
+    }
+
+    fn store_waits(&self, figures: WaitFigures, began_us: Option<u64>, record: &mut TrialRecord) -> Result<()> {
+        let key: Vec<_> = self.lead().into_iter().filter_map(|(column, it)| Some((column, it?))).collect();
+        store::waits::write(&self.staging.waits(), &key, began_us, &figures)?;
+        record.waits = Some(figures);
+        Ok(())
+    }
+
+    fn recorder(&self) -> TelemetryTicker {
+        TelemetryTicker::open(telemetry::ALL, self.host, self.target, self.lead())
+    }
+
+    /// Runs the workload until then, with rows and latencies going where they are stored, as they arrive.
+    fn gather(
+        &self,
+        recorder: TelemetryTicker,
+        place: &Place<'_>,
+        until: Until<'_>,
+        push: &mut (dyn FnMut(Row) -> Result<()> + Send),
+        keep: impl FnOnce(&dyn Fn() -> Option<u64>, Receiver<LatencyInterval>) -> Result<()> + Send,
+    ) -> Result<Gathered> {
         let columns = recorder.columns().to_vec();
         let joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
-        let writer = SecondsWriter::create(&staging.seconds(), columns.clone())?;
         let Until { longest, progress } = until;
         let gate = Gate::default();
         let (halves, joined) = channel();
@@ -79,8 +176,12 @@ impl Measurement<'_> {
         let (intervals, received) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let begun = (|| {
-                let rows = threads::begin(scope, || self.join(joined, joiner, writer, &columns))?;
-                let latencies = threads::begin(scope, || self.write_latencies(&staging.latencies(), &gate, received))?;
+                let rows = threads::begin(scope, || self.join(joined, joiner, push, &columns))?;
+                let latencies = threads::begin(scope, || {
+                    let cpu_before = thread_cpu_us();
+                    keep(&|| gate.began_us.get().copied(), received)?;
+                    Ok(thread_cpu_us().saturating_sub(cpu_before))
+                })?;
                 let recording = threads::begin(scope, || tick(recorder, &gate, ticks))?;
                 Ok((rows, latencies, recording, threads::begin(scope, || self.waits(&gate))?))
             })();
@@ -101,29 +202,38 @@ impl Measurement<'_> {
             gate.over.store(true, Ordering::SeqCst);
             Ok((counts, rows.join(), latencies.join(), recording.join(), waits.join()))
         })?;
-        record.counts = Some(counts?);
-        let joining_cpu_us = rows.map_err(panicked)??;
-        let latencies_cpu_us = latencies.map_err(panicked)??;
-        let TickerTotals { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
-            recording.map_err(panicked)?;
-        let began_us = gate.began_us.get().copied();
-        record.columns = columns;
-        record.gaps = gaps;
-        record.load_counts = load_counts;
-        record.clock_step_us = Some(clock_step_us);
-        let waits_cpu_us = self.note_waits(waits.map_err(panicked)?, &staging.waits(), began_us, record)?;
-        parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
+        Ok(Gathered {
+            counts: counts?,
+            rows_cpu_us: rows.map_err(panicked)??,
+            latencies_cpu_us: latencies.map_err(panicked)??,
+            began_us: gate.began_us.get().copied(),
+            telemetry: recording.map_err(panicked)?,
+            waits: waits.map_err(panicked)?,
+        })
+    }
+
+    /// Puts the results into the record, and the waits into their file.
+    fn note(&self, found: Gathered, record: &mut TrialRecord) -> Result<()> {
+        let Gathered { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us } = found;
+        record.counts = Some(counts);
+        record.columns = telemetry.columns;
+        record.gaps = telemetry.gaps;
+        record.load_counts = telemetry.load_counts;
+        record.clock_step_us = Some(telemetry.clock_step_us);
+        let mut parts = telemetry.cpu_us_by;
+        let waits_cpu_us = self.note_waits(waits, began_us, record)?;
+        parts.extend([("rows", rows_cpu_us), ("latencies", latencies_cpu_us)]);
         parts.extend(waits_cpu_us.map(|cpu_us| ("waits", cpu_us)));
-        record.telemetry_cpu_us = Some(cpu_us + joining_cpu_us + latencies_cpu_us + waits_cpu_us.unwrap_or(0));
+        let cpu_us = telemetry.cpu_us + rows_cpu_us + latencies_cpu_us + waits_cpu_us.unwrap_or(0);
+        record.telemetry_cpu_us = Some(cpu_us);
         record.telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
-        Ok(began_us)
+        Ok(())
     }
 
     /// Stores the backends' waits, or why they are unknown. Returns the CPU time spent sampling, microseconds.
     fn note_waits(
         &self,
         waits: Option<Result<Waits>>,
-        path: &Path,
         began_us: Option<u64>,
         record: &mut TrialRecord,
     ) -> Result<Option<u64>> {
@@ -131,9 +241,7 @@ impl Measurement<'_> {
         match waits {
             None => Ok(None),
             Some(Ok(waits)) => {
-                let key: Vec<_> = self.lead().into_iter().filter_map(|(column, it)| Some((column, it?))).collect();
-                store::waits::write(path, &key, began_us, &waits.figures)?;
-                record.waits = Some(waits.figures);
+                self.store_waits(waits.figures, began_us, record)?;
                 Ok(Some(waits.cpu_us))
             }
             Some(Err(e)) => {
@@ -159,19 +267,12 @@ impl Measurement<'_> {
         Some(waits::sample(server, &gate.over))
     }
 
-    /// Writes latencies as they are reported. Returns the CPU time this cost, microseconds.
-    fn write_latencies(&self, path: &Path, gate: &Gate, intervals: Receiver<LatencyInterval>) -> Result<u64> {
-        let cpu_before = thread_cpu_us();
-        latency::write(path, self.expected.0, || gate.began_us.get().copied(), intervals.into_iter())?;
-        Ok(thread_cpu_us().saturating_sub(cpu_before))
-    }
-
     /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds.
     fn join(
         &self,
         halves: Receiver<RowHalf>,
         mut joiner: Joiner,
-        mut writer: SecondsWriter,
+        push: &mut (dyn FnMut(Row) -> Result<()> + Send),
         columns: &[Column],
     ) -> Result<u64> {
         let cpu_before = thread_cpu_us();
@@ -193,10 +294,9 @@ impl Measurement<'_> {
                 None => {}
             }
             while let Some(row) = joiner.next(ended) {
-                writer.push(row)?;
+                push(row)?;
             }
         }
-        writer.finish()?;
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 }

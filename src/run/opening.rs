@@ -3,7 +3,7 @@
 use super::died::{Crashed, Died};
 use super::session::{Ending, RunContext, Session};
 use super::trial_loop::count;
-use super::{case, drives, forecast, guests, looks, repeats, share, undo};
+use super::{case, drives, forecast, guests, looks, repeats, share, together, undo};
 use crate::cluster::install;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, machine, time};
@@ -39,6 +39,7 @@ pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
         blocks: plan.blocks,
         baseline: plan.baseline.clone(),
         quick: plan.quick.clone(),
+        turns: forecast.turns,
         at_least: plan.at_least,
         durability: plan.durability,
         extended: Vec::new(),
@@ -57,7 +58,7 @@ pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
     let machine = machine::facts(host);
     let mut cases = BTreeMap::new();
     for case in &plan.cases {
-        let expected_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+        let expected_us = forecast::trial_us(case, Bytes(machine.memory_bytes), &writer.folder().record().turns)?;
         cases.insert(case.id.clone(), CaseLeft { trials: plan.blocks_here(), expected_us });
     }
     let started = Event::RunStarted {
@@ -158,7 +159,7 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
     let (mut done, mut left, mut expected_us) = (0, 0, 0);
     let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
     let mut elsewhere = Elsewhere::default();
-    let (mut damaged, mut stacks, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut damaged, mut waiting, mut whole) = (Vec::new(), BTreeMap::new(), Vec::new());
     let record = writer.folder().record();
     let events = writer.folder().events()?;
     let next_guest = places.guest.clone().filter(|_| more.died.is_some());
@@ -188,20 +189,20 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
             _ => {
                 left += 1;
                 let case = case::of_trial(record, key)?;
-                let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+                let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes), &record.turns)?;
                 expected_us += trial_us;
                 let of_case = CaseLeft { trials: 0, expected_us: trial_us };
                 cases.entry(key.case.clone()).or_insert(of_case).trials += 1;
                 if case.guest == places.guest {
-                    stacks.push(&case.stack);
+                    waiting.insert(&case.id, case);
                 }
             }
         }
     }
     let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
     // Images go with a session: the remaining trials need them again.
-    expected_us += forecast::images_us(stacks.iter().copied());
-    expected_us += drives::expected_us(host, stacks.into_iter(), &drives::earlier(&events))?;
+    expected_us += forecast::images_us(&together::stands(waiting.values().copied(), &record.turns));
+    expected_us += drives::expected_us(host, waiting.into_values().map(|case| &case.stack), &drives::earlier(&events))?;
     let most_repeats = repeats::left(writer.folder())?;
     let resumed =
         Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };

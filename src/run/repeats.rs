@@ -4,9 +4,54 @@
 use crate::error::Result;
 use crate::provision::disk_probe;
 use crate::record::case::{CaseSpec, TrialKey};
-use crate::record::trial::{Outcome, TrialRecord};
+use crate::record::facts::HostFacts;
+use crate::record::run::RunRecord;
+use crate::record::trial::{DiskProbe, Outcome, TrialRecord};
 use crate::stats::disturbance::{PROBES_COMPARED, against_the_last, is_off, may_repeat, most_repeats};
 use crate::store::folder::{RunFolder, StoredTrial};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Probes before the turns of a block, and the rounds made again so far.
+pub(super) struct EarlierProbes {
+    /// Rates by folder, in order of time.
+    rates: BTreeMap<PathBuf, Vec<f64>>,
+    pub made_again: usize,
+}
+
+impl EarlierProbes {
+    /// Of the blocks before this one, on this machine.
+    ///
+    /// # Errors
+    /// As [`is_due`].
+    pub(super) fn of(folder: &RunFolder, block: u32, here: &HostFacts) -> Result<EarlierProbes> {
+        let (mut probes, mut again) = (Vec::new(), BTreeSet::new());
+        for key in folder.record().order.iter().filter(|key| key.trial < block) {
+            let earlier = folder.stored(key)?.measured().filter(|earlier| earlier.host.is_same_machine(here));
+            for turn in earlier.and_then(|earlier| earlier.turns).into_iter().flat_map(|turns| turns.turns) {
+                again.extend((!turn.counts).then_some((key.trial, turn.round)));
+                probes.extend(turn.probe);
+            }
+        }
+        probes.sort_by_key(|probe| probe.wall_us);
+        let mut all = EarlierProbes { rates: BTreeMap::new(), made_again: again.len() };
+        all.add(&probes);
+        Ok(all)
+    }
+
+    pub(super) fn add(&mut self, probes: &[DiskProbe]) {
+        for probe in probes {
+            self.rates.entry(probe.folder.clone()).or_default().push(probe.rate());
+        }
+    }
+
+    /// True if a probe is off the last ones.
+    pub(super) fn is_off(&self, probe: &DiskProbe) -> bool {
+        let rates = self.rates.get(&probe.folder).map(Vec::as_slice).unwrap_or_default();
+        let last = &rates[rates.len().saturating_sub(PROBES_COMPARED)..];
+        against_the_last(probe.rate(), last).is_some_and(is_off)
+    }
+}
 
 /// True if a trial was disturbed, has not been repeated, and repeating is worth the time.
 ///
@@ -26,7 +71,8 @@ pub(super) fn is_due(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
 /// # Errors
 /// As [`is_due`].
 pub(super) fn is_disturbed(folder: &RunFolder, record: &TrialRecord) -> Result<bool> {
-    let Some(own) = record.disk_probes.first() else { return Ok(false) };
+    // Turns are made again by the round.
+    let Some(own) = record.disk_probes.first().filter(|_| record.turns.is_none()) else { return Ok(false) };
     let mut before = Vec::new();
     let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
     for earlier in folder.record().before(&key, record.is_repeat) {
@@ -53,8 +99,8 @@ fn first_measurement(folder: &RunFolder, key: &TrialKey) -> Result<Option<TrialR
 }
 
 /// Upper limit of repeats of a run of these cases with this many trials: only what stands on an image is probed.
-pub(super) fn most(cases: &[CaseSpec], trials: u32) -> u32 {
-    if cases.iter().any(|case| disk_probe::folder_of(&case.stack).is_some()) { most_repeats(trials) } else { 0 }
+pub(super) fn most<'c>(mut cases: impl Iterator<Item = &'c CaseSpec>, trials: u32) -> u32 {
+    if cases.any(|case| disk_probe::folder_of(&case.stack).is_some()) { most_repeats(trials) } else { 0 }
 }
 
 /// Upper limit of repeats still to come; 0 if every trial is complete and none is due.
@@ -70,7 +116,12 @@ pub(super) fn left(folder: &RunFolder) -> Result<u32> {
     }
     let planned = planned(folder)?;
     let goes_on = open && may_repeat(planned, made.repeats, made.in_vain);
-    Ok(if goes_on { most(&folder.record().cases, planned).saturating_sub(made.repeats) } else { 0 })
+    Ok(if goes_on { most(alone(folder.record()), planned).saturating_sub(made.repeats) } else { 0 })
+}
+
+/// Cases that are measured in trials, one after another.
+fn alone(record: &RunRecord) -> impl Iterator<Item = &CaseSpec> {
+    record.cases.iter().filter(|case| !record.turns.contains(&case.id))
 }
 
 /// Repeats so far, and those that did not help.
@@ -108,5 +159,6 @@ fn planned(folder: &RunFolder) -> Result<u32> {
     }
     let events = folder.events()?;
     let due = record.due(events.iter().map(|event| &event.what));
-    Ok(u32::try_from(due.iter().filter(|key| key.trial <= last).count()).unwrap_or(u32::MAX))
+    let alone = due.iter().filter(|key| key.trial <= last && !record.turns.contains(&key.case));
+    Ok(u32::try_from(alone.count()).unwrap_or(u32::MAX))
 }

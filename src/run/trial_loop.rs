@@ -1,7 +1,7 @@
 //! A session of a run: its remaining trials in order, until none is left, or they all fail alike, or the next ones run
 //! in another guest.
 
-use super::fail_fast::FailFast;
+use super::fail_fast::{FailFast, TrialFailure};
 use super::guests::Guests;
 use super::looks::Looks;
 use super::session::{Ending, Judge, Session, both, give_to_person};
@@ -106,8 +106,26 @@ impl Session<'_> {
 
     /// Runs the part of a block that belongs to one guest: its trials, then repeats of disturbed ones.
     fn part(&mut self, part: &[TrialKey], looks: &Looks, fail_fast: &mut FailFast, ending: &mut Ending) -> Result<()> {
+        let mut together = Vec::new();
+        for key in part.iter().filter(|key| self.record.turns.contains(&key.case)) {
+            if self.is_missing(key, looks)? && !self.died.iter().any(|died| died.trial == *key) {
+                together.push((case::of_trial(&self.record, key)?.clone(), key.clone()));
+            }
+        }
+        if !together.is_empty() {
+            self.interrupt.check()?;
+            let ran = trial::rounds::run(self, &together);
+            ending.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
+            for ran in ran? {
+                ending.measured_us += ran.measured_us;
+                self.stop_if_all_fail(ran.failure, fail_fast, ending)?;
+            }
+        }
         for key in part {
-            if !self.is_missing(key, looks)? {
+            if ending.stopped.is_some() {
+                return Ok(());
+            }
+            if together.iter().any(|(_, done)| done == key) || !self.is_missing(key, looks)? {
                 continue;
             }
             self.interrupt.check()?;
@@ -120,23 +138,32 @@ impl Session<'_> {
             ending.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
             let ran = ran?;
             ending.measured_us += ran.measured_us;
-            if let Some(why) = fail_fast.see(ran.failure) {
-                let message = match why.hint_text() {
-                    Some(hint) => format!("{why}\nhint: {hint}"),
-                    None => why.to_string(),
-                };
-                self.events.emit(Event::Warning { message: message.clone() })?;
-                ending.stopped = Some((why.kind(), message));
-                return Ok(());
-            }
+            self.stop_if_all_fail(ran.failure, fail_fast, ending)?;
         }
         for key in part {
-            if self.is_repeat_due(key)? {
+            if ending.stopped.is_none() && self.is_repeat_due(key)? {
                 self.interrupt.check()?;
                 let case = case::of_trial(&self.record, key)?.clone();
                 ending.measured_us += trial::repeat(self, &case, key)?.measured_us;
             }
         }
+        Ok(())
+    }
+
+    /// Ends the run once the first trials have all failed alike.
+    fn stop_if_all_fail(
+        &self,
+        failure: Option<TrialFailure>,
+        fail_fast: &mut FailFast,
+        ending: &mut Ending,
+    ) -> Result<()> {
+        let Some(why) = fail_fast.see(failure) else { return Ok(()) };
+        let message = match why.hint_text() {
+            Some(hint) => format!("{why}\nhint: {hint}"),
+            None => why.to_string(),
+        };
+        self.events.emit(Event::Warning { message: message.clone() })?;
+        ending.stopped = Some((why.kind(), message));
         Ok(())
     }
 

@@ -30,6 +30,9 @@ const LEAST_WAL: u64 = 80 * MIB;
 /// the warm-up and are recycled.
 const PREFILL: u64 = 1 << 30;
 
+/// The same before turns, which write less.
+const PREFILL_OF_TURNS: u64 = 512 << 20;
+
 /// Warm-up cycles after which measurement starts without having settled.
 pub const MOST_WARM_UP_CYCLES: usize = 5;
 
@@ -113,6 +116,25 @@ pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, St
     settings
 }
 
+/// Settings for turns: no checkpoint and no autovacuum falls into them. They win over the plan's, but for autovacuum;
+/// cases that differ in checkpoints are measured over whole trials.
+pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
+    let most = (1 << most_room(free_bytes).ilog2()).max(LEAST_WAL);
+    let mut settings = BTreeMap::from([
+        ("checkpoint_timeout".to_owned(), "1h".to_owned()),
+        ("max_wal_size".to_owned(), format!("{}MB", most / MIB)),
+    ]);
+    if postgres.asked("autovacuum").is_none() {
+        settings.insert("autovacuum".to_owned(), "off".to_owned());
+    }
+    settings
+}
+
+/// Bytes of WAL to write before turns.
+pub fn prefill_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
+    prefill(postgres, free_bytes).map(|bytes| bytes.min(PREFILL_OF_TURNS))
+}
+
 /// Bytes of WAL to write before the warm-up, so that the measurement uses recycled segments; `None` if the plan
 /// disables recycling.
 pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
@@ -125,8 +147,11 @@ pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
 /// `max_wal_size`: the plan's, or a power of two so that stacks of similar size get the same.
 fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
     let set = postgres.asked("max_wal_size").and_then(|value| setting::bytes(value, MIB));
-    let room = ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL);
-    set.unwrap_or_else(|| (1 << room.ilog2()).max(LEAST_WAL))
+    set.unwrap_or_else(|| (1 << most_room(free_bytes).ilog2()).max(LEAST_WAL))
+}
+
+fn most_room(free_bytes: u64) -> u64 {
+    ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL)
 }
 
 /// `off` as PostgreSQL reads it, with any of its abbreviations.

@@ -69,8 +69,10 @@ pub struct TickerTotals {
     pub columns: Vec<Column>,
     /// Gaps by source, in the order of the sources, the clock last.
     pub gaps: Vec<Gap>,
-    /// Growth of the counters of [`of_load`] from the first reading to one after the load.
+    /// Growth of the counters of [`of_load`] from the first reading to the one after the load.
     pub load_counts: BTreeMap<String, u64>,
+    /// A reading after the load, when backends have reported all that they did.
+    pub after: Row,
     /// How far the wall clock was set meanwhile, microseconds.
     pub clock_step_us: i64,
     /// CPU time spent ticking, microseconds.
@@ -173,7 +175,8 @@ impl TelemetryTicker {
             number += 1;
         }
         sleep(BACKENDS_END_WITHIN);
-        let load_counts = self.grown_since(&first_row.unwrap_or_default());
+        let last = self.row_after();
+        let load_counts = self.grown(&first_row.unwrap_or_default(), &last);
         let ended = Began::now();
         let clock_step_us = clock_step_us(began, ended, first_operation_us());
         let dropped = whole_seconds(delay_us().unwrap_or_default()).min(number);
@@ -187,26 +190,29 @@ impl TelemetryTicker {
         let of_sources = self.sources.into_iter().flat_map(|source| source.gaps.0);
         gaps.extend(of_sources.chain(clock.0).filter_map(|gap| after(gap, dropped)));
         let cpu_us = thread_cpu_us().saturating_sub(cpu_before);
-        TickerTotals { columns: self.columns, gaps, load_counts, clock_step_us, cpu_us, cpu_us_by }
+        TickerTotals { columns: self.columns, gaps, load_counts, after: last, clock_step_us, cpu_us, cpu_us_by }
     }
 
-    /// Growth of the counters of [`of_load`], without those that cannot be read again, or fell.
-    fn grown_since(&mut self, first: &[Option<Value>]) -> BTreeMap<String, u64> {
-        let mut grown = BTreeMap::new();
-        let mut columns = self.columns.iter().zip(first).skip(self.lead.len());
-        for source in &mut self.sources {
-            let own: Vec<_> = columns.by_ref().take(source.width).collect();
-            let reading = source.reading.as_mut().ok().filter(|_| own.iter().any(|(column, _)| of_load(&column.name)));
-            let last = reading.and_then(|reading| reading().ok()).unwrap_or_default();
-            for ((column, first), last) in own.into_iter().zip(&last).filter(|((column, _), _)| of_load(&column.name)) {
-                if let (Some(Value::Count(first)), Some(Value::Count(last))) = (first, last)
-                    && let Some(amount) = last.checked_sub(*first)
-                {
-                    grown.insert(column.name.clone(), amount);
-                }
+    /// Growth of the counters of [`of_load`], without those that could not be read, or fell.
+    fn grown(&self, first: &[Option<Value>], last: &[Option<Value>]) -> BTreeMap<String, u64> {
+        let readings = self.columns.iter().zip(first.iter().zip(last)).filter(|(column, _)| of_load(&column.name));
+        let grown = readings.filter_map(|(column, readings)| match readings {
+            (Some(Value::Count(first)), Some(Value::Count(last))) => {
+                Some((column.name.clone(), last.checked_sub(*first)?))
             }
+            _ => None,
+        });
+        grown.collect()
+    }
+
+    /// A row after the load: a source that no longer answers leaves no gap.
+    fn row_after(&mut self) -> Row {
+        let mut row = self.lead.clone();
+        for source in &mut self.sources {
+            let reading = source.reading.as_mut().ok().and_then(|reading| reading().ok());
+            row.extend(reading.filter(|values| values.len() == source.width).unwrap_or(vec![None; source.width]));
         }
-        grown
+        row
     }
 
     fn row(&mut self, second: u64) -> Row {

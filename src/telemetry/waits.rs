@@ -131,6 +131,40 @@ fn counted((class, event): &Wait, count: u64) -> WaitCount {
     WaitCount { class: class.clone(), event: event.clone(), count }
 }
 
+/// Waits of several turns, as if these had followed one another.
+#[derive(Default)]
+pub struct JoinedWaits(SeenWaits);
+
+impl JoinedWaits {
+    /// Adds the waits of a turn of so many seconds, whose first operation began then.
+    pub fn add(&mut self, turn: &WaitFigures, began_us: u64, seconds: u64) {
+        if self.0.seconds.is_empty() {
+            self.0.began_us = began_us;
+        }
+        let before = self.0.seconds.len();
+        self.0.seconds.resize_with(before + seconds as usize, Default::default);
+        for (place, second) in turn.seconds.iter().enumerate() {
+            // Row 0 is before the first operation.
+            let row = turn.row(place, began_us).checked_sub(1).map(|row| row.min(seconds.saturating_sub(1)) as usize);
+            let Some((samples, waits)) = row.and_then(|row| self.0.seconds.get_mut(before + row)) else { continue };
+            *samples += second.samples;
+            for (wait, backends) in &second.counts {
+                if let Some(wait) = turn.waits.get(*wait as usize) {
+                    *waits.entry((wait.class.clone(), wait.event.clone())).or_default() += backends;
+                }
+            }
+        }
+        for holder in &turn.lock_holders {
+            *self.0.holders.entry((holder.class.clone(), holder.event.clone())).or_default() += holder.count;
+        }
+    }
+
+    /// `None` if no turn had any.
+    pub fn figures(self) -> Option<WaitFigures> {
+        (!self.0.seconds.is_empty()).then(|| self.0.figures())
+    }
+}
+
 /// The backends of clients, grouped by their current wait.
 fn activity_sql() -> String {
     format!(

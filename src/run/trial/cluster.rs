@@ -59,6 +59,9 @@ pub(super) fn start(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<
     let free = files::free_bytes(spec.wal.as_deref().and_then(Path::parent).unwrap_or(&folder))?;
     let (mut ours, prefill) = match (&trial.case.postgres, window.extent) {
         (Some(postgres), Extent::Cycles { .. }) => (window::settings(postgres, free), window::prefill(postgres, free)),
+        (Some(postgres), Extent::Span { .. }) if session.record.turns.contains(&trial.case.id) => {
+            (window::settings_of_turns(postgres, free), window::prefill_of_turns(postgres, free))
+        }
         _ => (BTreeMap::new(), None),
     };
     ours.extend(trial.workload.server_settings(&trial.case.workload.options));
@@ -127,7 +130,11 @@ pub(super) fn server_spec(session: &Session<'_>, trial: &Trial<'_>, wal: Option<
         user: session.user.clone(),
         data: trial.folder()?.join("cluster"),
         wal,
-        socket_folder: undo::make_folder_for(&session.ledger, &session.folder.join("pgstrata-socket"), &session.user)?,
+        socket_folder: undo::make_folder_for(
+            &session.ledger,
+            &session.folder.join(format!("pgstrata-socket{}", session.images.beside.len())),
+            &session.user,
+        )?,
         log: trial.staging.raw().join("server.log"),
         settings: postgres.settings.clone(),
         initdb: postgres.initdb.clone(),

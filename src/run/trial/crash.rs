@@ -57,7 +57,9 @@ pub(super) fn hand_over(session: &mut Session<'_>, trial: &mut Trial<'_>, before
     let spec = &server.ok_or_else(|| Error::bug("a guest was to be killed before its server ran"))?.spec;
     let mut record = trial.record.clone();
     record.counts = None;
-    record.steps.push(StepTime { step: Step::Measure, wall_us: micros(trial.step_began.elapsed()) });
+    record
+        .steps
+        .push(StepTime { step: Step::Measure, wall_us: trial.step_began.map_or(0, |began| micros(began.elapsed())) });
     // In the second half the counters would start anew.
     record.gaps.push(Gap {
         source: "telemetry after the crash".to_owned(),
@@ -138,7 +140,7 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<RanTria
     // crash: that is undone with the session.
     let mark = session.ledger.mark();
     let mut trial = Trial::of(&case, key, hand_over.record.clone(), staging)?;
-    (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
+    (trial.step, trial.step_began, trial.mark) = (Step::Measure, Some(begun), Some(mark));
     let done = trial.attempt(session, |trial, session| {
         session.interrupt.check()?;
         measure_on(session, trial, &hand_over, crashed, away_us)?;
@@ -157,7 +159,7 @@ fn measure_on(
     crashed: &Crashed,
     away_us: u64,
 ) -> Result<()> {
-    let begun = trial.step_began;
+    let begun = trial.step_began.unwrap_or_else(now);
     let (opened, mounts_us) = open(session, trial, hand_over)?;
     trial.folder = Some(hand_over.folder.clone());
     let bin = trial.case.postgres.as_ref().map(|postgres| &postgres.bin);

@@ -29,7 +29,7 @@ impl Trial<'_> {
         let is_of_stack = self.step != Step::Age
             || self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()))
             || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said));
-        let began_us = wall_us().saturating_sub(micros(self.step_began.elapsed()));
+        let began_us = wall_us().saturating_sub(self.step_began.map_or(0, |began| micros(began.elapsed())));
         let no_room = no_space::line(&said).filter(|_| is_of_stack);
         self.record.full = self.full(session, no_room, no_space::refused_line(&said), began_us);
     }

@@ -1,6 +1,6 @@
 //! One trial: its steps in their order.
 //!
-//! [`STEPS`] is the list. Whatever happens in a step, the trial ends with everything it made undone, and with a record:
+//! [`Trial::all_steps`] has the list. Whatever happens in a step, the trial ends with everything it made undone, and with a record:
 //! either figures, or the step and the reason why there are none. Steps after `measure` find the server running and the
 //! stack in place; failures there are recorded, and the figures stand.
 
@@ -10,6 +10,7 @@ mod crash;
 mod drive;
 mod full;
 mod idle;
+pub mod rounds;
 mod settle;
 mod site;
 mod stack;
@@ -43,21 +44,19 @@ pub use crash::come_back;
 /// The action of a step.
 type Act = fn(&mut Session<'_>, &mut Trial<'_>) -> Result<()>;
 
-/// The steps that may fail, in order; tear-down and storing follow whatever happens.
-const STEPS: [(Step, Act); 12] = [
+/// The steps that may fail, in order; tear-down and storing follow whatever happens. First what stays for later trials.
+const PREPARE: &[(Step, Act)] = &[
     (Step::Check, check),
     (Step::Template, make_template),
     (Step::Images, stack::write_images),
     (Step::Precondition, drive::precondition_all),
-    (Step::Build, stack::build),
-    (Step::Load, cluster::load),
-    (Step::Age, age::age),
-    (Step::Start, cluster::start),
-    (Step::Settle, settle::settle),
-    (Step::WarmUp, work::warm_up),
-    (Step::Measure, work::measure),
-    (Step::ReadBack, cluster::read_back),
 ];
+const STAND: &[(Step, Act)] =
+    &[(Step::Build, stack::build), (Step::Load, cluster::load), (Step::Age, age::age), (Step::Start, cluster::start)];
+const SETTLE: (Step, Act) = (Step::Settle, settle::settle);
+const WARM_UP: (Step, Act) = (Step::WarmUp, work::warm_up);
+const MEASURE: (Step, Act) = (Step::Measure, work::measure);
+const READ_BACK: (Step, Act) = (Step::ReadBack, cluster::read_back);
 
 /// A trial in progress.
 struct Trial<'s> {
@@ -67,7 +66,8 @@ struct Trial<'s> {
     staging: Staging,
     workload: &'static dyn Workload,
     step: Step,
-    step_began: time::Instant,
+    /// When the step began; `None` while others have their turns.
+    step_began: Option<time::Instant>,
     /// The step in which it failed.
     failed_in: Option<Step>,
     /// Entries of the ledger from this one on belong to the trial; `None` until it makes something.
@@ -115,12 +115,18 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
     trial.record.is_repeat = is_repeat;
-    let done = trial.attempt(session, Trial::steps);
+    let done = trial.attempt(session, Trial::all_steps);
     concluded(session, trial, done, micros(begun.elapsed()))
 }
 
 /// Stores a completed trial.
-fn concluded(session: &mut Session<'_>, mut trial: Trial<'_>, done: Result<()>, wall_us: u64) -> Result<RanTrial> {
+fn concluded(session: &mut Session<'_>, trial: Trial<'_>, done: Result<()>, wall_us: u64) -> Result<RanTrial> {
+    let ran = stored(session, trial, done, wall_us)?;
+    must_be_undone(session)?;
+    Ok(ran)
+}
+
+fn stored(session: &mut Session<'_>, mut trial: Trial<'_>, done: Result<()>, wall_us: u64) -> Result<RanTrial> {
     let failure = match done {
         Err(e) if ends_the_run(&e) => return Err(e),
         // A full stack says nothing about the next.
@@ -128,13 +134,14 @@ fn concluded(session: &mut Session<'_>, mut trial: Trial<'_>, done: Result<()>, 
         Ok(()) => None,
     };
     trial.enter(session, Step::Store)?;
-    let undo_failure = session.undo_failure.take();
     let measured_us = trial.store(session, wall_us)?;
-    match undo_failure {
-        // Continuing would measure on top of the leftovers.
-        Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
-        None => Ok(RanTrial { measured_us, failure }),
-    }
+    Ok(RanTrial { measured_us, failure })
+}
+
+/// Continuing would measure on top of the leftovers.
+fn must_be_undone(session: &mut Session<'_>) -> Result<()> {
+    let left = session.undo_failure.take();
+    left.map_or(Ok(()), |e| Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")))
 }
 
 /// Stores a trial during which the guest of an earlier session died.
@@ -182,7 +189,7 @@ impl<'s> Trial<'s> {
             staging,
             workload,
             step: Step::Check,
-            step_began: now(),
+            step_began: None,
             failed_in: None,
             mark: None,
             install: None,
@@ -201,7 +208,12 @@ impl<'s> Trial<'s> {
         session: &mut Session<'_>,
         steps: impl FnOnce(&mut Self, &mut Session<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut done = steps(self, session);
+        let done = steps(self, session);
+        self.end(session, done)
+    }
+
+    /// Tears down; `done` is how the steps before went.
+    fn end(&mut self, session: &mut Session<'_>, mut done: Result<()>) -> Result<()> {
         let reached = self.step;
         if let Err(e) = &done
             && self.record.counts.is_none()
@@ -218,8 +230,9 @@ impl<'s> Trial<'s> {
             }
             session.undo_from(mark);
         }
-        if self.record.counts.is_some() {
-            settle::probe_disk(self);
+        if self.record.counts.is_some() && self.record.turns.is_none() {
+            let probe = settle::probe_disk(self);
+            self.record.disk_probes.extend(probe);
         }
         if let Err(e) = &done {
             if self.record.counts.is_some() && !ends_the_run(e) {
@@ -232,8 +245,15 @@ impl<'s> Trial<'s> {
         done.and(entered)
     }
 
-    fn steps(&mut self, session: &mut Session<'_>) -> Result<()> {
-        for (step, act) in STEPS {
+    fn all_steps(&mut self, session: &mut Session<'_>) -> Result<()> {
+        for steps in [PREPARE, STAND, &[SETTLE, WARM_UP, MEASURE, READ_BACK]] {
+            self.steps(session, steps)?;
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, session: &mut Session<'_>, steps: &[(Step, Act)]) -> Result<()> {
+        for (step, act) in steps.iter().copied() {
             // Measured figures are kept: a trial interrupted after its measurement runs to its end, and is the last.
             session.host = if self.record.counts.is_none() {
                 session.interrupt.check()?;
@@ -265,23 +285,29 @@ impl<'s> Trial<'s> {
 
     /// Ends the previous step and begins this one.
     fn enter(&mut self, session: &Session<'_>, step: Step) -> Result<()> {
-        if step != Step::Check {
-            self.end_step();
-        }
-        (self.step, self.step_began) = (step, now());
         let (warm_up_us, measure_us) = expected_us(self.case)?;
         let expected_us = match step {
             Step::WarmUp => Some(warm_up_us),
             Step::Measure => Some(measure_us),
             _ => None,
         };
+        self.enter_for(session, step, expected_us)
+    }
+
+    /// The same for a step that is expected to take so long.
+    fn enter_for(&mut self, session: &Session<'_>, step: Step, expected_us: Option<u64>) -> Result<()> {
+        self.end_step();
+        (self.step, self.step_began) = (step, Some(now()));
         session.events.emit(Event::StepStarted { trial: self.key.clone(), step, expected_us })
     }
 
     /// Records the duration of the step.
     fn end_step(&mut self) {
-        let wall_us = micros(self.step_began.elapsed());
-        self.record.steps.push(StepTime { step: self.step, wall_us });
+        let Some(wall_us) = self.step_began.take().map(|began| micros(began.elapsed())) else { return };
+        match self.record.steps.last_mut().filter(|last| last.step == self.step) {
+            Some(last) => last.wall_us += wall_us,
+            None => self.record.steps.push(StepTime { step: self.step, wall_us }),
+        }
     }
 
     fn stack(&self) -> Result<&BuiltStack> {

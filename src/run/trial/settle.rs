@@ -6,6 +6,7 @@ use crate::host::time::{micros, now, sleep};
 use crate::host::{Host, folders};
 use crate::parse::{diskstats, meminfo};
 use crate::provision::disk_probe;
+use crate::record::trial::DiskProbe;
 use crate::record::window::{DeviceTraffic, SettleRecord};
 use crate::run::session::Session;
 use crate::run::window;
@@ -30,8 +31,16 @@ const QUIET_DIRTY: u64 = 64 << 20;
 /// Longest wait; for a short measurement, a third of its duration.
 const LONGEST_US: u64 = 30_000_000;
 
-/// Waits for quiet devices and few dirty pages, records the outcome, and probes the disk below the images.
+/// Waits for quiet devices and few dirty pages, then probes the disk below the images.
 pub(super) fn settle(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+    wait(session, trial)?;
+    let probe = probe_disk(trial);
+    trial.record.disk_probes.extend(probe);
+    Ok(())
+}
+
+/// Waits for quiet devices and few dirty pages, and records the outcome.
+pub(super) fn wait(session: &Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let (_, measure_us) = window::expected_us(trial.case)?;
     let limit_us = (measure_us / 3).min(LONGEST_US);
     let begun = now();
@@ -53,17 +62,14 @@ pub(super) fn settle(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result
     settled.waited_us = micros(begun.elapsed());
     settled.quiet = quiet_looks >= QUIET_LOOKS;
     trial.record.settle = Some(settled);
-    probe_disk(trial);
     Ok(())
 }
 
-/// Adds a probe of the filesystem below the stack's images. A failed one is a gap: the images may still work.
-pub(super) fn probe_disk(trial: &mut Trial<'_>) {
-    let Some(folder) = disk_probe::folder_of(&trial.case.stack) else { return };
-    match disk_probe::probe(&folder) {
-        Ok(probe) => trial.record.disk_probes.push(probe),
-        Err(e) => trial.record.notes.push(format!("the disk below the images was not probed: {}", e.chain())),
-    }
+/// Probes the filesystem below the stack's images. A failed probe is a gap: the images may still work.
+pub(super) fn probe_disk(trial: &mut Trial<'_>) -> Option<DiskProbe> {
+    let folder = disk_probe::folder_of(&trial.case.stack)?;
+    let probe = disk_probe::probe(&folder);
+    probe.map_err(|e| trial.record.notes.push(format!("the disk below the images was not probed: {}", e.chain()))).ok()
 }
 
 fn is_quiet(seen: &SettleRecord) -> bool {

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 
 /// Base name for everything in a stack.
 pub(crate) fn name_of(session: &Session<'_>, spec: &StackSpec, trial: &str) -> String {
-    // Stacks of one name that differ in an option may be kept at the same time.
-    let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();
+    // Stacks of one name may stand at the same time: kept ones that differ in an option, those of one block.
+    let others = session.kept.iter().map(|(kept, _)| kept).chain(&session.images.beside);
+    let alike = others.filter(|other| other.name == spec.name).count();
     let number = if alike == 0 { String::new() } else { format!("{alike}") };
     format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name)
 }

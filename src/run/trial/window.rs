@@ -138,6 +138,11 @@ impl WindowWatch {
         Ok(CycleRecord { wall_us: 0, commits, blks_read, wal_bytes })
     }
 
+    /// Has the server write everything back.
+    pub(super) fn checkpoint(&mut self) -> Result<()> {
+        self.client.query("CHECKPOINT").map(drop)
+    }
+
     /// Records where the measurement begins.
     pub(super) fn measure_begins(&mut self, wall_us: u64) -> Result<()> {
         self.record.began_us = wall_us;

@@ -74,20 +74,7 @@ pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Resul
     });
     // A copy: a failed measurement leaves the record as it was.
     let mut record = trial.record.clone();
-    let began_us = Measurement {
-        host: &session.host,
-        key: trial.key,
-        run: &session.record.id,
-        axes: &trial.case.axes,
-        workload: trial.workload,
-        options,
-        memory: session.memory_of(trial.case),
-        expected: Micros(expected_us),
-        target: &target,
-        events: &session.events,
-        staging: &trial.staging,
-    }
-    .run(
+    let began_us = measurement(session, trial, options, &target)?.run(
         &Place { crash: Some(crash), snapshots: actions, ..trial.place(session, &raw)? },
         Until {
             longest,
@@ -103,8 +90,31 @@ pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Resul
     conclude(session, trial, began_us, ended_us, watch)
 }
 
+/// The measurement of a trial, which samples these objects.
+pub(super) fn measurement<'m>(
+    session: &'m Session<'_>,
+    trial: &'m Trial<'_>,
+    options: &'m Options,
+    target: &'m SampledObjects,
+) -> Result<Measurement<'m>> {
+    let (_, expected_us) = window::expected_us(trial.case)?;
+    Ok(Measurement {
+        host: &session.host,
+        key: trial.key,
+        run: &session.record.id,
+        axes: &trial.case.axes,
+        workload: trial.workload,
+        options,
+        memory: session.memory_of(trial.case),
+        expected: Micros(expected_us),
+        target,
+        events: &session.events,
+        staging: &trial.staging,
+    })
+}
+
 /// Records how the measurement ended. One that ends with the crash of its guest is handed over.
-fn conclude(
+pub(super) fn conclude(
     session: &mut Session<'_>,
     trial: &mut Trial<'_>,
     began_us: u64,
@@ -126,7 +136,7 @@ fn conclude(
 }
 
 /// The objects that telemetry samples.
-fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
+pub(super) fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
     Ok(SampledObjects {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
         pools: trial.stack()?.pools(),
@@ -136,7 +146,7 @@ fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
 
 /// Decides the options that the plan leaves open: like an earlier trial with the same workload, even in an earlier
 /// session, or now.
-fn decide(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
+pub(super) fn decide(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let workload = &trial.case.workload;
     let mut earlier = None;
     for key in &session.record.order {

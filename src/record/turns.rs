@@ -1,0 +1,50 @@
+//! Turns: the measured parts of a trial that stood beside others, each next to theirs in time.
+
+use super::trial::DiskProbe;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Turns of one trial. Rows, latencies and waits of the trial are those of its counted turns, put together as if they had
+/// followed one another without a break; counters of devices leave out what grew in between.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnsRecord {
+    /// In order of time.
+    pub turns: Vec<TurnRecord>,
+    /// Time between its turns, while others had theirs, microseconds.
+    pub between_us: u64,
+    /// Growth of the counters of its devices in that time, by column: what an idle stack does all the same.
+    pub between: BTreeMap<String, u64>,
+}
+
+/// One turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnRecord {
+    /// Number of its round in the block, from 1. A round is what is compared.
+    pub round: u32,
+    /// Id of the case whose turn came before it; `None` for the first turn of a block.
+    pub after: Option<String>,
+    /// Probe of the disk below the images just before it; `None` without images.
+    pub probe: Option<DiskProbe>,
+    /// Start of its first operation, microseconds since 1970.
+    pub began_us: u64,
+    /// From there to the end of its last operation, microseconds.
+    pub elapsed_us: u64,
+    /// Operations completed.
+    pub operations: u64,
+    /// Its rows in `seconds.parquet`, baseline excluded; 0 if it does not count.
+    pub seconds: u64,
+    /// False if the disk was disturbed in its round, which was made again.
+    pub counts: bool,
+}
+
+impl TurnsRecord {
+    /// Turns that count.
+    pub fn counted(&self) -> impl Iterator<Item = &TurnRecord> {
+        self.turns.iter().filter(|turn| turn.counts)
+    }
+
+    /// Rounds that were made again.
+    pub fn made_again(&self) -> usize {
+        self.turns.iter().filter(|turn| !turn.counts).count()
+    }
+}

@@ -1,0 +1,115 @@
+//! Which cases of a quick run stand at once and are measured in turns; the rest of the run is trials
+//! ([ADR 46](../../docs/adr/0046-turns-on-standing-stacks.md)).
+
+use super::case::{EMPTY_CLUSTER, memory_of, workload};
+use crate::error::Result;
+use crate::provision::{Space, stack};
+use crate::record::case::CaseSpec;
+use crate::record::operation::CacheState;
+use crate::record::stack::StackSpec;
+use crate::record::window::Extent;
+use crate::units::Bytes;
+use std::collections::BTreeSet;
+
+/// Length of a turn, seconds; the last one of a build may be shorter.
+const TURN_S: u64 = 2;
+
+/// Share of the memory that the servers of a build and their data may take.
+const MEMORY_SHARE: f64 = 0.7;
+
+/// Settings that decide when there is a checkpoint: cases that differ in them are measured over whole trials.
+const OF_CHECKPOINTS: [&str; 6] = [
+    "checkpoint_timeout",
+    "checkpoint_completion_target",
+    "checkpoint_flush_after",
+    "max_wal_size",
+    "min_wal_size",
+    "wal_recycle",
+];
+
+/// Ids of the cases that are measured in turns; those of a guest among themselves.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub(super) fn ids(cases: &[CaseSpec], is_quick: bool, memory: Bytes) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for group in groups(cases, is_quick, memory)?.into_iter().filter(|group| group.len() > 1) {
+        ids.extend(group.into_iter().map(|case| case.id.clone()));
+    }
+    Ok(ids)
+}
+
+/// The stacks that stand at once, those of a trial on their own.
+pub(super) fn stands<'c>(cases: impl Iterator<Item = &'c CaseSpec>, turns: &[String]) -> Vec<Vec<&'c StackSpec>> {
+    let (turned, alone): (Vec<_>, Vec<_>) = cases.partition(|case| turns.contains(&case.id));
+    let guests: BTreeSet<_> = turned.iter().map(|case| &case.guest).collect();
+    let together = guests
+        .into_iter()
+        .map(|guest| turned.iter().filter(|case| case.guest == *guest).map(|case| &case.stack).collect::<Vec<_>>());
+    together.chain(alone.iter().map(|case| vec![&case.stack])).collect()
+}
+
+/// Lengths of the turns that make up a measurement of this span, microseconds.
+pub(super) fn turn_lengths_us(span_us: u64) -> Vec<u64> {
+    let most_us = TURN_S * 1_000_000;
+    let whole = usize::try_from(span_us / most_us).unwrap_or(usize::MAX);
+    let rest_us = Some(span_us % most_us).filter(|rest_us| *rest_us > 0);
+    std::iter::repeat_n(most_us, whole).chain(rest_us).collect()
+}
+
+fn groups(cases: &[CaseSpec], is_quick: bool, memory: Bytes) -> Result<Vec<Vec<&CaseSpec>>> {
+    let mut can_stand = Vec::new();
+    for case in cases.iter().filter(|_| is_quick) {
+        if is_plain_load(case)? && is_had_twice(case) {
+            can_stand.push(case);
+        }
+    }
+    let guests: BTreeSet<_> = can_stand.iter().map(|case| &case.guest).collect();
+    let mut groups = Vec::new();
+    for guest in guests {
+        let group: Vec<&CaseSpec> = can_stand.iter().copied().filter(|case| case.guest == *guest).collect();
+        if are_alike(&group) && memory_bytes(&group, memory)? <= (memory.0 as f64 * MEMORY_SHARE) as u64 {
+            groups.push(group);
+        }
+    }
+    Ok(groups)
+}
+
+/// True for a load of transactions, for a time, on data that may be cached.
+fn is_plain_load(case: &CaseSpec) -> Result<bool> {
+    let (workload, options) = (workload(&case.workload.kind)?, &case.workload.options);
+    let is_plain = workload.name() == "pgbench" && matches!(workload.window(options).extent, Extent::Span { .. });
+    Ok(is_plain && case.age.is_empty() && workload.operation(options)?.cache != Some(CacheState::Cold))
+}
+
+/// True if all devices of the stack are made for it, so that there may be several.
+fn is_had_twice(case: &CaseSpec) -> bool {
+    let is_prepared = case.stack.nodes.iter().any(|node| node.options.get("precondition").is_some());
+    stack::is_made_whole(&case.stack) && !is_prepared && !case.stack.reuse
+}
+
+/// True if nothing of the machine differs between the cases, and no checkpoint.
+fn are_alike(group: &[&CaseSpec]) -> bool {
+    let of_checkpoints = |case: &CaseSpec| {
+        OF_CHECKPOINTS.map(|name| case.postgres.as_ref().and_then(|postgres| postgres.asked(name)).map(str::to_owned))
+    };
+    group
+        .windows(2)
+        .all(|pair| pair[0].machine == pair[1].machine && of_checkpoints(pair[0]) == of_checkpoints(pair[1]))
+}
+
+/// Memory of the servers and of the data that should stay cached, and of stacks in memory.
+fn memory_bytes(group: &[&CaseSpec], memory: Bytes) -> Result<u64> {
+    let mut sum = 0u64;
+    for case in group {
+        let sizes = memory_of(case, memory);
+        let data = workload(&case.workload.kind)?.data_set(&case.workload.options, sizes);
+        let in_memory = stack::spaces(&case.stack).into_iter().map(|space| match space {
+            Space::Memory(bytes) => bytes.0,
+            Space::Disk(..) | Space::Image(..) => 0,
+        });
+        let of_server = sizes.shared_buffers.0 + data.map_or(0, |set| set.expected.0) + EMPTY_CLUSTER;
+        sum = in_memory.fold(sum.saturating_add(of_server), u64::saturating_add);
+    }
+    Ok(sum)
+}

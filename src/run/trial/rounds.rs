@@ -1,0 +1,231 @@
+//! The cases of a block that stand at once, each with its server, measured round by round: what is compared lies seconds
+//! apart ([ADR 46](../../../docs/adr/0046-turns-on-standing-stacks.md)).
+
+use super::work::{conclude, decide, measurement, target_of};
+use super::{PREPARE, READ_BACK, RanTrial, STAND, Trial, WARM_UP, ends_the_run, must_be_undone, settle, stored};
+use crate::error::{Error, Result};
+use crate::host::folders;
+use crate::host::time::wall_us;
+use crate::plan;
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::event::{Event, Step};
+use crate::record::turns::TurnRecord;
+use crate::run::measure::MeasuredTurn;
+use crate::run::repeats::EarlierProbes;
+use crate::run::session::Session;
+use crate::run::together::turn_lengths_us;
+use crate::run::turns::JoinedTurns;
+use crate::run::window;
+use crate::units::Micros;
+use crate::workload::{Until, WindowProgress};
+
+/// Most rounds that are made again: one of so many.
+const ROUNDS_A_REPEAT: usize = 5;
+
+/// A trial that stands beside others.
+struct Standing<'s> {
+    trial: Trial<'s>,
+    /// Why it gets no further turns.
+    failed: Option<Error>,
+    lengths_us: Vec<u64>,
+    turns: JoinedTurns,
+    /// Its turn of the round under way.
+    turn: Option<(MeasuredTurn, TurnRecord)>,
+}
+
+/// Runs trials of a block in turns, and stores them.
+///
+/// # Errors
+/// As [`super::run`]; then none of them is stored.
+pub fn run(session: &mut Session<'_>, trials: &[(CaseSpec, TrialKey)]) -> Result<Vec<RanTrial>> {
+    let mut standing = Vec::with_capacity(trials.len());
+    let done = stand_up(session, trials, &mut standing).and_then(|()| rounds(session, &mut standing));
+    let done = done.and_then(|()| standing.iter_mut().try_for_each(|one| one.finish(session)));
+    session.images.beside.clear();
+    // In reverse: undoing one also undoes what was entered after it.
+    let mut ended = Vec::new();
+    while let Some(Standing { mut trial, failed, .. }) = standing.pop() {
+        let failed = trial.end(session, failed.map_or(Ok(()), Err));
+        ended.push((trial, failed));
+    }
+    done?;
+    let mut ran = Vec::new();
+    for (trial, done) in ended.into_iter().rev() {
+        let wall_us = trial.record.steps.iter().map(|step| step.wall_us).sum();
+        ran.push(stored(session, trial, done, wall_us)?);
+    }
+    must_be_undone(session)?;
+    Ok(ran)
+}
+
+/// Builds all stacks, starts and warms up all servers, and has them write everything back.
+fn stand_up<'s>(
+    session: &mut Session<'_>,
+    trials: &'s [(CaseSpec, TrialKey)],
+    standing: &mut Vec<Standing<'s>>,
+) -> Result<()> {
+    for (case, key) in trials {
+        session.events.emit(Event::TrialStarted { trial: key.clone() })?;
+        let (_, span_us) = window::expected_us(case)?;
+        standing.push(Standing {
+            trial: Trial::new(session, case, key)?,
+            failed: None,
+            lengths_us: turn_lengths_us(span_us),
+            turns: JoinedTurns::default(),
+            turn: None,
+        });
+    }
+    for steps in [PREPARE, STAND, &[WARM_UP]] {
+        for (at, one) in standing.iter_mut().enumerate() {
+            session.images.beside = trials[..at].iter().map(|(case, _)| case.stack.clone()).collect();
+            one.go(session, |trial, session| trial.steps(session, steps))?;
+        }
+    }
+    for one in &mut *standing {
+        one.go(session, |trial, session| {
+            trial.enter(session, Step::Settle)?;
+            trial.watch.as_mut().map_or(Ok(()), |watch| watch.checkpoint())
+        })?;
+    }
+    let last = standing.iter_mut().rfind(|one| one.failed.is_none());
+    last.map_or(Ok(()), |one| {
+        one.go(session, |trial, session| {
+            trial.enter(session, Step::Settle)?;
+            settle::wait(session, trial)
+        })
+    })
+}
+
+/// Gives each trial its turns, in rounds.
+fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()> {
+    begin(session, standing)?;
+    let block = standing.first().map_or(0, |one| one.trial.key.trial);
+    let mut earlier = EarlierProbes::of(session.events.writer().folder(), block, &session.machine)?;
+    let rounds = standing.iter().map(|one| one.lengths_us.len()).max().unwrap_or(0);
+    let most_again = rounds * session.record.blocks as usize / ROUNDS_A_REPEAT;
+    let (mut made, mut number, mut after) = (0, 0u32, None);
+    while made < rounds {
+        number += 1;
+        let going: Vec<String> =
+            standing.iter().filter(|one| one.goes_on(made)).map(|one| one.trial.case.id.clone()).collect();
+        if going.is_empty() {
+            break;
+        }
+        let before = u32::try_from(rounds).unwrap_or(u32::MAX).saturating_mul(block.saturating_sub(1));
+        let mut probes = Vec::new();
+        for id in plan::round(&going, before.saturating_add(number), session.record.seed) {
+            let Some(one) = standing.iter_mut().find(|one| one.trial.case.id == id) else { continue };
+            let about = TurnRecord { round: number, after: after.replace(id), ..TurnRecord::default() };
+            let length_us = one.lengths_us[made];
+            one.take_turn(session, about, length_us)?;
+            probes.extend(one.turn.as_ref().and_then(|(_, about)| about.probe.clone()));
+        }
+        let again = earlier.made_again < most_again && probes.iter().any(|probe| earlier.is_off(probe));
+        earlier.add(&probes);
+        for one in &mut *standing {
+            match one.turn.take() {
+                Some((turn, about)) if again => one.turns.leave_out(turn, about),
+                Some((turn, about)) => one.turns.add(turn, about),
+                None => {}
+            }
+        }
+        if again {
+            earlier.made_again += 1;
+        } else {
+            made += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Decides what the plan leaves open, once for all trials with the same workload, and marks where the windows begin.
+fn begin(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()> {
+    for at in 0..standing.len() {
+        let (before, rest) = standing.split_at_mut(at);
+        let Some(one) = rest.first_mut() else { continue };
+        let workload = &one.trial.case.workload;
+        let alike = before.iter().find(|other| other.failed.is_none() && other.trial.case.workload == *workload);
+        let decided = alike.map(|other| other.trial.record.decided.clone());
+        one.go(session, |trial, session| {
+            match decided {
+                Some(decided) => trial.record.decided = decided,
+                None => decide(session, trial)?,
+            }
+            trial.record.operation = trial.workload.operation(&trial.options())?;
+            trial.watch.as_mut().map_or(Ok(()), |watch| watch.measure_begins(wall_us()))
+        })?;
+    }
+    Ok(())
+}
+
+impl<'s> Standing<'s> {
+    /// Does something with the trial unless it has failed.
+    ///
+    /// # Errors
+    /// That end the run. Others are the trial's.
+    fn go(
+        &mut self,
+        session: &mut Session<'_>,
+        act: impl FnOnce(&mut Trial<'s>, &mut Session<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.failed.is_some() {
+            return Ok(());
+        }
+        let done = act(&mut self.trial, session);
+        self.trial.end_step();
+        match done {
+            Err(e) if ends_the_run(&e) => Err(e),
+            done => {
+                self.failed = done.err();
+                Ok(())
+            }
+        }
+    }
+
+    /// True if it gets a turn after this many. A full stack gets none.
+    fn goes_on(&self, made: usize) -> bool {
+        let is_full = self.turns.counts.as_ref().is_some_and(|counts| counts.ended.is_some());
+        self.failed.is_none() && !is_full && made < self.lengths_us.len()
+    }
+
+    fn take_turn(&mut self, session: &mut Session<'_>, about: TurnRecord, length_us: u64) -> Result<()> {
+        let mut taken = None;
+        self.go(session, |trial, session| {
+            let about = TurnRecord { probe: settle::probe_disk(trial), ..about };
+            trial.enter_for(session, Step::Measure, Some(length_us))?;
+            let turn = measure(session, trial, about.round, length_us)?;
+            let began_us = turn.began_us.ok_or_else(|| Error::tool("the workload did nothing in a turn"))?;
+            let operations = turn.counts.measures.first().and_then(|measure| measure.done).unwrap_or(0);
+            let elapsed_us = turn.counts.elapsed_us;
+            taken = Some((turn, TurnRecord { began_us, elapsed_us, operations, ..about }));
+            Ok(())
+        })?;
+        self.turn = taken;
+        Ok(())
+    }
+
+    /// Puts its turns into the record and into files.
+    fn finish(&mut self, session: &mut Session<'_>) -> Result<()> {
+        let turns = std::mem::take(&mut self.turns);
+        self.go(session, |trial, session| {
+            let began_us = turns.began_us().ok_or_else(|| Error::tool("no turn of it counts"))?;
+            let mut record = trial.record.clone();
+            let (options, target) = (trial.options(), target_of(trial)?);
+            measurement(session, trial, &options, &target)?.store_turns(turns, &mut record)?;
+            trial.record = record;
+            let watch = trial.watch.take();
+            conclude(session, trial, began_us, wall_us(), watch)?;
+            trial.steps(session, &[READ_BACK])
+        })
+    }
+}
+
+/// Measures one turn; the tools' output goes into a folder of its own.
+fn measure(session: &Session<'_>, trial: &Trial<'_>, round: u32, length_us: u64) -> Result<MeasuredTurn> {
+    let (options, target) = (trial.options(), target_of(trial)?);
+    let raw = trial.staging.raw().join(format!("round-{round}"));
+    folders::make_all(&raw, 0o755)?;
+    let place = trial.place(session, &raw)?;
+    let until = Until { longest: Micros(length_us), progress: &mut || Ok(WindowProgress::default()) };
+    measurement(session, trial, &options, &target)?.turn(&place, until)
+}

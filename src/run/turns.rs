@@ -1,0 +1,227 @@
+//! The turns of a trial put together as if they had followed one another without a break.
+//!
+//! Rows are numbered on; a counter leaves out what grew between two turns, which is kept as what an idle stack does.
+
+use super::measure::MeasuredTurn;
+use crate::record::column::{Column, ColumnKind};
+use crate::record::columns;
+use crate::record::counts::{Counts, Measure, Reported};
+use crate::record::latency::LatencyInterval;
+use crate::record::seconds::{Row, Value};
+use crate::record::trial::Gap;
+use crate::record::turns::{TurnRecord, TurnsRecord};
+use crate::telemetry::waits::JoinedWaits;
+use std::collections::BTreeMap;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Turns of a trial so far.
+#[derive(Default)]
+pub struct JoinedTurns {
+    pub record: TurnsRecord,
+    pub counts: Option<Counts>,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
+    pub latencies: Vec<LatencyInterval>,
+    pub waits: JoinedWaits,
+    pub gaps: Vec<Gap>,
+    pub load_counts: BTreeMap<String, u64>,
+    pub clock_step_us: i64,
+    /// CPU time of telemetry, microseconds, and the parts of its samplers.
+    pub cpu_us: u64,
+    pub cpu_us_by: BTreeMap<String, u64>,
+    /// Readings after the last turn.
+    last: Row,
+    /// Growth of each counter outside the turns that count; `None` once a reading was missing.
+    left_out: Vec<Option<i128>>,
+    ended_us: Option<u64>,
+}
+
+impl JoinedTurns {
+    /// Seconds of the turns that count.
+    fn seconds(&self) -> u64 {
+        self.record.counted().map(|turn| turn.seconds).sum()
+    }
+
+    /// When the first operation of the first turn that counts began, microseconds since 1970.
+    pub fn began_us(&self) -> Option<u64> {
+        self.record.counted().next().map(|turn| turn.began_us)
+    }
+
+    /// Adds a turn that counts.
+    pub fn add(&mut self, mut turn: MeasuredTurn, mut about: TurnRecord) {
+        self.note_idle(&turn);
+        let before = self.seconds();
+        let rows = turn.rows.len().saturating_sub(1) as u64;
+        (about.seconds, about.counts) = (rows, true);
+        self.complete_last_row(&mut turn);
+        for (at, row) in (0..).zip(std::mem::take(&mut turn.rows)) {
+            // The baseline of a later turn equals the end of the one before.
+            if at > 0 || self.rows.is_empty() {
+                let row = self.rebased(row, before + at);
+                self.rows.push(row);
+            }
+        }
+        self.latencies.extend(turn.latencies.drain(..).map(|interval| shifted(interval, before, rows)));
+        if let (Some(Ok(waits)), Some(began_us)) = (&turn.waits, turn.began_us) {
+            self.waits.add(&waits.figures, began_us, rows);
+            self.cpu_us += waits.cpu_us;
+            *self.cpu_us_by.entry("waits".to_owned()).or_default() += waits.cpu_us;
+        }
+        let gaps = turn.telemetry.gaps.into_iter().filter(|gap| gap.second.is_none_or(|second| second <= rows));
+        for gap in gaps.map(|gap| Gap { second: gap.second.map(|second| second + before), ..gap }) {
+            match self.gaps.iter_mut().find(|known| gap.second.is_none() && known.source == gap.source) {
+                Some(known) => known.rows += gap.rows,
+                None => self.gaps.push(gap),
+            }
+        }
+        for (column, grown) in turn.telemetry.load_counts {
+            *self.load_counts.entry(column).or_default() += grown;
+        }
+        if turn.telemetry.clock_step_us.abs() > self.clock_step_us.abs() {
+            self.clock_step_us = turn.telemetry.clock_step_us;
+        }
+        self.cpu_us += turn.cpu_us;
+        for (part, us) in turn.telemetry.cpu_us_by {
+            *self.cpu_us_by.entry(part.to_owned()).or_default() += us;
+        }
+        match &mut self.counts {
+            Some(counts) => add_counts(counts, turn.counts),
+            None => self.counts = Some(turn.counts),
+        }
+        self.end(turn.telemetry.after, about);
+    }
+
+    /// Leaves a turn out, since its round is made again: what it did is no idle work either.
+    pub fn leave_out(&mut self, turn: MeasuredTurn, about: TurnRecord) {
+        self.note_idle(&turn);
+        if let Some(first) = turn.rows.first().filter(|_| !self.rows.is_empty()) {
+            for (at, left_out) in self.left_out.iter_mut().enumerate() {
+                *left_out = left_out.zip(grown(&first[at], &turn.telemetry.after[at])).map(|(sum, by)| sum + by);
+            }
+        }
+        self.end(turn.telemetry.after, TurnRecord { counts: false, seconds: 0, ..about });
+    }
+
+    fn end(&mut self, after: Row, about: TurnRecord) {
+        self.last = after;
+        self.ended_us = Some(about.began_us + about.elapsed_us);
+        self.record.turns.push(about);
+    }
+
+    /// Counts what grew between the turn before and this one.
+    fn note_idle(&mut self, turn: &MeasuredTurn) {
+        if self.columns.is_empty() {
+            self.columns.clone_from(&turn.telemetry.columns);
+            self.left_out = vec![Some(0); self.columns.len()];
+        }
+        let Some(first) = turn.rows.first().filter(|_| !self.last.is_empty()) else { return };
+        self.record.between_us +=
+            turn.began_us.zip(self.ended_us).map_or(0, |(began, ended)| began.saturating_sub(ended));
+        let has_rows = !self.rows.is_empty();
+        for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::Counter) {
+            let by = grown(&self.last[at], &first[at]);
+            if has_rows {
+                self.left_out[at] = self.left_out[at].zip(by).map(|(sum, by)| sum + by);
+            }
+            if let Some(by) =
+                by.and_then(|by| u64::try_from(by).ok()).filter(|_| columns::DEVICE_WRITE_BYTES.includes(&column.name))
+            {
+                *self.record.between.entry(column.name.clone()).or_default() += by;
+            }
+        }
+    }
+
+    /// Lets the last row end with the turn: its counters are those read when all backends had reported, its operations
+    /// include those after the last whole second.
+    fn complete_last_row(&self, turn: &mut MeasuredTurn) {
+        let Some(done_at) = self.columns.iter().position(|column| column.name == columns::CLIENT_DONE.name) else {
+            return;
+        };
+        let counted = |row: &Row| if let Some(Value::Count(done)) = row[done_at] { done } else { 0 };
+        let done = turn.counts.measures.first().and_then(|measure| measure.done);
+        let rest = done.map(|done| done.saturating_sub(turn.rows.iter().map(counted).sum()));
+        let Some((last, [_, ..])) = turn.rows.split_last_mut() else { return };
+        for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::Counter) {
+            if turn.telemetry.after[at].is_some() && column.name != columns::TIME_US.name {
+                last[at].clone_from(&turn.telemetry.after[at]);
+            }
+        }
+        if let (Some(Value::Count(in_second)), Some(rest)) = (&mut last[done_at], rest) {
+            *in_second += rest;
+        }
+    }
+
+    /// A row with this number, its counters without what grew outside the turns.
+    fn rebased(&self, mut row: Row, second: u64) -> Row {
+        for (at, column) in self.columns.iter().enumerate() {
+            if column.name == columns::SECOND.name {
+                row[at] = Some(Value::Count(second));
+            } else if column.kind == ColumnKind::Counter
+                && let Some(Value::Count(reading)) = row[at]
+            {
+                let reading = self.left_out[at].and_then(|left_out| u64::try_from(i128::from(reading) - left_out).ok());
+                row[at] = reading.map(Value::Count);
+            }
+        }
+        row
+    }
+}
+
+fn grown(before: &Option<Value>, after: &Option<Value>) -> Option<i128> {
+    match (before, after) {
+        (Some(Value::Count(before)), Some(Value::Count(after))) => Some(i128::from(*after) - i128::from(*before)),
+        _ => None,
+    }
+}
+
+/// Latencies of a turn of so many seconds, after as many before it. What ended after its last whole second is counted
+/// there.
+fn shifted(interval: LatencyInterval, before: u64, seconds: u64) -> LatencyInterval {
+    let end_us = seconds.max(1) * SECOND_US;
+    let start_us = interval.start_us.min(end_us - 1);
+    let length_us = interval.length_us.min(end_us - start_us);
+    LatencyInterval { start_us: before * SECOND_US + start_us, length_us, ..interval }
+}
+
+/// Adds the counts of a further turn.
+fn add_counts(sum: &mut Counts, turn: Counts) {
+    sum.elapsed_us += turn.elapsed_us;
+    sum.out_of_order += turn.out_of_order;
+    sum.ended = sum.ended.take().or(turn.ended);
+    sum.reported = sum.reported.take().zip(turn.reported).map(|(sum, turn)| both_reported(sum, &turn));
+    for (sum, turn) in sum.measures.iter_mut().zip(turn.measures) {
+        add_measure(sum, turn);
+    }
+}
+
+fn add_measure(sum: &mut Measure, turn: Measure) {
+    sum.done = sum.done.zip(turn.done).map(|(sum, turn)| sum + turn);
+    sum.failed += turn.failed;
+    sum.skipped += turn.skipped;
+    sum.late += turn.late;
+    sum.elapsed_us += turn.elapsed_us;
+    sum.latency_us_sum += turn.latency_us_sum;
+    sum.unavailable = sum.unavailable.take().or(turn.unavailable);
+    sum.unsent.extend(turn.unsent);
+}
+
+/// What the tool reports for both; its rates and means weighted by the operations.
+fn both_reported(mut sum: Reported, turn: &Reported) -> Reported {
+    let [of_sum, of_turn] = [sum.done, turn.done].map(|done| done as f64 / (sum.done + turn.done).max(1) as f64);
+    let mean = |sum: Option<f64>, turn: Option<f64>| Some(sum? * of_sum + turn? * of_turn);
+    let both = |sum: Option<u64>, turn: Option<u64>| Some(sum? + turn?);
+    // Time a unit of work took, weighted by the work, is the inverse of the rate.
+    sum.tps = mean(sum.tps.map(f64::recip), turn.tps.map(f64::recip)).map(f64::recip);
+    sum.latency_ms_mean = mean(sum.latency_ms_mean, turn.latency_ms_mean);
+    sum.connection_ms = sum.connection_ms.zip(turn.connection_ms).map(|(sum, turn)| sum + turn);
+    for (one, other) in sum.statements.iter_mut().zip(&turn.statements) {
+        one.latency_us_mean = one.latency_us_mean * of_sum + other.latency_us_mean * of_turn;
+        one.failures = both(one.failures, other.failures);
+    }
+    sum.failed = both(sum.failed, turn.failed);
+    sum.skipped = both(sum.skipped, turn.skipped);
+    sum.late = both(sum.late, turn.late);
+    sum.done += turn.done;
+    sum
+}
