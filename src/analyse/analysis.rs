@@ -11,7 +11,7 @@ use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
 use super::run::{
     ageing, decided, drives, effects, flush_share, full, in_memory, machines, percentile_ratios, power_cuts, ranking,
-    spread,
+    spread, turns,
 };
 use super::trial::input::{RunInput, TrialInput};
 use super::trial::series::Buckets;
@@ -108,10 +108,13 @@ impl Analysis {
         let order: Vec<&str> = self.cases.iter().map(|case| case.spec.id.as_str()).collect();
         let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks);
         machines::mark(&mut contests, &machines, self.input.run.blocks);
+        let turns = turns::found(&self.cases);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let is_merged = !self.input.run.merged.is_empty();
-            let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks, is_merged);
-            self.case_finding(case, judged, of_machines)
+            let mut of_others =
+                machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks, is_merged);
+            of_others.extend(turns::of_case(turns.as_ref(), &case.spec.id));
+            self.case_finding(case, judged, of_others)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
         let emulated = self.cases.iter().any(|case| case.strata.emulated);
@@ -135,6 +138,7 @@ impl Analysis {
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Wrong, lost.as_str())));
         of_run.extend(spread::remark(&self.input.run));
         of_run.extend(charted(run.trials_planned));
+        of_run.extend(turns::of_run(turns.as_ref()));
         of_run.extend(self.disturbed.of_run(run.trials_planned, disturbed));
         let cautions = merged::cautions(of_run, &self.cases, &remarks);
         Findings {
@@ -148,6 +152,7 @@ impl Analysis {
             machines,
             effects,
             rankings,
+            turns,
             cases: found,
             trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
             set_aside: self.disturbed.into_set_aside(),
@@ -157,7 +162,7 @@ impl Analysis {
         }
     }
 
-    /// Finding of a case, and all remarks on it; `remarks` are those about its machines.
+    /// Finding of a case, and all remarks on it; `remarks` are those about its machines and turns.
     fn case_finding(
         &self,
         case: &CaseSums,

@@ -208,6 +208,7 @@ fn tables(labelled: &Labelled<'_>) -> BTreeMap<String, Table> {
         labelled.waits(),
         labelled.steadiness(),
         labelled.phases(),
+        labelled.turns(),
         labelled.windows(),
         labelled.checkpoints(),
         labelled.synced(),

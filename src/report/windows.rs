@@ -48,6 +48,34 @@ impl Labelled<'_> {
         table
     }
 
+    /// Cases that stood side by side.
+    pub fn turns(&self) -> Table {
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::number("Turns", ""),
+            TableColumn::number("Wrote between them", "share")
+                .csv(&["wrote between them (0 to 1 of the bytes in them)"]),
+            TableColumn::estimate("Turns after its own", "turns after its own", "times all"),
+        ];
+        let found = self.findings.turns.as_ref();
+        let rounds = found.map_or(0, |found| found.rounds);
+        let again = found.map_or(0, |found| found.made_again);
+        let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
+            "{rounds} rounds, in each of which every case had a turn of a few seconds; {again} more were made again, since \
+             the disk was disturbed. Wrote between them: bytes that the idle stack wrote during the turns of others. Turns \
+             after its own: rate of the turn that follows, against all; the order spreads that evenly over the cases."
+        ));
+        for case in found.iter().flat_map(|found| &found.cases) {
+            table.push(vec![
+                self.name(&case.case),
+                Cell::number(Some(case.turns), grouped),
+                Cell::number(case.idle_share, percent),
+                Cell::estimate(case.after.as_ref(), None),
+            ]);
+        }
+        table
+    }
+
     /// One row per window.
     pub fn windows(&self) -> Table {
         let columns = trial_columns(vec![

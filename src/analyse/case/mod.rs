@@ -15,5 +15,6 @@ pub(crate) mod steadiness;
 pub(crate) mod strata;
 pub(crate) mod sums;
 pub(crate) mod synced;
+pub(crate) mod turns;
 pub(crate) mod window;
 pub(crate) mod work;

@@ -11,6 +11,7 @@ use crate::analyse::case::stages::StageSums;
 use crate::analyse::case::steadiness::{SteadinessSums, whole_seconds, zero_seconds};
 use crate::analyse::case::strata::{StrataSums, noun};
 use crate::analyse::case::synced::{SyncCost, SyncedSums};
+use crate::analyse::case::turns::TurnSums;
 use crate::analyse::case::window::WindowSums;
 use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::groups::item_of;
@@ -67,6 +68,7 @@ pub struct CaseSums {
     pub arc_holds: Option<f64>,
     /// Cost of a power cut, if determined.
     pub verdict: Option<Verdict>,
+    pub turns: TurnSums,
     /// Trial with the largest step of the wall clock, and the step in microseconds.
     pub clock_step: Option<(u32, i64)>,
 }
@@ -85,8 +87,10 @@ impl CaseSums {
         let whole = whole_seconds(&seconds, counts.elapsed_us);
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
-        // If measures take turns, a second contains whichever was running.
-        self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
+        // If measures take turns, a second contains whichever was running. Seconds of turns with other cases share the
+        // noise that these comparisons are without.
+        let seconds_count = !takes_turns && record.turns.is_none();
+        self.add_counts(record.trial, &counts, seconds_count.then_some(&own), &latencies);
         if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
             self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
             self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
@@ -123,6 +127,7 @@ impl CaseSums {
         self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
         self.ageing.add(&record, &seconds, &latencies);
         self.drives.add(&record);
+        self.turns.add(&record, &seconds);
         self.arc_holds =
             self.arc_holds.into_iter().chain(arc::holds(&record, &counts, &seconds)).max_by(f64::total_cmp);
         self.windows.add(&record, &seconds, &phases);

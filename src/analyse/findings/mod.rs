@@ -65,6 +65,9 @@ pub struct Findings {
     pub effects: Vec<Effects>,
     /// Most important first.
     pub rankings: Vec<Ranking>,
+    /// Turns, if cases were measured side by side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnsFinding>,
     /// Figures by amount of ageing, if the run varies it.
     #[serde(default)]
     pub ageing: Vec<Ageing>,
@@ -87,6 +90,29 @@ pub struct Findings {
     pub not_run: Vec<NotRun>,
     /// What to know before trusting a figure of the run or of any case, most important first.
     pub cautions: Vec<Caution>,
+}
+
+/// Cases that stood side by side and were measured in turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnsFinding {
+    /// Rounds that count.
+    pub rounds: u64,
+    /// Rounds that were made again, since the disk was disturbed.
+    pub made_again: u64,
+    pub cases: Vec<CaseTurns>,
+}
+
+/// Turns of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseTurns {
+    pub case: String,
+    pub turns: u64,
+    /// Bytes that its stack wrote between its turns, as a share of those in them.
+    pub idle_share: Option<f64>,
+    /// Rate of the turns after its own, divided by that of all.
+    pub after: Option<Estimate>,
+    /// True if that differs from 1, at 5 % over all cases.
+    pub is_carried_over: bool,
 }
 
 /// Answer of a run: the question, the result, and remarks.

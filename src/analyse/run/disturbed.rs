@@ -18,6 +18,8 @@ struct Probed {
     host: HostFacts,
     probes: Vec<DiskProbe>,
     counts: bool,
+    /// True if it took turns: those are made again by the round, and no probe around it counts.
+    took_turns: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -57,7 +59,10 @@ impl Disturbed {
         let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
         // One that failed may have left the machine at work.
         let probes = if record.outcome == Outcome::Measured { record.disk_probes.clone() } else { Vec::new() };
-        let probed = Probed { host: record.host.clone(), probes, counts };
+        let of_turns = record.turns.iter().flat_map(|turns| &turns.turns).filter_map(|turn| turn.probe.clone());
+        let probes = probes.into_iter().chain(of_turns).collect();
+        let took_turns = record.turns.is_some();
+        let probed = Probed { host: record.host.clone(), probes, counts, took_turns };
         let of_kind = if record.is_repeat { &mut self.repeats } else { &mut self.firsts };
         of_kind.insert(key, probed);
     }
@@ -67,7 +72,7 @@ impl Disturbed {
         let own = if is_repeat { self.repeats.get(key)? } else { self.firsts.get(key)? };
         let before = run.before(key, is_repeat).filter_map(|earlier| self.firsts.get(earlier));
         let before = before.filter(|earlier| earlier.host.is_same_machine(&own.host)).flat_map(|it| &it.probes);
-        let first = own.probes.first()?;
+        let first = own.probes.first().filter(|_| !own.took_turns)?;
         // A trial that was retried later comes before it in the order alone.
         let before = before.filter(|probe| probe.folder == first.folder && probe.wall_us <= first.wall_us);
         let before: Vec<f64> = before.map(DiskProbe::rate).take(PROBES_COMPARED).collect();

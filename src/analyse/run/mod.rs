@@ -18,3 +18,4 @@ pub(crate) mod power_cuts;
 pub(crate) mod ranked;
 pub(crate) mod ranking;
 pub(crate) mod spread;
+pub(crate) mod turns;

@@ -144,7 +144,8 @@ impl Seconds {
         self.numbers(&column.name(prefix))
     }
 
-    fn numbers(&self, name: &str) -> Option<&CountColumn> {
+    /// An integer column by its name, like [`Seconds::counts`].
+    pub fn numbers(&self, name: &str) -> Option<&CountColumn> {
         if let ColumnData::Count(counts) = self.column(name)? { Some(counts) } else { None }
     }
 

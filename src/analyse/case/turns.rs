@@ -1,0 +1,55 @@
+//! Turns of a case that was measured side by side with others.
+
+use crate::analyse::trial::counters::growth;
+use crate::analyse::trial::input::Seconds;
+use crate::record::trial::TrialRecord;
+use std::collections::BTreeMap;
+
+/// A turn that counts.
+#[derive(Debug, Clone)]
+pub struct CaseTurn {
+    pub block: u32,
+    pub round: u32,
+    /// Id of the case before it.
+    pub after: Option<String>,
+    /// Logarithm of its rate.
+    pub log: f64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct TurnSums {
+    pub turns: Vec<CaseTurn>,
+    /// Block and round of each turn that was made again.
+    pub made_again: Vec<(u32, u32)>,
+    /// By device column: bytes written between the turns, and in them.
+    written: BTreeMap<String, (u64, u64)>,
+}
+
+impl TurnSums {
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds) {
+        let Some(own) = &record.turns else { return };
+        let block = record.trial;
+        self.made_again.extend(own.turns.iter().filter(|turn| !turn.counts).map(|turn| (block, turn.round)));
+        self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {
+            CaseTurn {
+                block,
+                round: turn.round,
+                after: turn.after.clone(),
+                log: (turn.operations as f64 / turn.elapsed_us as f64).ln(),
+            }
+        }));
+        for (column, between) in &own.between {
+            if let Some(grown) = seconds.numbers(column).and_then(growth) {
+                let (sum_between, sum) = self.written.entry(column.clone()).or_default();
+                (*sum_between, *sum) = (*sum_between + between, *sum + grown);
+            }
+        }
+    }
+
+    /// Bytes that the stack wrote between its turns, as a share of those in them: at the device that no other stack
+    /// writes to, which is the one with the smallest share.
+    pub fn idle_share(&self) -> Option<f64> {
+        let written = self.written.values().filter(|(_, grown)| *grown > 0);
+        written.map(|(between, grown)| *between as f64 / *grown as f64).min_by(f64::total_cmp)
+    }
+}

@@ -1,0 +1,74 @@
+//! Turns of the cases that stood side by side: rounds made again, idle work, and what a case does to the turn after its
+//! own.
+
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::estimate::Estimate;
+use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::{CaseTurns, TurnsFinding};
+use crate::stats::carry_over::{Turn, after_each};
+use std::collections::BTreeSet;
+
+/// Share of its writes that a stack may make between its turns without a remark.
+const IDLE_NAMED: f64 = 0.05;
+
+/// `None` if no case was measured in turns.
+pub fn found(cases: &[CaseSums]) -> Option<TurnsFinding> {
+    let turned: Vec<&CaseSums> = cases.iter().filter(|case| !case.turns.turns.is_empty()).collect();
+    let place = |id: &str| turned.iter().position(|case| case.spec.id == id);
+    let turns =
+        turned.iter().enumerate().flat_map(|(case, sums)| sums.turns.turns.iter().map(move |turn| (case, turn)));
+    let turns: Vec<Turn> = turns
+        .map(|(case, turn)| {
+            let after = turn.after.as_deref().and_then(place);
+            Turn { case, block: turn.block, round: turn.round, after, log: turn.log }
+        })
+        .collect();
+    let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
+    let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
+    let found = after_each(&turns, turned.len());
+    let cases = turned.iter().zip(found).map(|(case, after)| CaseTurns {
+        case: case.spec.id.clone(),
+        turns: case.turns.turns.len() as u64,
+        idle_share: case.turns.idle_share(),
+        after: after.map(|after| Estimate {
+            value: after.log.exp(),
+            low: Some((after.log - after.half_width).exp()),
+            high: Some((after.log + after.half_width).exp()),
+            range: None,
+            trials: u32::try_from(case.trials.len()).unwrap_or(u32::MAX),
+        }),
+        is_carried_over: after.is_some_and(|after| after.is_seen()),
+    });
+    let cases: Vec<CaseTurns> = cases.collect();
+    (!cases.is_empty()).then_some(TurnsFinding {
+        rounds: rounds.len() as u64,
+        made_again: made_again.len() as u64,
+        cases,
+    })
+}
+
+/// Remarks on one case.
+pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
+    let own = found.and_then(|found| found.cases.iter().find(|own| own.case == case));
+    let idle = own.and_then(|own| own.idle_share).filter(|share| *share > IDLE_NAMED).map(|share| {
+        let words = "between its turns a stack wrote {} of what it wrote in them, beside the turns of others";
+        Remark::with(Weight::Disturbed, words, Number::Share(share))
+    });
+    let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
+        let words =
+            "turns after those of a case differ from other turns, which the balanced order spreads over all others";
+        let own = format!(
+            "turns after its own run at {:.2} times the rate of others; the order spreads that evenly",
+            after.value
+        );
+        Remark::plain(Weight::Disturbed, words).alone(own)
+    });
+    idle.into_iter().chain(carried).collect()
+}
+
+/// Remark on the run: rounds made again.
+pub fn of_run(found: Option<&TurnsFinding>) -> Option<Remark> {
+    let found = found.filter(|found| found.made_again > 0)?;
+    let words = "{} rounds were made again, since the disk was off its usual rate by more than a factor of three";
+    Some(Remark::with(Weight::Disturbed, words, Number::Of(found.made_again, found.made_again + found.rounds)))
+}
