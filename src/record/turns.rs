@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub struct TurnsRecord {
     /// In order of time.
     pub turns: Vec<TurnRecord>,
+    /// Operations of each turn, the same for all cases with the workload; `None`: turns of equal time.
+    pub operations: Option<u64>,
     /// Time between its turns, while others had theirs, microseconds.
     pub between_us: u64,
     /// Growth of the counters of its devices in that time, by column: what an idle stack does all the same.
@@ -27,10 +29,16 @@ pub struct TurnRecord {
     pub probe: Option<DiskProbe>,
     /// Start of its first operation, microseconds since 1970.
     pub began_us: u64,
-    /// From there to the end of its last operation, microseconds.
-    pub elapsed_us: u64,
-    /// Operations completed.
+    /// Operations that its rate counts: with equal work, those until the first client had done its part.
     pub operations: u64,
+    /// Time of these, microseconds.
+    pub elapsed_us: u64,
+    /// From its first operation to the end of its last one, microseconds.
+    pub whole_us: u64,
+    /// Flushing WAL that the clients did not wait for, afterwards, microseconds.
+    pub wal_flush_us: u64,
+    /// Writing back everything else, then, microseconds.
+    pub sync_us: u64,
     /// Its rows in `seconds.parquet`, baseline excluded; 0 if it does not count.
     pub seconds: u64,
     /// False if the disk was disturbed in its round, which was made again.

@@ -169,7 +169,7 @@ impl Measurement<'_> {
     ) -> Result<Gathered> {
         let columns = recorder.columns().to_vec();
         let joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
-        let Until { longest, progress } = until;
+        let Until { longest, operations, progress } = until;
         let gate = Gate::default();
         let (halves, joined) = channel();
         let ticks = halves.clone();
@@ -191,7 +191,7 @@ impl Measurement<'_> {
                 place,
                 options: self.options,
                 memory: self.memory,
-                until: Until { longest, progress },
+                until: Until { longest, operations, progress },
                 // The writer only goes away if writing failed; its error is reported when it is joined.
                 listener: &move |event| match event {
                     LoadEvent::Began(wall_us) => drop(gate.began_us.set(wall_us)),
@@ -375,7 +375,7 @@ impl Joiner {
 }
 
 /// The client's half, in the order of [`client_columns`].
-fn client_row(client: &ClientSecond) -> Row {
+pub(super) fn client_row(client: &ClientSecond) -> Row {
     let ClientSecond { done, failed, skipped, late, latencies, .. } = client;
     let sum = (latencies.mean() * *done as f64).round();
     let sum = if sum.is_finite() { sum as u64 } else { 0 };

@@ -2,7 +2,7 @@
 //!
 //! Rows are numbered on; a counter leaves out what grew between two turns, which is kept as what an idle stack does.
 
-use super::measure::MeasuredTurn;
+use super::measure::{MeasuredTurn, client_row};
 use crate::record::column::{Column, ColumnKind};
 use crate::record::columns;
 use crate::record::counts::{Counts, Measure, Reported};
@@ -11,9 +11,14 @@ use crate::record::seconds::{Row, Value};
 use crate::record::trial::Gap;
 use crate::record::turns::{TurnRecord, TurnsRecord};
 use crate::telemetry::waits::JoinedWaits;
+use crate::workload::ClientSecond;
+use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
 const SECOND_US: u64 = 1_000_000;
+
+/// A rest of a turn shorter than this belongs to its last whole second.
+const LEAST_ROW_US: u64 = 200_000;
 
 /// Turns of a trial so far.
 #[derive(Default)]
@@ -51,18 +56,22 @@ impl JoinedTurns {
     /// Adds a turn that counts.
     pub fn add(&mut self, mut turn: MeasuredTurn, mut about: TurnRecord) {
         self.note_idle(&turn);
-        let before = self.seconds();
+        let (before, before_us) = (self.seconds(), self.record.counted().map(|turn| turn.whole_us).sum::<u64>());
+        let began_us = self.began_us().unwrap_or(about.began_us) + before_us;
+        self.end_with_turn(&mut turn);
         let rows = turn.rows.len().saturating_sub(1) as u64;
         (about.seconds, about.counts) = (rows, true);
-        self.complete_last_row(&mut turn);
         for (at, row) in (0..).zip(std::mem::take(&mut turn.rows)) {
             // The baseline of a later turn equals the end of the one before.
             if at > 0 || self.rows.is_empty() {
-                let row = self.rebased(row, before + at);
+                let at_us = if at == rows { turn.counts.elapsed_us } else { at * SECOND_US };
+                let row = self.rebased(row, before + at, began_us + at_us);
                 self.rows.push(row);
             }
         }
-        self.latencies.extend(turn.latencies.drain(..).map(|interval| shifted(interval, before, rows)));
+        let intervals = turn.latencies.drain(..);
+        self.latencies
+            .extend(intervals.map(|interval| LatencyInterval { start_us: before_us + interval.start_us, ..interval }));
         if let (Some(Ok(waits)), Some(began_us)) = (&turn.waits, turn.began_us) {
             self.waits.add(&waits.figures, began_us, rows);
             self.cpu_us += waits.cpu_us;
@@ -105,7 +114,7 @@ impl JoinedTurns {
 
     fn end(&mut self, after: Row, about: TurnRecord) {
         self.last = after;
-        self.ended_us = Some(about.began_us + about.elapsed_us);
+        self.ended_us = Some(about.began_us + about.whole_us);
         self.record.turns.push(about);
     }
 
@@ -132,31 +141,43 @@ impl JoinedTurns {
         }
     }
 
-    /// Lets the last row end with the turn: its counters are those read when all backends had reported, its operations
-    /// include those after the last whole second.
-    fn complete_last_row(&self, turn: &mut MeasuredTurn) {
-        let Some(done_at) = self.columns.iter().position(|column| column.name == columns::CLIENT_DONE.name) else {
+    /// Lets the rows end with the turn: its last one, or one for the rest of it, has the counters as read when all
+    /// backends had reported, and the operations after the last whole second.
+    fn end_with_turn(&self, turn: &mut MeasuredTurn) {
+        let Some(lead) = self.columns.iter().position(|column| column.name == columns::CLIENT_DONE.name) else {
             return;
         };
-        let counted = |row: &Row| if let Some(Value::Count(done)) = row[done_at] { done } else { 0 };
-        let done = turn.counts.measures.first().and_then(|measure| measure.done);
-        let rest = done.map(|done| done.saturating_sub(turn.rows.iter().map(counted).sum()));
-        let Some((last, [_, ..])) = turn.rows.split_last_mut() else { return };
-        for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::Counter) {
-            if turn.telemetry.after[at].is_some() && column.name != columns::TIME_US.name {
-                last[at].clone_from(&turn.telemetry.after[at]);
-            }
+        let whole = turn.rows.len().saturating_sub(1) as u64;
+        let rest_us = turn.counts.elapsed_us.saturating_sub(whole * SECOND_US);
+        let done = turn.counts.measures.first().and_then(|measure| measure.done).unwrap_or(0);
+        let in_seconds = turn.rows.iter().map(|row| count(row.get(lead)).unwrap_or(0)).sum();
+        let rest = done.saturating_sub(in_seconds);
+        let Some(mut last) = turn.rows.last().cloned() else { return };
+        for (at, _) in self.columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::Counter) {
+            last[at].clone_from(&turn.telemetry.after[at]);
         }
-        if let (Some(Value::Count(in_second)), Some(rest)) = (&mut last[done_at], rest) {
-            *in_second += rest;
+        if whole > 0 && rest_us < LEAST_ROW_US {
+            last[lead] = count(last.get(lead)).map(|in_second| Value::Count(in_second + rest));
+            turn.rows.pop();
+        } else {
+            let main = turn.counts.measures.first().map(|measure| &measure.name);
+            let mut rest_of_it = turn.latencies.iter().filter(|interval| interval.start_us >= whole * SECOND_US);
+            let own = rest_of_it.find(|interval| Some(&interval.measure) == main);
+            let latencies = own.map(|interval| interval.latencies.clone());
+            let client = latencies.map(|latencies| client_row(&rest_second(whole + 1, rest, latencies)));
+            let client = client.unwrap_or_else(|| vec![None; columns::CLIENT.len()]);
+            last[lead..lead + client.len()].clone_from_slice(&client);
         }
+        turn.rows.push(last);
     }
 
-    /// A row with this number, its counters without what grew outside the turns.
-    fn rebased(&self, mut row: Row, second: u64) -> Row {
+    /// A row with this number and time, its counters without what grew outside the turns.
+    fn rebased(&self, mut row: Row, second: u64, at_us: u64) -> Row {
         for (at, column) in self.columns.iter().enumerate() {
             if column.name == columns::SECOND.name {
                 row[at] = Some(Value::Count(second));
+            } else if column.name == columns::TIME_US.name {
+                row[at] = Some(Value::Count(at_us));
             } else if column.kind == ColumnKind::Counter
                 && let Some(Value::Count(reading)) = row[at]
             {
@@ -175,13 +196,13 @@ fn grown(before: &Option<Value>, after: &Option<Value>) -> Option<i128> {
     }
 }
 
-/// Latencies of a turn of so many seconds, after as many before it. What ended after its last whole second is counted
-/// there.
-fn shifted(interval: LatencyInterval, before: u64, seconds: u64) -> LatencyInterval {
-    let end_us = seconds.max(1) * SECOND_US;
-    let start_us = interval.start_us.min(end_us - 1);
-    let length_us = interval.length_us.min(end_us - start_us);
-    LatencyInterval { start_us: before * SECOND_US + start_us, length_us, ..interval }
+fn count(value: Option<&Option<Value>>) -> Option<u64> {
+    if let Some(Some(Value::Count(count))) = value { Some(*count) } else { None }
+}
+
+/// The client's part of a second that the end of the turn cuts short.
+fn rest_second(second: u64, done: u64, latencies: Histogram<u64>) -> ClientSecond {
+    ClientSecond { second, done, failed: 0, skipped: 0, late: 0, idle_us: None, log_sample: 1.0, latencies }
 }
 
 /// Adds the counts of a further turn.

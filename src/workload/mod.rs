@@ -113,6 +113,8 @@ pub struct WindowProgress {
 pub struct Until<'a> {
     /// Upper limit; whole seconds.
     pub longest: Micros,
+    /// Operations of all clients, after which it ends instead; `None`: by time.
+    pub operations: Option<u64>,
     /// Called many times a second.
     pub progress: &'a mut AskProgress<'a>,
 }
@@ -341,6 +343,10 @@ pub trait Workload: Sync {
     /// When that output cannot be read.
     fn decide(&self, _place: &Place<'_>, _options: &Options) -> Result<Options> {
         Ok(Options::default())
+    }
+    /// Operations per second of the warm-up, whose output is in `place.raw`; `None` if unknown.
+    fn warm_up_rate(&self, _place: &Place<'_>) -> Option<f64> {
+        None
     }
     /// Runs the load and counts. `analyse` computes rates and percentiles from the counts.
     ///

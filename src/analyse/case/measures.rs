@@ -3,8 +3,9 @@
 use crate::analyse::case::percentiles::{Percentiles, TrialLatencies};
 use crate::analyse::findings::estimate::{at_most, estimate, over_trials};
 use crate::analyse::findings::{Estimate, Latency, MeasureFinding};
-use crate::analyse::trial::rates::{in_time, rate_of, within};
+use crate::analyse::trial::rates::{in_time, rate_of, turned_rate, within};
 use crate::record::counts::Measure;
+use crate::record::turns::TurnsRecord;
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use crate::store::latency;
@@ -61,6 +62,13 @@ impl MeasureSums {
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
         }
         self.in_time.extend(in_time(measure).map(|mean| BlockMean::of(trial, mean)));
+    }
+
+    /// Replaces the rate of the trial added last by that of its turns, which ends when fewer clients are left.
+    pub fn set_rate(&mut self, trial: u32, turns: &TurnsRecord) {
+        if let Some((last, mean)) = self.rates.last_mut().filter(|rate| rate.block == trial).zip(turned_rate(turns)) {
+            last.trial.mean = mean;
+        }
     }
 
     /// Adds a trial whose steps ran at different rates; `rate` is their combined result.

@@ -18,9 +18,9 @@ use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::TrialInput;
-use crate::analyse::trial::rates::rate_of;
+use crate::analyse::trial::rates::{rate_of, turned_rate};
 use crate::analyse::trial::series::Buckets;
-use crate::analyse::trial::{arc, charts, checks, heat, waits_over_time, window};
+use crate::analyse::trial::{arc, charts, checks, heat, series, waits_over_time, window};
 use crate::record::case::CaseSpec;
 use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::Fits;
@@ -84,19 +84,25 @@ impl CaseSums {
         let counts = record.counts.clone().unwrap_or_default();
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
         let unit = operation.unit.clone();
-        let whole = whole_seconds(&seconds, counts.elapsed_us);
+        let is_turned = record.turns.is_some();
+        let whole = match is_turned {
+            true => series::per_second(&seconds),
+            false => whole_seconds(&seconds, counts.elapsed_us),
+        };
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second contains whichever was running. Seconds of turns with other cases share the
         // noise that these comparisons are without.
-        let seconds_count = !takes_turns && record.turns.is_none();
-        self.add_counts(record.trial, &counts, seconds_count.then_some(&own), &latencies);
+        self.add_counts(record.trial, &counts, (!takes_turns && !is_turned).then_some(&own), &latencies);
+        if let Some(turns) = &record.turns {
+            self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));
+        }
         if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
             self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
             self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
         }
         let mut found = TrialFinding {
-            rate: counts.measures.iter().find_map(rate_of),
+            rate: record.turns.as_ref().and_then(turned_rate).or_else(|| counts.measures.iter().find_map(rate_of)),
             processes: cpu_use::processes(&seconds),
             window: window::of_trial(&record, &counts, &seconds),
             checks: checks::of(&counts, &record.operation),
@@ -108,8 +114,8 @@ impl CaseSums {
         }
         self.stages.add(record.trial, &counts);
         self.epochs.add(&record, &seconds);
-        // The seconds of a search depend on its steps, those of a crash on its outage.
-        if !takes_turns && counts.search.is_none() && counts.recovery.is_none() {
+        // The seconds of a search depend on its steps, those of a crash on its outage, those of turns on their ends.
+        if !takes_turns && !is_turned && counts.search.is_none() && counts.recovery.is_none() {
             found.zero_seconds = zero_seconds(&whole);
             self.steadiness.add(record.trial, &whole, &seconds);
         }
@@ -142,7 +148,8 @@ impl CaseSums {
             let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
             (found.throughput, found.latency_ms_max) = charts::client(&seconds, &whole, most.client, &unit);
             found.telemetry = charts::telemetry(&record, &seconds, length, most.telemetry);
-            found.heatmap = heat::heatmap(&heat, length, most.heatmap);
+            let timed = length.min(counts.elapsed_us.div_ceil(1_000_000) as usize);
+            found.heatmap = heat::heatmap(&heat, timed, most.heatmap);
             found.waits = record.waits.as_ref().zip(record.window.as_ref()).and_then(|(waits, window)| {
                 waits_over_time::of_trial(waits, window.first_operation_us, length, most.telemetry)
             });

@@ -124,12 +124,16 @@ impl Flow {
     }
 }
 
+/// Rows are at least this part of a second long on average.
+const LEAST_ROWS: f64 = 0.5;
+
 /// Wall-clock seconds between two rows; the number of rows if the clock is absent or stepped.
 pub fn span_s(clock: Option<&CountColumn>, first: usize, last: usize) -> f64 {
     let nominal = last.saturating_sub(first) as f64;
     let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));
-    // A row is read late by a fraction of a second at most; any larger difference is a clock step.
-    read.filter(|read| (read - nominal).abs() <= 0.9).unwrap_or(nominal)
+    // A row is read late by a fraction of a second at most; any larger difference is a clock step. The last row of a turn
+    // may be short.
+    read.filter(|read| *read - nominal <= 0.9 && *read >= LEAST_ROWS * nominal).unwrap_or(nominal)
 }
 
 #[cfg(test)]

@@ -119,6 +119,13 @@ impl Ticks {
     }
 }
 
+/// Operations per second in each row, `None` for a gap; rows of turns may be shorter than a second.
+pub fn per_second(seconds: &Seconds) -> Vec<Option<u64>> {
+    let Some(done) = seconds.counts(&columns::CLIENT_DONE) else { return Vec::new() };
+    let ticks = Ticks::of(seconds);
+    (1..done.rows()).map(|row| Some((done.at(row)? as f64 * ticks.per_second(row)).round() as u64)).collect()
+}
+
 /// Growth of a counter per second, for rows from 1 in order; `None` next to a gap and if it fell.
 pub fn rates<'a>(column: &'a CountColumn, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
     let mut before = column.at(0);

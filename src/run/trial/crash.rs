@@ -172,7 +172,7 @@ fn measure_on(
         place: &Place { crash, ..trial.place(session, &raw)? },
         options: &trial.options(),
         memory: session.memory_of(trial.case),
-        until: Until { longest: Micros(0), progress: &mut || Ok(WindowProgress::default()) },
+        until: Until { longest: Micros(0), operations: None, progress: &mut || Ok(WindowProgress::default()) },
         // The seconds of the second half are shown, but stored only in the counts of the recovery.
         listener: &|event| {
             if let LoadEvent::Second(second) = event {

@@ -1,14 +1,17 @@
 //! The cases of a block that stand at once, each with its server, measured round by round: what is compared lies seconds
 //! apart ([ADR 46](../../../docs/adr/0046-turns-on-standing-stacks.md)).
 
+use super::window::WindowWatch;
 use super::work::{conclude, decide, measurement, target_of};
 use super::{PREPARE, READ_BACK, RanTrial, STAND, Trial, WARM_UP, ends_the_run, must_be_undone, settle, stored};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::folders;
-use crate::host::time::wall_us;
+use crate::host::time::{micros, now, wall_us};
 use crate::plan;
 use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::counts::FirstDone;
 use crate::record::event::{Event, Step};
+use crate::record::operation::Writes;
 use crate::record::turns::TurnRecord;
 use crate::run::measure::MeasuredTurn;
 use crate::run::repeats::EarlierProbes;
@@ -22,12 +25,17 @@ use crate::workload::{Until, WindowProgress};
 /// Most rounds that are made again: one of so many.
 const ROUNDS_A_REPEAT: usize = 5;
 
+/// Rates that differ by more than this factor get turns of equal time.
+const MOST_APART: f64 = 4.0;
+
 /// A trial that stands beside others.
 struct Standing<'s> {
     trial: Trial<'s>,
     /// Why it gets no further turns.
     failed: Option<Error>,
     lengths_us: Vec<u64>,
+    /// Operations per second by which the work of a turn is set; `None`: by time.
+    rate: Option<f64>,
     turns: JoinedTurns,
     /// Its turn of the round under way.
     turn: Option<(MeasuredTurn, TurnRecord)>,
@@ -71,6 +79,7 @@ fn stand_up<'s>(
             trial: Trial::new(session, case, key)?,
             failed: None,
             lengths_us: turn_lengths_us(span_us),
+            rate: None,
             turns: JoinedTurns::default(),
             turn: None,
         });
@@ -116,8 +125,7 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
         for id in plan::round(&going, before.saturating_add(number), session.record.seed) {
             let Some(one) = standing.iter_mut().find(|one| one.trial.case.id == id) else { continue };
             let about = TurnRecord { round: number, after: after.replace(id), ..TurnRecord::default() };
-            let length_us = one.lengths_us[made];
-            one.take_turn(session, about, length_us)?;
+            one.take_turn(session, about, one.lengths_us[made])?;
             probes.extend(one.turn.as_ref().and_then(|(_, about)| about.probe.clone()));
         }
         let again = earlier.made_again < most_again && probes.iter().any(|probe| earlier.is_off(probe));
@@ -139,6 +147,9 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
 }
 
 /// Decides what the plan leaves open, once for all trials with the same workload, and marks where the windows begin.
+///
+/// Trials with the same workload also do the same work in each turn: in turns of equal time a slow stack would stay longer
+/// where each page's first change writes a full image.
 fn begin(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()> {
     for at in 0..standing.len() {
         let (before, rest) = standing.split_at_mut(at);
@@ -155,7 +166,21 @@ fn begin(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()>
             trial.watch.as_mut().map_or(Ok(()), |watch| watch.measure_begins(wall_us()))
         })?;
     }
+    for at in 0..standing.len() {
+        let workload = &standing[at].trial.case.workload;
+        let alike = standing.iter().filter(|other| other.failed.is_none() && other.trial.case.workload == *workload);
+        let rates: Option<Vec<f64>> = alike.map(|other| other.warm_up_rate(session)).collect();
+        standing[at].rate = rates.and_then(|rates| common_rate(&rates));
+    }
     Ok(())
+}
+
+/// Rate at which equal work takes these rates about the time of a turn, half of it to twice as long; `None` if they
+/// differ too much.
+fn common_rate(rates: &[f64]) -> Option<f64> {
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    (least > 0.0 && most <= MOST_APART * least).then(|| (least * most).sqrt())
 }
 
 impl<'s> Standing<'s> {
@@ -188,16 +213,32 @@ impl<'s> Standing<'s> {
         self.failed.is_none() && !is_full && made < self.lengths_us.len()
     }
 
+    /// Rate of its warm-up, if its turns can be of equal work: clients run as fast as they can and write.
+    fn warm_up_rate(&self, session: &Session<'_>) -> Option<f64> {
+        let trial = &self.trial;
+        let operation = &trial.record.operation;
+        let raw = trial.staging.raw();
+        let place = trial.place(session, &raw).ok()?;
+        let sets_pace = operation.rate.is_none() && operation.writes != Writes::Never;
+        trial.workload.warm_up_rate(&place).filter(|_| sets_pace)
+    }
+
     fn take_turn(&mut self, session: &mut Session<'_>, about: TurnRecord, length_us: u64) -> Result<()> {
+        let operations = self.rate.map(|rate| (rate * length_us as f64 / 1e6).ceil() as u64);
+        self.turns.record.operations = operations.max(self.turns.record.operations);
         let mut taken = None;
         self.go(session, |trial, session| {
             let about = TurnRecord { probe: settle::probe_disk(trial), ..about };
             trial.enter_for(session, Step::Measure, Some(length_us))?;
-            let turn = measure(session, trial, about.round, length_us)?;
+            let turn = measure(session, trial, about.round, (length_us, operations))?;
             let began_us = turn.began_us.ok_or_else(|| Error::tool("the workload did nothing in a turn"))?;
-            let operations = turn.counts.measures.first().and_then(|measure| measure.done).unwrap_or(0);
-            let elapsed_us = turn.counts.elapsed_us;
-            taken = Some((turn, TurnRecord { began_us, elapsed_us, operations, ..about }));
+            let done = turn.counts.measures.first().and_then(|measure| measure.done).unwrap_or(0);
+            let whole_us = turn.counts.elapsed_us;
+            let whole = FirstDone { operations: done, elapsed_us: whole_us };
+            let FirstDone { operations, elapsed_us } = turn.counts.first_done.unwrap_or(whole);
+            let (wal_flush_us, sync_us) = write_back(trial)?;
+            let about = TurnRecord { began_us, operations, elapsed_us, whole_us, wal_flush_us, sync_us, ..about };
+            taken = Some((turn, about));
             Ok(())
         })?;
         self.turn = taken;
@@ -220,12 +261,30 @@ impl<'s> Standing<'s> {
     }
 }
 
-/// Measures one turn; the tools' output goes into a folder of its own.
-fn measure(session: &Session<'_>, trial: &Trial<'_>, round: u32, length_us: u64) -> Result<MeasuredTurn> {
+/// Flushes WAL that no client waited for, then has the filesystems of the stack write back, so that neither falls into
+/// the turns of others. Returns the microseconds of both.
+fn write_back(trial: &mut Trial<'_>) -> Result<(u64, u64)> {
+    let begun = now();
+    trial.watch.as_mut().map_or(Ok(()), WindowWatch::flush_wal)?;
+    let (wal_flush_us, begun) = (micros(begun.elapsed()), now());
+    for folder in trial.stack()?.folders.values() {
+        folders::sync_filesystem(folder).or_host(|| format!("write back what a turn left on {}", folder.display()))?;
+    }
+    Ok((wal_flush_us, micros(begun.elapsed())))
+}
+
+/// Measures one turn of a time, or of a number of operations; the tools' output goes into a folder of its own.
+fn measure(
+    session: &Session<'_>,
+    trial: &Trial<'_>,
+    round: u32,
+    (length_us, operations): (u64, Option<u64>),
+) -> Result<MeasuredTurn> {
     let (options, target) = (trial.options(), target_of(trial)?);
     let raw = trial.staging.raw().join(format!("round-{round}"));
     folders::make_all(&raw, 0o755)?;
     let place = trial.place(session, &raw)?;
-    let until = Until { longest: Micros(length_us), progress: &mut || Ok(WindowProgress::default()) };
+    let progress = &mut || Ok(WindowProgress::default());
+    let until = Until { longest: Micros(length_us), operations, progress };
     measurement(session, trial, &options, &target)?.turn(&place, until)
 }

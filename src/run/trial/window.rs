@@ -143,6 +143,12 @@ impl WindowWatch {
         self.client.query("CHECKPOINT").map(drop)
     }
 
+    /// Flushes all WAL, that of commits that did not wait for it, too.
+    pub(super) fn flush_wal(&mut self) -> Result<()> {
+        let sql = "SET synchronous_commit = local; SELECT pg_logical_emit_message(true, 'pgstrata', '')";
+        self.client.query(sql).map(drop)
+    }
+
     /// Records where the measurement begins.
     pub(super) fn measure_begins(&mut self, wall_us: u64) -> Result<()> {
         self.record.began_us = wall_us;

@@ -35,6 +35,7 @@ fn warm_up_with(session: &Session<'_>, trial: &Trial<'_>, raw: &Path, watch: Opt
     let mut warm_up = watch.map(WarmUp::of).transpose()?;
     let until = Until {
         longest,
+        operations: None,
         progress: &mut || {
             let is_over = warm_up.as_mut().map_or(Ok(false), WarmUp::is_over)?;
             Ok(WindowProgress { cycles: 0, is_over })
@@ -78,6 +79,7 @@ pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Resul
         &Place { crash: Some(crash), snapshots: actions, ..trial.place(session, &raw)? },
         Until {
             longest,
+            operations: None,
             progress: &mut || watch.as_mut().map_or_else(|| Ok(WindowProgress::default()), WindowWatch::progress),
         },
         &mut record,

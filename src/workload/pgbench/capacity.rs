@@ -158,6 +158,7 @@ impl Workload for CapacitySearch {
             let before = (until.progress)()?.cycles;
             let until = Until {
                 longest: if in_cycles { longest } else { lengthened(longest, rate) },
+                operations: None,
                 progress: &mut || {
                     let cycles = (until.progress)()?.cycles - before;
                     Ok(WindowProgress { cycles, is_over: cycles > 0 })

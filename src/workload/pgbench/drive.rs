@@ -132,16 +132,16 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
 }
 
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
-    let Until { longest, progress } = until;
+    let Until { longest, progress, .. } = until;
     let server = server_of(place)?;
-    let args = run_args(place, server, settings, units, longest)?;
+    let args = run_args(place, server, settings, units, (longest, None))?;
     run_to_end(place, &args, WARM_UP, progress)
 }
 
 /// Runs a background pgbench unmeasured until `is_over`.
 pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
     let server = server_of(place)?;
-    let args = run_args(place, server, settings, units, UNTIL_TOLD)?;
+    let args = run_args(place, server, settings, units, (UNTIL_TOLD, None))?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = RunningPgbench::start(place, &command, BESIDE)?;
@@ -191,9 +191,9 @@ pub fn measure(
     until: Until<'_>,
     listener: &Listener<'_>,
 ) -> Result<(LoadTally, Option<Error>)> {
-    let Until { longest, progress } = until;
+    let Until { longest, operations, progress } = until;
     let server = server_of(place)?;
-    let mut args = run_args(place, server, settings, units, longest)?;
+    let mut args = run_args(place, server, settings, units, (longest, operations))?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
     let log_sample = settings.log_sample.unwrap_or(1.0);
@@ -205,6 +205,7 @@ pub fn measure(
     let limit_us = settings.latency_limit.map(|limit| limit.0);
     let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
     let collector = Collector::new(streams, scripts, limit_us, log_sample, events.clone());
+    let collector = if operations.is_some() { collector.with_quota() } else { collector };
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = RunningPgbench::start(place, &command, name)?;
     let pid = running.child.id();
@@ -222,7 +223,8 @@ pub fn measure(
             });
             begun.map(drop)
         });
-        let status = reading.and_then(|()| attend(&mut running, place, &heard, Until { longest, progress }, listener));
+        let status = reading
+            .and_then(|()| attend(&mut running, place, &heard, Until { longest, operations, progress }, listener));
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
@@ -270,7 +272,7 @@ fn attend(
     until: Until<'_>,
     listener: &Listener<'_>,
 ) -> Result<ExitStatus> {
-    let Until { longest, progress } = until;
+    let Until { longest, progress, .. } = until;
     let latest = now() + Duration::from_micros(longest.0) + HANG_LIMIT;
     loop {
         match heard.recv_timeout(POLL_INTERVAL) {
@@ -318,14 +320,24 @@ fn judged(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -> R
     })
 }
 
-/// Arguments of a run, warm-up or measured. No VACUUM first: the template is vacuumed.
-fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64, span: Micros) -> Result<Vec<String>> {
-    let seconds = (span.0 / 1_000_000).to_string();
+/// Arguments of a run, warm-up or measured, for a time or a number of transactions of all clients. No VACUUM first: the template is vacuumed.
+fn run_args(
+    place: &Place<'_>,
+    server: &Server,
+    settings: &Settings,
+    units: u64,
+    (span, operations): (Micros, Option<u64>),
+) -> Result<Vec<String>> {
+    let (until, amount) = match operations {
+        Some(operations) => ("-t", operations.div_ceil(settings.clients).max(1)),
+        None => ("-T", span.0 / 1_000_000),
+    };
+    let amount = amount.to_string();
     let (clients, jobs) = (settings.clients.to_string(), settings.jobs.to_string());
     // With a progress report, even one that never comes, pgbench's summary prints the measured latency; without, it
     // prints duration x clients / transactions.
     let mut args: Vec<String> =
-        ["-n", "-T", &seconds, "-c", &clients, "-j", &jobs, "-M", &settings.mode, "-P", "1000000"]
+        ["-n", until, &amount, "-c", &clients, "-j", &jobs, "-M", &settings.mode, "-P", "1000000"]
             .map(str::to_owned)
             .to_vec();
     if settings.statements {

@@ -11,6 +11,7 @@ mod idle;
 pub mod maintenance;
 mod options;
 mod pipes;
+mod quota;
 mod read;
 pub mod recovery;
 mod reflinks;
@@ -177,16 +178,15 @@ impl Workload for Pgbench {
         let settings = settings(options)?;
         let mut decided = Options::default();
         if settings.log_sample.is_none() {
-            let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
-            let tps = match files::read_text(&warm_up) {
-                Ok(text) => pgbench_summary::parse(&text)?.tps,
-                // Without a warm-up the rate is unknown.
-                Err(_) => None,
-            };
-            let sample = tps.map_or(1.0, |tps| sample::for_rate(tps, settings.writes()));
+            let sample = self.warm_up_rate(place).map_or(1.0, |tps| sample::for_rate(tps, settings.writes()));
             decided.set("log_sample", OptionValue::Number(sample));
         }
         Ok(decided)
+    }
+
+    fn warm_up_rate(&self, place: &Place<'_>) -> Option<f64> {
+        let text = files::read_text(&place.raw.join(format!("{}.out", drive::WARM_UP))).ok()?;
+        pgbench_summary::parse(&text).ok()?.tps
     }
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {

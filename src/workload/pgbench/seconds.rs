@@ -5,6 +5,7 @@
 
 use super::due::{DueTally, DueTracker};
 use super::idle::{IdleSpan, Marks};
+use super::quota::Quota;
 use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
@@ -45,6 +46,9 @@ pub struct LoadTally {
     pub unsent: Vec<Unsent>,
     /// All transactions that fell due, if only a sample is logged: subtracting those sent gives those that were not.
     pub all_due: Option<Unsent>,
+    /// For a fixed number of transactions: when the first client had done its part, and the share of all transactions
+    /// done by then.
+    pub until_first: Option<(u64, f64)>,
 }
 
 /// Totals of one script.
@@ -89,8 +93,17 @@ impl Collector {
                 scripts,
                 due: limit_us.map(DueTracker::new),
                 last: LastOnes::default(),
+                quota: None,
             }),
         }
+    }
+
+    /// For clients that each do a fixed number of transactions.
+    pub fn with_quota(mut self) -> Collector {
+        if let Ok(state) = self.state.get_mut() {
+            state.quota = Some(Quota::default());
+        }
+        self
     }
 
     /// Takes the next transactions of a stream, in stream order.
@@ -108,6 +121,7 @@ impl Collector {
     pub fn finish(self, load: Option<FixedRate>) -> Result<LoadTally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
+        state.tally.until_first = state.quota.as_ref().and_then(Quota::until_first);
         if let Some((load, began_us)) = load.zip(state.tally.began_us) {
             match load.is_sampled {
                 true => state.tally.all_due = Some(load.all_due(began_us)),
@@ -164,13 +178,17 @@ struct OpenSeconds {
     /// Set if there is a limit.
     due: Option<DueTracker>,
     last: LastOnes,
+    quota: Option<Quota>,
 }
 
 impl OpenSeconds {
     fn take(&mut self, stream: usize, transactions: &[Transaction]) -> Result<()> {
         let Some(last) = transactions.last() else { return Ok(()) };
         self.streams[stream].has_begun = true;
-        transactions.iter().for_each(|transaction| self.last.take(stream, transaction));
+        for transaction in transactions {
+            self.last.take(stream, transaction);
+            self.quota.iter_mut().for_each(|quota| quota.take(transaction));
+        }
         match self.tally.began_us {
             Some(began_us) => {
                 for transaction in transactions {

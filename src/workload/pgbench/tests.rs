@@ -52,14 +52,14 @@ impl Bench {
         let Extent::Span { span_us } = Pgbench.window(options).extent else { panic!("cycles") };
         self.measure_until(
             options,
-            Until { longest: Micros(span_us), progress: &mut || Ok(WindowProgress::default()) },
+            Until { longest: Micros(span_us), operations: None, progress: &mut || Ok(WindowProgress::default()) },
             listener,
         )
     }
 
     fn measure_until(&self, options: &Options, until: Until<'_>, listener: &Listener<'_>) -> Result<Counts> {
         let Until { longest, progress } = until;
-        let until = Until { longest, progress };
+        let until = Until { longest, operations: None, progress };
         Pgbench.measure(Measuring { place: &self.place(), options, memory: MEMORY, until, listener })
     }
 
@@ -154,7 +154,7 @@ fn assert_agrees(counts: &Counts) {
 fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let Some(bench) = Bench::new() else { return };
     let options = options(&[]);
-    let until = Until { longest: Micros(1_000_000), progress: &mut || Ok(WindowProgress::default()) };
+    let until = Until { longest: Micros(1_000_000), operations: None, progress: &mut || Ok(WindowProgress::default()) };
     Pgbench.warm_up(&bench.place(), &options, MEMORY, until).unwrap();
     let ears = Ears::default();
     let counts = bench.measure(&options, &|event| ears.hear(event)).unwrap();
@@ -356,7 +356,7 @@ fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
     let begun = std::time::Instant::now();
     let ears = Ears::default();
     let mut progress = || Ok(WindowProgress { cycles: 0, is_over: !ears.began.lock().unwrap().is_empty() });
-    let until = Until { longest: Micros(600_000_000), progress: &mut progress };
+    let until = Until { longest: Micros(600_000_000), operations: None, progress: &mut progress };
     let counts = bench.measure_until(&options(&[]), until, &|event| ears.hear(event)).unwrap();
     assert!(begun.elapsed().as_secs() < 300);
     assert_agrees(&counts);
@@ -364,7 +364,7 @@ fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
     // Ask at once: pgbench has not connected yet, and the alarm would kill it.
     let mut begun = false;
     let mut at_once = || Ok(WindowProgress { cycles: 0, is_over: std::mem::replace(&mut begun, true) });
-    let until = Until { longest: Micros(60_000_000), progress: &mut at_once };
+    let until = Until { longest: Micros(60_000_000), operations: None, progress: &mut at_once };
     Pgbench.warm_up(&bench.place(), &options(&[]), MEMORY, until).unwrap();
     bench.assert_clean();
 }
@@ -414,7 +414,7 @@ fn a_trial_with_a_killed_guest_keeps_its_earlier_counts() {
     let wanted = recovery_options();
     let measured = |bench: &Bench, crash| {
         let place = Place { crash: Some(crash), ..bench.place() };
-        let until = Until { longest: Micros(1), progress: &mut || Ok(WindowProgress::default()) };
+        let until = Until { longest: Micros(1), operations: None, progress: &mut || Ok(WindowProgress::default()) };
         Recovery.measure(Measuring { place: &place, options: &wanted, memory: MEMORY, until, listener: &drop })
     };
     let half = measured(&bench, Crash::Guest).unwrap();

@@ -174,6 +174,7 @@ impl CrashLoad<'_> {
         let mut distance = Distance::from_checkpoint(self.place)?;
         let until = Until {
             longest: limit(self.options),
+            operations: None,
             progress: &mut || Ok(WindowProgress { cycles: 0, is_over: distance.look()? >= wal_asked }),
         };
         let (tally, seconds) = self.drive("pgbench-before", &TimeAxis::default(), until)?;
@@ -195,7 +196,8 @@ impl CrashLoad<'_> {
     fn after(&self, crash: CrashKind, before: &BeforeCrash, outage: outage::Outage) -> Result<Counts> {
         // Its seconds follow those before the crash, and none is reported twice.
         let axis = TimeAxis { origin: before.began_us.into(), last: AtomicU64::new(before.seconds.len() as u64) };
-        let until = Until { longest: after(self.options), progress: &mut || Ok(WindowProgress::default()) };
+        let until =
+            Until { longest: after(self.options), operations: None, progress: &mut || Ok(WindowProgress::default()) };
         let (tally, seconds) = self.drive("pgbench-after", &axis, until)?;
         let recovery = RecoveryCounts {
             crash,
