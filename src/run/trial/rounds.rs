@@ -169,18 +169,22 @@ fn begin(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()>
     for at in 0..standing.len() {
         let workload = &standing[at].trial.case.workload;
         let alike = standing.iter().filter(|other| other.failed.is_none() && other.trial.case.workload == *workload);
-        let rates: Option<Vec<f64>> = alike.map(|other| other.warm_up_rate(session)).collect();
-        standing[at].rate = rates.and_then(|rates| common_rate(&rates));
+        let rates: Vec<f64> = alike.filter_map(|other| other.warm_up_rate(session)).collect();
+        let own = standing[at].warm_up_rate(session);
+        standing[at].rate = own.and_then(|own| common_rate(own, rates));
     }
     Ok(())
 }
 
-/// Rate at which equal work takes these rates about the time of a turn, half of it to twice as long; `None` if they
-/// differ too much.
-fn common_rate(rates: &[f64]) -> Option<f64> {
-    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    (least > 0.0 && most <= MOST_APART * least).then(|| (least * most).sqrt())
+/// Rate by which the work of a turn is set for most of these rates, its own among them, so that it takes them half of a
+/// turn to twice as long; `None` if its own is too far from those, or alone.
+fn common_rate(own: f64, mut rates: Vec<f64>) -> Option<f64> {
+    rates.sort_by(f64::total_cmp);
+    let together = |least: f64| rates.iter().copied().filter(move |rate| (least..=MOST_APART * least).contains(rate));
+    let least = rates.iter().copied().rev().max_by_key(|least| together(*least).count())?;
+    let most = together(least).last()?;
+    let is_among = together(least).count() > 1 && (least..=most).contains(&own);
+    is_among.then(|| (least * most).sqrt())
 }
 
 impl<'s> Standing<'s> {
@@ -287,4 +291,19 @@ fn measure(
     let progress = &mut || Ok(WindowProgress::default());
     let until = Until { longest: Micros(length_us), operations, progress };
     measurement(session, trial, &options, &target)?.turn(&place, until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_rates_within_a_factor_of_four_share_their_work() {
+        let rates = vec![3700.0, 350.0, 400.0, 700.0];
+        let of = |own| common_rate(own, rates.clone());
+        assert_eq!(of(350.0), Some((350.0f64 * 700.0).sqrt()));
+        assert_eq!(of(350.0), of(700.0));
+        assert_eq!(of(3700.0), None, "memory is ten times as fast");
+        assert_eq!(common_rate(5.0, vec![5.0]), None, "nothing to compare with");
+    }
 }
