@@ -458,6 +458,7 @@ mod tests {
     fn forecast() -> Forecast {
         let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
         Forecast {
+            turns: Vec::new(),
             expected_us: 7_500_000_000,
             least_us: None,
             most_repeats: 6,

@@ -201,6 +201,7 @@ mod tests {
             at_least: plan.at_least,
             extended: Vec::new(),
             share: None,
+            turns: Vec::new(),
             merged: Vec::new(),
             baseline: plan.baseline,
             quick: None,

@@ -173,7 +173,7 @@ fn images_stay_separate_and_a_kept_stack_has_its_own() {
     let one = stack("one", vec![("loop", image()), ("ext2", Options::default())]);
     let kept = StackSpec { reuse: true, ..one.clone() };
     let specs = [one.clone(), two.clone(), one.clone(), kept.clone()];
-    assert_eq!(images::of_run(specs.iter()).len(), 3);
+    assert_eq!(images::of_run(&specs.iter().map(|spec| vec![spec]).collect::<Vec<_>>()).len(), 3);
     let mut images = Images::default();
     for spec in &specs {
         images.make(&place.site(""), spec, &|_, _| Ok(())).unwrap();

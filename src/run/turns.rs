@@ -11,7 +11,7 @@ use crate::record::seconds::{Row, Value};
 use crate::record::trial::Gap;
 use crate::record::turns::{TurnRecord, TurnsRecord};
 use crate::telemetry::waits::JoinedWaits;
-use crate::workload::ClientSecond;
+use crate::workload::{ClientSecond, empty_histogram};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -163,10 +163,11 @@ impl JoinedTurns {
             let main = turn.counts.measures.first().map(|measure| &measure.name);
             let mut rest_of_it = turn.latencies.iter().filter(|interval| interval.start_us >= whole * SECOND_US);
             let own = rest_of_it.find(|interval| Some(&interval.measure) == main);
-            let latencies = own.map(|interval| interval.latencies.clone());
-            let client = latencies.map(|latencies| client_row(&rest_second(whole + 1, rest, latencies)));
-            let client = client.unwrap_or_else(|| vec![None; columns::CLIENT.len()]);
-            last[lead..lead + client.len()].clone_from_slice(&client);
+            let latencies = own.map(|interval| interval.latencies.clone()).or_else(|| empty_histogram().ok());
+            if let Some(latencies) = latencies {
+                let client = client_row(&rest_second(whole + 1, rest, latencies));
+                last[lead..lead + client.len()].clone_from_slice(&client);
+            }
         }
         turn.rows.push(last);
     }
@@ -245,4 +246,87 @@ fn both_reported(mut sum: Reported, turn: &Reported) -> Reported {
     sum.late = both(sum.late, turn.late);
     sum.done += turn.done;
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::columns::{
+        CLIENT_DONE, CPU_COUNT, ColumnDef, DEVICE_WRITE_BYTES, PG_WAL_BYTES, SECOND, TIME_US,
+    };
+    use crate::telemetry::recorder::TickerTotals;
+
+    /// Columns of a row: second, time, the client's, WAL, one device, a gauge.
+    fn columns() -> Vec<Column> {
+        let of_client = columns::CLIENT.iter().map(ColumnDef::column);
+        let rest = [PG_WAL_BYTES.column(), DEVICE_WRITE_BYTES.column("dev_a"), CPU_COUNT.column()];
+        [SECOND.column(), TIME_US.column()].into_iter().chain(of_client).chain(rest).collect()
+    }
+
+    fn row(second: u64, done: Option<u64>, counters: [u64; 3]) -> Row {
+        let mut row = vec![None; columns().len() - 3];
+        row[0] = Some(Value::Count(second));
+        row[2] = done.map(Value::Count);
+        row.extend(counters.map(|count| Some(Value::Count(count))));
+        row
+    }
+
+    /// A turn of 1.5 s with 15 operations, 5 of them after its last whole second, from these counters on.
+    fn turn(wal: u64, written: u64) -> MeasuredTurn {
+        let measure = Measure { name: "transactions".into(), done: Some(15), ..Measure::default() };
+        MeasuredTurn {
+            counts: Counts { elapsed_us: 1_500_000, measures: vec![measure], ..Counts::default() },
+            began_us: Some(1_000),
+            rows: vec![row(0, None, [wal, written, 2]), row(1, Some(10), [wal + 90, written + 900, 2])],
+            latencies: Vec::new(),
+            waits: None,
+            telemetry: TickerTotals {
+                columns: columns(),
+                gaps: Vec::new(),
+                load_counts: BTreeMap::from([("pg_wal_syncs".to_owned(), 15)]),
+                after: row(0, None, [wal + 150, written + 1500, 2]),
+                clock_step_us: 0,
+                cpu_us: 10,
+                cpu_us_by: Vec::new(),
+            },
+            cpu_us: 10,
+        }
+    }
+
+    fn about(round: u32, began_us: u64) -> TurnRecord {
+        TurnRecord { round, began_us, whole_us: 1_500_000, ..TurnRecord::default() }
+    }
+
+    fn counted(turns: &JoinedTurns, column: &str) -> Vec<Option<u64>> {
+        let at = turns.columns.iter().position(|known| known.name == column).unwrap();
+        turns.rows.iter().map(|row| count(row.get(at))).collect()
+    }
+
+    #[test]
+    fn turns_follow_one_another_without_what_lies_between() {
+        let mut turns = JoinedTurns::default();
+        turns.add(turn(1_000, 0), about(1, 1_000));
+        turns.add(turn(1_160, 2_500), about(2, 9_501_000));
+        assert_eq!(counted(&turns, CLIENT_DONE.name), [None, Some(10), Some(5), Some(10), Some(5)]);
+        assert_eq!(counted(&turns, SECOND.name), [0, 1, 2, 3, 4].map(Some));
+        assert_eq!(counted(&turns, TIME_US.name), [1_000, 1_001_000, 1_501_000, 2_501_000, 3_001_000].map(Some));
+        assert_eq!(counted(&turns, PG_WAL_BYTES.name), [1_000, 1_090, 1_150, 1_240, 1_300].map(Some));
+        assert_eq!(counted(&turns, "dev_a_write_bytes").last(), Some(&Some(3_000)));
+        assert_eq!(turns.record.between, BTreeMap::from([("dev_a_write_bytes".to_owned(), 1_000)]));
+        let counts = turns.counts.unwrap();
+        assert_eq!((counts.elapsed_us, counts.measures[0].done), (3_000_000, Some(30)));
+        assert_eq!(turns.load_counts["pg_wal_syncs"], 30);
+    }
+
+    #[test]
+    fn a_round_made_again_is_neither_counted_nor_idle() {
+        let mut turns = JoinedTurns::default();
+        turns.add(turn(1_000, 0), about(1, 1_000));
+        turns.leave_out(turn(1_150, 1_500), about(2, 2_000_000));
+        turns.add(turn(1_300, 3_000), about(3, 4_000_000));
+        assert_eq!(counted(&turns, PG_WAL_BYTES.name), [1_000, 1_090, 1_150, 1_240, 1_300].map(Some));
+        assert_eq!(turns.record.between["dev_a_write_bytes"], 0);
+        assert_eq!((turns.record.made_again(), turns.counts.unwrap().measures[0].done), (1, Some(30)));
+        assert!(turns.record.turns.iter().map(|turn| turn.counts).eq([true, false, true]));
+    }
 }

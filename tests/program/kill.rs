@@ -92,7 +92,13 @@ fn kills_lose_and_repeat_no_trial(first: usize) {
         let meanwhile = || fs::rename(&images, &now).unwrap();
         // The last one in the last trial, so that there is one to lose.
         let trial = if kills + 2 < all { 0 } else { (CASES - 1).saturating_sub(complete.len()) };
-        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), Moment { step, trial, delay }, meanwhile);
+        let killed = run_and_kill(
+            &workshop,
+            &[plan.to_str().unwrap()],
+            folder.as_deref(),
+            Moment { step, trial, delay },
+            meanwhile,
+        );
         let now = if now.exists() { now } else { images.clone() };
         println!("kill {kills}: {delay:?} into {step}, in {}: {killed}", now.display());
         folder = newest(&workshop.results()).or(folder);
@@ -149,7 +155,7 @@ pub struct Moment<'a> {
 /// Starts or resumes the run, waits for the moment, does something, and kills it. False when it ended before.
 pub fn run_and_kill(
     workshop: &Workshop,
-    plan: &Path,
+    start: &[&str],
     folder: Option<&Path>,
     at: Moment<'_>,
     meanwhile: impl FnOnce(),
@@ -157,7 +163,7 @@ pub fn run_and_kill(
     let mut args = vec!["run", "--json"];
     match folder {
         Some(folder) => args.extend(["--resume", folder.to_str().unwrap()]),
-        None => args.push(plan.to_str().unwrap()),
+        None => args.extend(start),
     }
     let mut child = workshop.pgstrata(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let events = BufReader::new(child.stdout.take().unwrap());

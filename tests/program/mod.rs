@@ -30,6 +30,7 @@ mod stopped;
 mod strays;
 mod submit;
 mod terminal;
+mod turns;
 mod verdicts;
 mod volumes;
 mod whole_run;

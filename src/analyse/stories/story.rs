@@ -451,6 +451,7 @@ impl Story {
             durability: None,
             extended: Vec::new(),
             share: None,
+            turns: Vec::new(),
             merged: Vec::new(),
             started: "2025-01-01T00:00:00Z".to_owned(),
             cases: Vec::new(),

@@ -93,7 +93,7 @@ fn stand_up<'s>(
     for one in &mut *standing {
         one.go(session, |trial, session| {
             trial.enter(session, Step::Settle)?;
-            trial.watch.as_mut().map_or(Ok(()), |watch| watch.checkpoint())
+            trial.watch.as_mut().map_or(Ok(()), WindowWatch::checkpoint)
         })?;
     }
     let last = standing.iter_mut().rfind(|one| one.failed.is_none());
@@ -182,7 +182,7 @@ fn common_rate(own: f64, mut rates: Vec<f64>) -> Option<f64> {
     rates.sort_by(f64::total_cmp);
     let together = |least: f64| rates.iter().copied().filter(move |rate| (least..=MOST_APART * least).contains(rate));
     let least = rates.iter().copied().rev().max_by_key(|least| together(*least).count())?;
-    let most = together(least).last()?;
+    let most = together(least).next_back()?;
     let is_among = together(least).count() > 1 && (least..=most).contains(&own);
     is_among.then(|| (least * most).sqrt())
 }

@@ -18,6 +18,7 @@ fn record() -> RunRecord {
         durability: None,
         extended: Vec::new(),
         share: None,
+        turns: Vec::new(),
         merged: Vec::new(),
         started: "2026-11-21T02:41:47Z".into(),
         cases: Vec::new(),

@@ -58,7 +58,7 @@ impl Bench {
     }
 
     fn measure_until(&self, options: &Options, until: Until<'_>, listener: &Listener<'_>) -> Result<Counts> {
-        let Until { longest, progress } = until;
+        let Until { longest, progress, .. } = until;
         let until = Until { longest, operations: None, progress };
         Pgbench.measure(Measuring { place: &self.place(), options, memory: MEMORY, until, listener })
     }

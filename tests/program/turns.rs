@@ -1,0 +1,127 @@
+//! Cases of a quick run stand at once and are measured in turns.
+
+use crate::depth::is_full;
+use crate::program::kill::{Moment, run_and_kill};
+use crate::program::machine::traces;
+use crate::program::workshop::{Workshop, can_build_stacks, json, run_id, said};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+const PLAN: &str = r#"
+name = "turns"
+seed = 5
+blocks = BLOCKS
+baseline = "ext4"
+
+[stack.ext4]
+device = { loop = "256MiB", in = "IMAGES" }
+filesystem = "ext4"
+
+[stack.noatime]
+device = { loop = "256MiB", in = "IMAGES" }
+filesystem = { ext4 = { mount = ["noatime"] } }
+
+[postgres]
+settings = { shared_buffers = "16MB", max_wal_size = "64MB" }
+
+[workload.tpcb]
+pgbench = { scale = 2, clients = 2, duration = "DURATION", warmup = "1s" }
+"#;
+
+const CASES: [&str; 2] = ["ext4.tpcb", "noatime.tpcb"];
+
+fn plan(shop: &Workshop, blocks: &str, duration: &str) -> String {
+    let images = shop.path().join("images");
+    fs::create_dir_all(&images).unwrap();
+    let plan = PLAN.replace("IMAGES", images.to_str().unwrap()).replace("BLOCKS", blocks).replace("DURATION", duration);
+    shop.file("plan.toml", &plan).to_str().unwrap().to_owned()
+}
+
+/// The stored trials by case and block.
+fn records(folder: &Path, blocks: u32) -> BTreeMap<(String, u32), serde_json::Value> {
+    let keys = CASES.into_iter().flat_map(|case| (1..=blocks).map(move |block| (case.to_owned(), block)));
+    let read = |(case, block): (String, u32)| {
+        let path = folder.join("trials").join(&case).join(block.to_string()).join("trial.json");
+        ((case, block), json(&fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))))
+    };
+    keys.map(read).collect()
+}
+
+fn turns(record: &serde_json::Value) -> Vec<&serde_json::Value> {
+    let all = record["turns"]["turns"].as_array().unwrap().iter();
+    all.filter(|turn| turn["counts"] == true).collect()
+}
+
+#[test]
+fn cases_of_a_quick_run_alternate_on_standing_stacks() {
+    if !can_build_stacks("turns on standing stacks") {
+        return;
+    }
+    let shop = Workshop::new();
+    let plan = plan(&shop, "1", "5s");
+    let shown = shop.pgstrata(&["plan", &plan, "--quick"]).output().unwrap();
+    assert!(said(&shown).contains("3 turns of 2 s side by side"), "{}", said(&shown));
+    let output = shop.pgstrata(&["run", &plan, "--quick"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let folder = shop.run_folder();
+    let records = records(&folder, 1);
+    let mut in_time: Vec<(u64, &str)> = Vec::new();
+    for ((case, _), record) in &records {
+        let own = turns(record);
+        assert_eq!(own.len(), 3, "{record}");
+        let sum = |key: &str| own.iter().map(|turn| turn[key].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(record["counts"]["elapsed_us"].as_u64().unwrap(), sum("whole_us"));
+        assert!(record["counts"]["measures"][0]["done"].as_u64().unwrap() >= sum("operations"));
+        assert_eq!(record["window"]["settings"]["autovacuum"], "off");
+        assert_eq!(record["turns"]["operations"], records[&(CASES[0].to_owned(), 1)]["turns"]["operations"]);
+        let syncs = record["load_counts"]["pg_wal_syncs"].as_u64().unwrap();
+        assert!(syncs > 0 && record["load_counts"]["dev_loop_flushes"].as_u64().unwrap() >= syncs, "{record}");
+        in_time.extend(own.iter().map(|turn| (turn["began_us"].as_u64().unwrap(), case.as_str())));
+    }
+    in_time.sort_unstable();
+    for round in in_time.chunks(2) {
+        assert_ne!(round[0].1, round[1].1, "each case has one turn in a round: {in_time:?}");
+    }
+    let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
+    let found = json(&report.stdout);
+    assert_eq!((&found["turns"]["rounds"], &found["turns"]["cases"][0]["turns"]), (&3.into(), &3.into()));
+    let rate = found["trials"][0]["rate"].as_f64().unwrap();
+    let first = turns(&records[&(found["trials"][0]["case"].as_str().unwrap().to_owned(), 1)]);
+    let sum = |key: &str| first.iter().map(|turn| turn[key].as_f64().unwrap()).sum::<f64>();
+    assert!((rate / (sum("operations") * 1e6 / sum("elapsed_us")) - 1.0).abs() < 1e-9, "{rate}");
+}
+
+#[test]
+fn a_killed_block_of_turns_is_measured_again_whole() {
+    if !can_build_stacks("kill -9 among turns") {
+        return;
+    }
+    let shop = Workshop::new();
+    let plan = plan(&shop, "2", "3s");
+    let place = shop.path().to_str().unwrap();
+    let before = traces(place);
+    let steps = ["build", "warm_up", "settle", "measure", "tear_down"];
+    let (mut folder, kills) = (None, if is_full() { 20 } else { steps.len() });
+    for kill in 0..kills {
+        let at = Moment {
+            step: steps[kill % steps.len()],
+            trial: kill % 2,
+            delay: Duration::from_millis(37 * (kill as u64 % 11)),
+        };
+        run_and_kill(&shop, &["--quick", &plan], folder.as_deref(), at, || ());
+        let cleaned = shop.pgstrata(&["clean"]).output().unwrap();
+        assert!(cleaned.status.success(), "{}", said(&cleaned));
+        folder = Some(shop.run_folder());
+        let id = folder.as_deref().map(run_id).unwrap();
+        assert_eq!(traces(place), before, "{}", said(&cleaned));
+        assert!(traces(&id).is_empty(), "{}", said(&cleaned));
+    }
+    let folder = folder.unwrap();
+    let output = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for (key, record) in records(&folder, 2) {
+        assert_eq!(turns(&record).len(), 2, "{key:?}: {record}");
+    }
+}
