@@ -58,6 +58,7 @@ fn make(results: &Path) -> PathBuf {
         durability: None,
         extended: Vec::new(),
         share: None,
+        turns: Vec::new(),
         merged: Vec::new(),
         format: run::FORMAT,
         tool_version: "test".to_owned(),
@@ -161,6 +162,7 @@ fn wait_figures() -> WaitFigures {
 fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecord {
     TrialRecord {
         disk_probes: Vec::new(),
+        turns: None,
         is_repeat: false,
         telemetry_cpu_us_by: BTreeMap::new(),
         format: trial::FORMAT,

@@ -5,7 +5,6 @@
 
 use super::disturbance::Others;
 use super::events::Events;
-use super::turns::JoinedTurns;
 use crate::error::{Error, Result};
 use crate::host::time::thread_cpu_us;
 use crate::host::{Host, threads};
@@ -125,29 +124,13 @@ impl Measurement<'_> {
         Ok(MeasuredTurn { counts, began_us, rows, latencies, waits, telemetry, cpu_us })
     }
 
-    /// Stores the turns of a trial, as [`Measurement::run`] stores one measurement.
-    ///
-    /// # Errors
-    /// Of the store.
-    pub fn store_turns(&self, turns: JoinedTurns, record: &mut TrialRecord) -> Result<()> {
-        let began_us = turns.began_us();
-        let mut writer = SecondsWriter::create(&self.staging.seconds(), turns.columns.clone())?;
-        turns.rows.into_iter().try_for_each(|row| writer.push(row))?;
-        writer.finish()?;
-        latency::write(&self.staging.latencies(), self.expected.0, || began_us, turns.latencies.into_iter())?;
-        record.counts = turns.counts;
-        (record.columns, record.gaps) = (turns.columns, turns.gaps);
-        (record.load_counts, record.clock_step_us) = (turns.load_counts, Some(turns.clock_step_us));
-        (record.telemetry_cpu_us, record.telemetry_cpu_us_by) = (Some(turns.cpu_us), turns.cpu_us_by);
-        record.waits = None;
-        if let Some(figures) = turns.waits.figures() {
-            self.store_waits(figures, began_us, record)?;
-        }
-        record.turns = Some(turns.record);
-        Ok(())
-    }
-
-    fn store_waits(&self, figures: WaitFigures, began_us: Option<u64>, record: &mut TrialRecord) -> Result<()> {
+    /// Stores waits in the record, and their seconds in a file.
+    pub(super) fn store_waits(
+        &self,
+        figures: WaitFigures,
+        began_us: Option<u64>,
+        record: &mut TrialRecord,
+    ) -> Result<()> {
         let key: Vec<_> = self.lead().into_iter().filter_map(|(column, it)| Some((column, it?))).collect();
         store::waits::write(&self.staging.waits(), &key, began_us, &figures)?;
         record.waits = Some(figures);

@@ -2,14 +2,17 @@
 //!
 //! Rows are numbered on; a counter leaves out what grew between two turns, which is kept as what an idle stack does.
 
-use super::measure::{MeasuredTurn, client_row};
+use super::measure::{MeasuredTurn, Measurement, client_row};
+use crate::error::Result;
 use crate::record::column::{Column, ColumnKind};
 use crate::record::columns;
 use crate::record::counts::{Counts, Measure, Reported};
 use crate::record::latency::LatencyInterval;
 use crate::record::seconds::{Row, Value};
-use crate::record::trial::Gap;
+use crate::record::trial::{Gap, TrialRecord};
 use crate::record::turns::{TurnRecord, TurnsRecord};
+use crate::store::latency;
+use crate::store::seconds::SecondsWriter;
 use crate::telemetry::waits::JoinedWaits;
 use crate::workload::{ClientSecond, empty_histogram};
 use hdrhistogram::Histogram;
@@ -25,16 +28,16 @@ const LEAST_ROW_US: u64 = 200_000;
 pub struct JoinedTurns {
     pub record: TurnsRecord,
     pub counts: Option<Counts>,
-    pub columns: Vec<Column>,
-    pub rows: Vec<Row>,
-    pub latencies: Vec<LatencyInterval>,
-    pub waits: JoinedWaits,
-    pub gaps: Vec<Gap>,
-    pub load_counts: BTreeMap<String, u64>,
-    pub clock_step_us: i64,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+    latencies: Vec<LatencyInterval>,
+    waits: JoinedWaits,
+    gaps: Vec<Gap>,
+    load_counts: BTreeMap<String, u64>,
+    clock_step_us: i64,
     /// CPU time of telemetry, microseconds, and the parts of its samplers.
-    pub cpu_us: u64,
-    pub cpu_us_by: BTreeMap<String, u64>,
+    cpu_us: u64,
+    cpu_us_by: BTreeMap<String, u64>,
     /// Readings after the last turn.
     last: Row,
     /// Growth of each counter outside the turns that count; `None` once a reading was missing.
@@ -72,33 +75,61 @@ impl JoinedTurns {
         let intervals = turn.latencies.drain(..);
         self.latencies
             .extend(intervals.map(|interval| LatencyInterval { start_us: before_us + interval.start_us, ..interval }));
+        self.add_telemetry(&mut turn, before, rows);
+        match &mut self.counts {
+            Some(counts) => add_counts(counts, turn.counts),
+            None => self.counts = Some(turn.counts),
+        }
+        self.end(turn.telemetry.after, about);
+    }
+
+    /// Adds waits, gaps and costs of a turn of so many rows, with as many before it.
+    fn add_telemetry(&mut self, turn: &mut MeasuredTurn, before: u64, rows: u64) {
+        let mut parts: Vec<(&str, u64)> = turn.telemetry.cpu_us_by.clone();
+        self.cpu_us += turn.cpu_us;
         if let (Some(Ok(waits)), Some(began_us)) = (&turn.waits, turn.began_us) {
             self.waits.add(&waits.figures, began_us, rows);
             self.cpu_us += waits.cpu_us;
-            *self.cpu_us_by.entry("waits".to_owned()).or_default() += waits.cpu_us;
+            parts.push(("waits", waits.cpu_us));
         }
-        let gaps = turn.telemetry.gaps.into_iter().filter(|gap| gap.second.is_none_or(|second| second <= rows));
+        for (part, us) in parts {
+            *self.cpu_us_by.entry(part.to_owned()).or_default() += us;
+        }
+        let gaps = turn.telemetry.gaps.drain(..).filter(|gap| gap.second.is_none_or(|second| second <= rows));
         for gap in gaps.map(|gap| Gap { second: gap.second.map(|second| second + before), ..gap }) {
             match self.gaps.iter_mut().find(|known| gap.second.is_none() && known.source == gap.source) {
                 Some(known) => known.rows += gap.rows,
                 None => self.gaps.push(gap),
             }
         }
-        for (column, grown) in turn.telemetry.load_counts {
+        for (column, grown) in std::mem::take(&mut turn.telemetry.load_counts) {
             *self.load_counts.entry(column).or_default() += grown;
         }
         if turn.telemetry.clock_step_us.abs() > self.clock_step_us.abs() {
             self.clock_step_us = turn.telemetry.clock_step_us;
         }
-        self.cpu_us += turn.cpu_us;
-        for (part, us) in turn.telemetry.cpu_us_by {
-            *self.cpu_us_by.entry(part.to_owned()).or_default() += us;
+    }
+
+    /// Stores the turns of a trial, as [`Measurement::run`] stores one measurement.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn store(self, measurement: &Measurement<'_>, record: &mut TrialRecord) -> Result<()> {
+        let (began_us, staging) = (self.began_us(), measurement.staging);
+        let mut writer = SecondsWriter::create(&staging.seconds(), self.columns.clone())?;
+        self.rows.into_iter().try_for_each(|row| writer.push(row))?;
+        writer.finish()?;
+        latency::write(&staging.latencies(), measurement.expected.0, || began_us, self.latencies.into_iter())?;
+        record.counts = self.counts;
+        (record.columns, record.gaps) = (self.columns, self.gaps);
+        (record.load_counts, record.clock_step_us) = (self.load_counts, Some(self.clock_step_us));
+        (record.telemetry_cpu_us, record.telemetry_cpu_us_by) = (Some(self.cpu_us), self.cpu_us_by);
+        record.waits = None;
+        if let Some(figures) = self.waits.figures() {
+            measurement.store_waits(figures, began_us, record)?;
         }
-        match &mut self.counts {
-            Some(counts) => add_counts(counts, turn.counts),
-            None => self.counts = Some(turn.counts),
-        }
-        self.end(turn.telemetry.after, about);
+        record.turns = Some(self.record);
+        Ok(())
     }
 
     /// Leaves a turn out, since its round is made again: what it did is no idle work either.

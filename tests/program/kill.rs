@@ -116,9 +116,7 @@ fn kills_lose_and_repeat_no_trial(first: usize) {
         bystander.is_untouched();
         if let Some(folder) = &folder {
             let now = trials(folder);
-            for (trial, identity) in &complete {
-                assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
-            }
+            are_kept(&complete, &now);
             complete = now;
         }
         if killed {
@@ -134,13 +132,17 @@ fn kills_lose_and_repeat_no_trial(first: usize) {
     assert!(output.status.success(), "{}", said(&output));
     let now = trials(&folder);
     assert!(now.len() == CASES && !complete.is_empty(), "{now:?} after {complete:?}");
-    for (trial, identity) in &complete {
-        assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
-    }
+    are_kept(&complete, &now);
     assert!(folder.join("report.html").exists());
     assert!(traces(&run_id(&folder)).is_empty());
     assert_eq!(traces(place), before);
     bystander.is_untouched();
+}
+
+fn are_kept(complete: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) {
+    for (trial, identity) in complete {
+        assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
+    }
 }
 
 /// A while after a step of a trial has begun.

@@ -77,8 +77,13 @@ fn clean_removes_all_volumes_of_a_run_killed_while_building() {
     for kill in 0..if is_full() { 8 } else { 4 } {
         let workshop = Workshop::new();
         let delay = Duration::from_millis(random.random_range(0..=LONGEST_MS));
-        let killed =
-            run_and_kill(&workshop, &plan(&workshop, kill), None, Moment { step: "build", trial: 0, delay }, || ());
+        let killed = run_and_kill(
+            &workshop,
+            &[plan(&workshop, kill).to_str().unwrap()],
+            None,
+            Moment { step: "build", trial: 0, delay },
+            || (),
+        );
         println!("kill {kill}: {delay:?} into a build: {}", if killed { "killed" } else { "had ended" });
         let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
         assert!(cleaned.status.success(), "kill {kill}: {}", said(&cleaned));

@@ -65,6 +65,7 @@ fn begin_with(folder: &Path, id: &str, cases: Vec<CaseSpec>) -> Writer {
         durability: None,
         extended: Vec::new(),
         share: None,
+        turns: Vec::new(),
         merged: Vec::new(),
         started: "2026-03-02T09:14:33Z".to_owned(),
         order: keys.collect(),

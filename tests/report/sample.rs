@@ -546,6 +546,7 @@ pub fn findings() -> Findings {
         machines: vec![MachineFinding { host: host(), trials: ran }],
         effects: effects(),
         rankings: rankings(),
+        turns: None,
         ageing: Vec::new(),
         drives: crate::report::facts::drives(),
         power_cuts: power_cuts(),

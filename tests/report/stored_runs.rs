@@ -75,6 +75,7 @@ impl Run {
             durability: None,
             extended: Vec::new(),
             share: None,
+            turns: Vec::new(),
             merged: Vec::new(),
             started: "2026-03-02T09:14:33Z".to_owned(),
             order: order.clone(),

@@ -119,18 +119,10 @@ impl CaseSums {
             found.zero_seconds = zero_seconds(&whole);
             self.steadiness.add(record.trial, &whole, &seconds);
         }
-        if let Some(data) = record.data.as_ref().filter(|data| Some(data.database_bytes) > self.database_bytes) {
-            (self.database_bytes, self.fits) = (Some(data.database_bytes), Some(data.fits));
-        }
-        if let Some(cost) = record.telemetry_cpu_us.filter(|_| counts.elapsed_us > 0) {
-            self.telemetry_share = self.telemetry_share.max(cost as f64 / counts.elapsed_us as f64);
-        }
         if let Some(probe) = &counts.probe {
             self.synced.add(probe);
         }
-        let step = record.clock_step_us.filter(|step| step.unsigned_abs() > CLOCK_SLEWS_US + counts.elapsed_us / 1000);
-        let steps = self.clock_step.into_iter().chain(step.map(|step| (record.trial, step)));
-        self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
+        self.add_facts(&record, &counts);
         self.ageing.add(&record, &seconds, &latencies);
         self.drives.add(&record);
         self.turns.add(&record, &seconds);
@@ -156,6 +148,19 @@ impl CaseSums {
         }
         let place = self.trials.partition_point(|known| known.trial < record.trial);
         self.trials.insert(place, with_facts(found, record));
+    }
+
+    /// Adds what a trial says about its data, its telemetry and its clock.
+    fn add_facts(&mut self, record: &TrialRecord, counts: &Counts) {
+        if let Some(data) = record.data.as_ref().filter(|data| Some(data.database_bytes) > self.database_bytes) {
+            (self.database_bytes, self.fits) = (Some(data.database_bytes), Some(data.fits));
+        }
+        if let Some(cost) = record.telemetry_cpu_us.filter(|_| counts.elapsed_us > 0) {
+            self.telemetry_share = self.telemetry_share.max(cost as f64 / counts.elapsed_us as f64);
+        }
+        let step = record.clock_step_us.filter(|step| step.unsigned_abs() > CLOCK_SLEWS_US + counts.elapsed_us / 1000);
+        let steps = self.clock_step.into_iter().chain(step.map(|step| (record.trial, step)));
+        self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
     }
 
     fn add_counts(

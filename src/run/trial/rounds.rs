@@ -256,7 +256,7 @@ impl<'s> Standing<'s> {
             let began_us = turns.began_us().ok_or_else(|| Error::tool("no turn of it counts"))?;
             let mut record = trial.record.clone();
             let (options, target) = (trial.options(), target_of(trial)?);
-            measurement(session, trial, &options, &target)?.store_turns(turns, &mut record)?;
+            turns.store(&measurement(session, trial, &options, &target)?, &mut record)?;
             trial.record = record;
             let watch = trial.watch.take();
             conclude(session, trial, began_us, wall_us(), watch)?;
