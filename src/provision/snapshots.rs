@@ -10,7 +10,7 @@ use super::stack::{BuiltStack, inputs, known};
 use super::{InUse, Layer, LayerInput, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
-use crate::host::{Host, files, folders, paths, threads};
+use crate::host::{Host, files, folders, threads};
 use crate::record::stack::{BaseName, End, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -213,10 +213,7 @@ pub(super) fn reflinks(target: &Path) -> SnapshotWay {
 /// Removes a reflink folder; does nothing if there is none.
 pub(super) fn delete_reflinks(_host: &Host, thing: &Thing) -> Result<()> {
     let path = Path::new(thing.mark("path")?);
-    if !folder::has_our_name(path) || !paths::exists(path) {
-        return Ok(());
-    }
-    folders::remove_all(path)
+    if folder::has_our_name(path) { folders::remove_all(path) } else { Ok(()) }
 }
 
 /// Bytes in use on the filesystem of the base.
