@@ -116,6 +116,11 @@ impl Error {
         self
     }
 
+    /// Says what the person can do about it, unless that is known.
+    pub fn or_hint(self, hint: impl Into<String>) -> Self {
+        if self.hint.is_some() { self } else { self.hint(hint) }
+    }
+
     /// Puts what was being done in front: "failed to {doing}: ...".
     pub fn while_doing(mut self, doing: impl Into<String>) -> Self {
         self.context.push(doing.into());
@@ -133,14 +138,8 @@ impl Error {
 
     /// Message with everything that was being done, outermost first, without the hint.
     pub fn chain(&self) -> String {
-        let mut text = String::new();
-        for doing in self.context.iter().rev() {
-            text.push_str("failed to ");
-            text.push_str(doing);
-            text.push_str(": ");
-        }
-        text.push_str(&self.message);
-        text
+        let doing = self.context.iter().rev().map(|doing| format!("failed to {doing}: "));
+        doing.collect::<String>() + &self.message
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
 use crate::host::noise::Noise;
 use crate::host::signals::Interrupt;
-use crate::host::threads;
+use crate::host::threads::{self, locked};
 use crate::host::time::{micros, now, sleep, wall_us};
 use crate::record::drive::{DriveRound, Fill, Purge};
 use crate::units::Bytes;
@@ -283,7 +283,7 @@ impl Writers<'_> {
 impl WriteCounts {
     /// Records the first failure and stops all writers.
     fn fail(&self, e: Error) {
-        self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+        locked(&self.failed).get_or_insert(e);
         self.stop.store(true, Ordering::SeqCst);
     }
 }

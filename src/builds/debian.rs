@@ -8,7 +8,7 @@ use crate::guest::mirror::Mirror;
 use crate::guest::suite::Suite;
 use crate::host::command::{Command, last_lines};
 use crate::host::followed::FollowedProgram;
-use crate::host::{files, folders, paths};
+use crate::host::{files, folders};
 use crate::record::build::{BuildSpec, is_of};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -89,9 +89,7 @@ fn keep(task: &BuildTask<'_>, name: &str) -> Result<BuildSource> {
     files::write_whole(&made.join(&package.file), &bytes)?;
     files::write_whole(&made.join(shelf::NOTE), &shelf::to_json(&package)?)?;
     let place = task.shelf.package_folder(task.spec);
-    if paths::exists(&place) {
-        folders::remove_all(&place)?;
-    }
+    folders::remove_all(&place)?;
     folders::rename(&made, &place)?;
     let file = place.join(&package.file);
     Ok(BuildSource::Package { package, file })

@@ -125,10 +125,8 @@ impl Shelf {
 
     /// Moves a finished build into its place.
     pub(super) fn take(&self, installed: &Path, place: &Path) -> Result<BuiltPostgres> {
-        if paths::exists(place) {
-            // A build without its metadata file is incomplete.
-            folders::remove_all(place)?;
-        }
+        // A build without its metadata file is incomplete.
+        folders::remove_all(place)?;
         folders::rename(installed, place)?;
         self.find(place).ok_or_else(|| Error::bug("a finished build is not found"))
     }
@@ -163,9 +161,7 @@ impl Shelf {
     /// Creates an empty folder owned by the user who builds. Needs the lock.
     pub(super) fn work(&self) -> Result<PathBuf> {
         let work = self.0.join(WORK);
-        if paths::exists(&work) {
-            folders::remove_all(&work)?;
-        }
+        folders::remove_all(&work)?;
         files::make_folder(&work, 0o755)?;
         files::give_to(&work, &users::server_user(&Host::this())?)?;
         Ok(work)

@@ -10,13 +10,13 @@ use crate::error::{Context, Error, Kind, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
-use crate::host::{Host, files, paths};
+use crate::host::{Host, files, paths, threads};
 use crate::record::durability;
 use crate::record::facts::{FoundSetting, ServerFacts};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Database for workloads and statistics.
@@ -157,17 +157,13 @@ impl Server {
     /// # Errors
     /// As [`Server::start`].
     pub(crate) fn restart(&self, host: &Host, interrupt: &Interrupt) -> Result<()> {
-        *self.lock() = launched(host, &self.spec)?;
+        *threads::locked(&self.postmaster) = launched(host, &self.spec)?;
         self.wait_until_ready(interrupt)?;
         self.note(host)
     }
 
     fn note(&self, host: &Host) -> Result<()> {
         self.pid().map_or(Ok(()), |id| undo::note(host, id, &self.spec.socket_folder, &self.spec.user))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Postmaster> {
-        self.postmaster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new connection to `database`.
@@ -206,12 +202,12 @@ impl Server {
 
     /// Process id of the postmaster; `None` if it was not started here.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.lock().child.as_ref().map(Child::id)
+        threads::locked(&self.postmaster).child.as_ref().map(Child::id)
     }
 
     /// Offset in its log file where this start begins.
     pub(super) fn log_start(&self) -> u64 {
-        self.lock().log_start as u64
+        threads::locked(&self.postmaster).log_start as u64
     }
 
     /// The last lines of its log since it was started, indented; empty if it logged nothing.
@@ -279,7 +275,7 @@ impl Server {
     /// # Errors
     /// When it cannot be stopped, or its last checkpoint failed, with the last lines of its log.
     pub fn stop(self, host: &Host) -> Result<()> {
-        signal(self.lock().child.as_ref(), Signal::INT);
+        signal(threads::locked(&self.postmaster).child.as_ref(), Signal::INT);
         let with_log = |what| Err(Error::tool(format!("{what}; its log ends with:\n{}", self.log_tail())));
         match self.wait_until_gone(STOP_LIMIT)? {
             Some(status) if status.success() => Ok(()),
@@ -301,9 +297,9 @@ impl Server {
     }
 
     fn end_at_once(&self, host: &Host) -> Result<()> {
-        signal(self.lock().child.as_ref(), Signal::QUIT);
+        signal(threads::locked(&self.postmaster).child.as_ref(), Signal::QUIT);
         if self.wait_until_gone(QUIT_LIMIT)?.is_none() {
-            signal(self.lock().child.as_ref(), Signal::KILL);
+            signal(threads::locked(&self.postmaster).child.as_ref(), Signal::KILL);
             self.wait_until_gone(QUIT_LIMIT)?;
         }
         undo::undo_server(host, &self.spec.data, &self.spec.socket_folder)
@@ -344,11 +340,11 @@ impl Server {
     pub(crate) fn log_text(&self) -> String {
         // An unreadable log is shown as empty: the error that brought us here matters more.
         let log = files::read(&self.spec.log).unwrap_or_default();
-        String::from_utf8_lossy(log.get(self.lock().log_start..).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(log.get(threads::locked(&self.postmaster).log_start..).unwrap_or_default()).into_owned()
     }
 
     fn has_ended(&self) -> Result<Option<ExitStatus>> {
-        let mut postmaster = self.lock();
+        let mut postmaster = threads::locked(&self.postmaster);
         let status = postmaster.child.as_mut().map_or(Ok(None), Child::try_wait);
         let status = status.or_host(|| "check whether the server is still running".to_owned())?;
         postmaster.ended |= status.is_some();
@@ -370,7 +366,7 @@ impl Server {
 impl Drop for Server {
     /// A safety net: callers that can report an error use [`Server::stop`].
     fn drop(&mut self) {
-        let ended = self.lock().ended;
+        let ended = threads::locked(&self.postmaster).ended;
         if !ended {
             // Errors cannot be reported from here; the ledger still lists the server.
             drop(self.end_at_once(&Host::this()));

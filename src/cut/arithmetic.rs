@@ -8,7 +8,7 @@ use super::history::{Acknowledgement, History, Loss};
 use super::pages::Content;
 use crate::provision::layer;
 use crate::record::stack::{End, StackSpec};
-use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
+use crate::recorder::{Durable, Earliest, Entry, Op, Seq};
 
 /// The requests on which acknowledgements rest.
 pub struct WalRequests<'a> {
@@ -41,7 +41,7 @@ pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
 }
 
 impl WalRequests<'_> {
-    /// When the commit of each acknowledgement became durable; [`NEVER`] if nothing made it so.
+    /// When the commit of each acknowledgement became durable; `NEVER` if nothing made it so.
     fn covered_from(&self, history: &History, durable: &Durable) -> Vec<Seq> {
         // If WAL cannot be distinguished from other content, any write may be WAL.
         let shows_wal = self.pages_are_kept && self.contents.contains(&Content::Wal);
@@ -49,18 +49,8 @@ impl WalRequests<'_> {
             let of_wal = !shows_wal || **content == Content::Wal;
             entry.op == Op::Write && of_wal && self.disks.contains(&entry.disk)
         });
-        let mut by_submission: Vec<(Seq, Seq)> =
-            witnesses.map(|(number, (entry, _))| (entry.submitted, durable.from(number))).collect();
-        by_submission.sort_unstable();
-        let mut earliest = NEVER;
-        for (_, from) in by_submission.iter_mut().rev() {
-            earliest = earliest.min(*from);
-            *from = earliest;
-        }
-        let covered = history.acknowledged.iter().map(|one| {
-            let first = by_submission.partition_point(|(submitted, _)| *submitted < one.started);
-            by_submission.get(first).map_or(NEVER, |(_, from)| *from)
-        });
+        let witnesses = Earliest::of(witnesses.map(|(number, (entry, _))| (entry.submitted, durable.from(number))));
+        let covered = history.acknowledged.iter().map(|one| witnesses.effect(|submitted| submitted < one.started));
         covered.collect()
     }
 

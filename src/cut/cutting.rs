@@ -3,7 +3,7 @@
 use super::history::Loss;
 use super::pages::PageWrites;
 use crate::record::case::CaseSpec;
-use crate::record::verdict::{DeviceVerdict, Verdict};
+use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -91,7 +91,7 @@ pub struct CaseResult {
     pub bytes: u64,
     /// How pages of data reached the disks, including the shutdown of the server.
     pub page_writes: PageWrites,
-    pub classes: Vec<Tried>,
+    pub classes: Vec<StatesTried>,
     /// States whose WAL was read to its end.
     pub tails: CheckedStates,
     /// States that went through all steps.
@@ -123,16 +123,6 @@ pub struct CheckedStates {
     pub us: u64,
 }
 
-/// States of one class.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Tried {
-    pub class: String,
-    pub tried: usize,
-    /// How many exist; for samples and torn writes, how many were drawn.
-    pub of: usize,
-    /// True if a failure in this class convicts nothing.
-    pub may_fail: bool,
-}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Attachment {
     /// Loop devices on files shown through FUSE: without FUA.

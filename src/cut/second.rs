@@ -4,12 +4,12 @@
 //! log go through all steps: every commit acknowledged before the first cut must still be there. The server recovers
 //! with the settings of its case, including fsync, and the recording ends when it accepts clients.
 
-use super::cutting::{CaseResult, Finding, Tried};
+use super::cutting::{CaseResult, Finding};
 use super::ladder::EndedBy;
 use super::trying::{SecondCut, SecondFailure, Suspect, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
-use crate::record::verdict::Verdict;
+use crate::record::verdict::{StatesTried, Verdict};
 use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Recording, Seq, State, select};
 use std::collections::BTreeSet;
 
@@ -82,7 +82,12 @@ impl Trying<'_> {
             let verdict = self.verdict(&state, failed)?;
             cuts.found.push((Suspect { state, second: Some(SecondFailure::Recovery) }, verdict));
         }
-        result.classes.push(Tried { class: WORD.to_owned(), tried: cuts.states, of, may_fail: false });
+        result.classes.push(StatesTried {
+            class: WORD.to_owned(),
+            tried: cuts.states as u64,
+            of: of as u64,
+            may_fail: false,
+        });
         Ok(cuts)
     }
 

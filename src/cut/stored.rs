@@ -1,13 +1,13 @@
 //! Verdicts as stored in a run folder.
 
 use super::case::cut_case;
-use super::cutting::{CaseResult, Cutting, Tried};
+use super::cutting::{CaseResult, Cutting};
 use super::session::CutSession;
 use crate::error::{Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, time};
 use crate::record::case::CaseSpec;
-use crate::record::verdict::{self, StatesTried, Verdict, VerdictRecord};
+use crate::record::verdict::{self, Verdict, VerdictRecord};
 use crate::run::session::RunPlaces;
 
 /// Loss of a case at a power cut, by arithmetic alone. Nothing is left on the machine. If a recording is impossible,
@@ -31,12 +31,6 @@ pub fn quick(host: &Host, case: &CaseSpec, places: &RunPlaces, interrupt: &Inter
 impl CaseResult {
     /// The stored form: the verdict on these cases, the first of which was cut.
     pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
-        let states = self.classes.iter().map(|Tried { class, tried, of, may_fail }| StatesTried {
-            class: class.clone(),
-            tried: *tried as u64,
-            of: *of as u64,
-            may_fail: *may_fail,
-        });
         VerdictRecord {
             format: verdict::FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -48,7 +42,7 @@ impl CaseResult {
             writes: self.writes as u64,
             flushes: self.flushes as u64,
             bytes: self.bytes,
-            states: states.collect(),
+            states: self.classes.clone(),
             wal_ends_read: self.tails.states as u64,
             recovered: self.wholes.states as u64,
             torn_pages: self.torn_pages as u64,

@@ -1,7 +1,7 @@
 //! Tries states of a recording: all by the end of WAL, a sample and the worst suspects by all steps.
 
 use super::arithmetic;
-use super::cutting::{CaseResult, CheckedStates, CutEvent, Finding, Tried};
+use super::cutting::{CaseResult, CheckedStates, CutEvent, Finding};
 use super::evidence::{self, verdict_of};
 use super::judged::{Judged, ModelledDevice};
 use super::ladder::{CheckContext, Checker, EndedBy};
@@ -12,7 +12,7 @@ use super::trying::{Suspect, Trying, Weighed};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};
-use crate::record::verdict::Verdict;
+use crate::record::verdict::{StatesTried, Verdict};
 use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Tear, Written, select};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -77,7 +77,8 @@ impl Trying<'_> {
         let classes = Class::ALL.iter().map(|class| {
             let (tried, of) = coverage.classes.get(class).copied().unwrap_or_default();
             let tried = tried + late.iter().filter(|state| state.class == *class).count();
-            Tried { class: class.word().to_owned(), tried, of: of.max(tried), may_fail: *class == Class::TornSector }
+            let (class, may_fail) = (class.word().to_owned(), *class == Class::TornSector);
+            StatesTried { class, tried: tried as u64, of: of.max(tried) as u64, may_fail }
         });
         result.classes = classes.collect();
         (self.report)(CutEvent::Checking { case: &self.judged.case.id, states: states.len() });

@@ -39,7 +39,8 @@ fn bare(line: &str) -> Option<&str> {
         }
         line = blanks_off(rest);
     }
-    line = blanks_off(bars_off(line));
+    // The bars of a table that was copied as text: `| | 5 seconds per test | |`.
+    line = blanks_off(line.trim_matches(|c: char| c == '|' || c.is_whitespace()));
     match ["```", "~~~"].iter().find_map(|fence| line.strip_prefix(fence)) {
         // A single word after a fence is its language; more is text that was put on the fence's line.
         Some(rest) if rest.split_whitespace().nth(1).is_none() => None,
@@ -51,11 +52,6 @@ fn bare(line: &str) -> Option<&str> {
 /// Trims blanks of every width, and zero-width marks, at both ends.
 fn blanks_off(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{2060}'))
-}
-
-/// Strips the bars of a table that was copied as text: `| | 5 seconds per test | |`.
-fn bars_off(line: &str) -> &str {
-    line.trim_matches(|c: char| c == '|' || c.is_whitespace())
 }
 
 /// The command after a prompt of a shell or of psql; empty if there is none. `$ iostat -x 1`, `postgres@db1:~$

@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Polling interval for the end of a command: short in its first second, then longer, because each check takes CPU time
@@ -33,7 +33,7 @@ struct HostPort(Arc<Mutex<File>>);
 
 impl HostPort {
     fn send(&self, frame: &Frame) -> Result<()> {
-        frame.write(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        frame.write(&mut *threads::locked(&self.0))
     }
 }
 

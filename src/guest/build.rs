@@ -101,9 +101,7 @@ pub fn build(
         bootstrap()?.root(&steps.modules.place(), work, report)
     })?;
     let packages = folder.join("packages");
-    if paths::exists(&packages) {
-        folders::remove_all(&packages)?;
-    }
+    folders::remove_all(&packages)?;
     let image = require(cache, suite)?;
     progress(GuestProgress::Begins { step: "accelerator", what: "boot a tiny kernel to see what works" });
     let begun = now();

@@ -80,7 +80,7 @@ impl Cache {
         for folder in folders::list(&all)? {
             let Ok(lock) = files::open(&folder.join(LOCK)) else { continue };
             // Held until the folder is gone, so that no other program removes it too or takes it over.
-            if files::lock(&lock).is_ok() && paths::exists(&folder) {
+            if files::lock(&lock).is_ok() {
                 folders::remove_all(&folder)?;
             }
         }

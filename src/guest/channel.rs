@@ -3,13 +3,13 @@
 use super::wire::{CommandEnd, Frame, Hello, Order, WINDOW};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
-use crate::host::threads;
+use crate::host::threads::{self, locked};
 use crate::host::time::{Instant, now};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// A guest that is silent for this long hangs: it sends a keep-alive every 2 s.
@@ -144,7 +144,7 @@ impl Channel {
 }
 
 fn send(stream: &Mutex<UnixStream>, frame: &Frame) -> Result<(), Broken> {
-    let sent = frame.write(&mut *stream.lock().unwrap_or_else(PoisonError::into_inner));
+    let sent = frame.write(&mut *locked(stream));
     sent.map_err(|_| Broken::Gone)
 }
 
@@ -180,7 +180,7 @@ impl Feeding {
 
     fn took(&self, bytes: u32) {
         let (credit, given) = &*self.credit;
-        *credit.lock().unwrap_or_else(PoisonError::into_inner) += usize::try_from(bytes).unwrap_or(0);
+        *locked(credit) += usize::try_from(bytes).unwrap_or(0);
         given.notify_all();
     }
 }
@@ -193,7 +193,7 @@ impl Drop for Feeding {
 
 /// Waits until this many bytes may be sent, or the command is over.
 fn take(credit: &(Mutex<usize>, Condvar), bytes: usize, over: &AtomicBool) {
-    let mut left = credit.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = locked(&credit.0);
     while *left < bytes && !over.load(Ordering::SeqCst) {
         left = credit.1.wait_timeout(left, TURN).map_or_else(|e| e.into_inner().0, |(left, _)| left);
     }

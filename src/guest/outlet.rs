@@ -27,12 +27,10 @@ fn is_link(path: &Path) -> Result<bool> {
     Ok(paths::look_for(path)?.is_some_and(|found| found.kind == paths::Kind::Symlink))
 }
 
-/// The path, after removing the obsolete copy that a killed program may have left there.
-fn free(path: PathBuf) -> Result<PathBuf> {
-    if paths::exists(&path) {
-        folders::remove_all(&path)?;
-    }
-    Ok(path)
+/// A path beside this one, after removing the obsolete copy that a killed program may have left there.
+fn beside(place: &Path) -> Result<PathBuf> {
+    let path = files::beside(place);
+    folders::remove_all(&path).map(|()| path)
 }
 
 /// The folder; removed at the end, unless it contains something not copied.
@@ -90,7 +88,7 @@ impl Outlet {
                 folders::remove_all(old)?;
             }
         } else {
-            let aside = free(files::beside(place))?;
+            let aside = beside(place)?;
             folders::rename(place, &aside)?;
             outlet.show()?;
             folders::remove_all(&aside)?;
@@ -110,12 +108,10 @@ impl Outlet {
                 continue;
             };
             let place = self.results.join(name);
-            let part = free(files::beside(&place))?;
+            let part = beside(&place)?;
             let copy = Command::new("cp").args(["-r", "--no-preserve=ownership", "--sparse=always", "--"]);
-            host.run(&copy.arg(&inside).arg(&part)).map_err(|e| {
-                let hint = format!("what came out of the guest is in {}", self.folder.display());
-                if e.hint_text().is_some() { e } else { e.hint(hint) }
-            })?;
+            host.run(&copy.arg(&inside).arg(&part))
+                .map_err(|e| e.or_hint(format!("what came out of the guest is in {}", self.folder.display())))?;
             folders::rename(&part, &place)?;
             places.push(place);
         }
@@ -181,7 +177,7 @@ impl Outlet {
     pub fn take_out(self, host: &Host) -> Result<Option<PathBuf>> {
         let Some((inside, name)) = self.run_folder()? else { return Ok(None) };
         let place = self.results.join(&name);
-        let part = free(files::beside(&place))?;
+        let part = beside(&place)?;
         host.run(&Command::new("cp").args(["-r", "--no-preserve=ownership", "--"]).arg(&inside).arg(&part))?;
         if is_link(&place)? {
             files::remove(&place)?;

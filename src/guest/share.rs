@@ -13,14 +13,6 @@ use std::path::{Path, PathBuf};
 /// Mount point in the guest.
 pub const INSIDE: &str = "/run/pgstrata/host";
 
-/// The running program.
-///
-/// # Errors
-/// If the kernel does not report it.
-pub fn this_program() -> Result<PathBuf> {
-    std::env::current_exe().or_host(|| "find this program".to_owned())
-}
-
 /// Fills the folder that a guest starts from. `program` becomes its `pgstrata`; `disks` lists those of its plan.
 pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[SharedFolder], disks: &str) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;

@@ -88,7 +88,7 @@ impl Shape {
                 writable: false,
             }],
             scratch: None,
-            program: share::this_program()?,
+            program: std::env::current_exe().or_host(|| "find this program".to_owned())?,
         })
     }
 

@@ -247,11 +247,7 @@ impl Host {
     }
 
     pub fn has_program(&self, name: &str) -> bool {
-        self.find_program(name).is_some()
-    }
-
-    pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
-        std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
+        std::env::split_paths(&search_path()).any(|dir| dir.join(name).is_file())
     }
 
     #[expect(

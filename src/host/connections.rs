@@ -3,12 +3,13 @@
 //! No client is waited for forever, and none can shut others out: when all slots are taken, the least recently heard
 //! client of the address with the most connections is dropped.
 
+use super::threads::locked;
 use super::time::{Instant, now, sleep};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Time guaranteed to each connection, however many wait: enough for a request to arrive.
@@ -57,7 +58,7 @@ impl Connections {
         stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)).ok()?;
         let (address, stream) = (stream.peer_addr().ok()?.ip(), Arc::new(stream));
         let came = now();
-        let mut open = self.lock();
+        let mut open = locked(&self.open);
         while open.placed.len() >= self.most {
             let turn = open.idlest()?;
             let left = match open.leaving < self.most {
@@ -71,7 +72,7 @@ impl Connections {
             } else {
                 drop(open);
                 sleep(left);
-                open = self.lock();
+                open = locked(&self.open);
             }
         }
         open.turn += 1;
@@ -82,13 +83,9 @@ impl Connections {
     }
 
     pub(crate) fn end_all(&self) {
-        for placed in self.lock().placed.values() {
+        for placed in locked(&self.open).placed.values() {
             placed.stream.shutdown(Shutdown::Both).ok();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -111,7 +108,7 @@ impl Connection {
 
     /// Notes that the client has sent or taken a whole message, which makes it the last to be evicted.
     pub(crate) fn heard(&mut self) {
-        let mut open = self.of.lock();
+        let mut open = locked(&self.of.open);
         open.turn += 1;
         let turn = open.turn;
         if let Some(placed) = open.placed.remove(&self.turn) {
@@ -152,7 +149,7 @@ impl Write for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.of.lock();
+        let mut open = locked(&self.of.open);
         if open.placed.remove(&self.turn).is_none() {
             open.leaving = open.leaving.saturating_sub(1);
         }
@@ -211,15 +208,15 @@ mod tests {
         };
         let ((_a, mut first), (mut b, second), (_c, third)) = (join(), join(), join());
         // From here on it is the only one of its address, and would be the idlest.
-        places.lock().placed.get_mut(&third.turn).unwrap().address = IpAddr::from([10, 0, 0, 1]);
+        locked(&places.open).placed.get_mut(&third.turn).unwrap().address = IpAddr::from([10, 0, 0, 1]);
         first.heard();
         let (_d, fourth) = join();
         testing::assert_ended(&mut b);
-        let placed = |one: &Connection| places.lock().placed.contains_key(&one.turn);
+        let placed = |one: &Connection| locked(&places.open).placed.contains_key(&one.turn);
         assert_eq!([&first, &second, &third, &fourth].map(placed), [true, false, true, true]);
-        assert_eq!(places.lock().leaving, 1);
+        assert_eq!(locked(&places.open).leaving, 1);
         drop((first, second, third, fourth));
-        let open = places.lock();
+        let open = locked(&places.open);
         assert_eq!((open.placed.len(), open.leaving), (0, 0));
     }
 }

@@ -90,23 +90,9 @@ pub(crate) mod linux {
 }
 
 pub(crate) mod extents {
+    pub(crate) use crate::host::answers::{FileRange, Pieces};
     use std::fs::File;
     use std::io;
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) struct FileRange {
-        pub start: u64,
-        pub bytes: u64,
-    }
-
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub(crate) struct Pieces {
-        pub pieces: u64,
-        pub placed_bytes: u64,
-        pub shared_bytes: u64,
-        pub encoded_bytes: u64,
-        pub unwritten_bytes: u64,
-    }
 
     /// `None`, as for a filesystem that does not report extents.
     pub(crate) fn pieces(_file: &File) -> io::Result<Option<Pieces>> {
@@ -145,12 +131,7 @@ pub(crate) mod loops {
 }
 
 pub(crate) mod mount_options {
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub(crate) enum Answer {
-        Taken,
-        Refused(Option<String>),
-        NotAsked(String),
-    }
+    pub(crate) use crate::host::answers::Answer;
 
     pub(crate) fn ask(_filesystem: &str, _option: &str) -> Answer {
         Answer::NotAsked("only Linux answers before anything is mounted".to_owned())
@@ -181,15 +162,8 @@ pub(crate) mod mounts {
 }
 
 pub(crate) mod nbd {
+    pub(crate) use crate::host::answers::Wish;
     use std::os::fd::BorrowedFd;
-
-    #[derive(Debug, Clone, Copy)]
-    pub(crate) struct Wish<'a> {
-        pub size: u64,
-        pub block_size: u64,
-        pub flags: u16,
-        pub identifier: &'a str,
-    }
 
     fails! {
         pub(crate) fn connect(_connection: BorrowedFd<'_>, _wish: &Wish<'_>) -> u32;
@@ -199,6 +173,7 @@ pub(crate) mod nbd {
 
 pub(crate) mod ring {
     use super::only_linux;
+    pub use crate::host::answers::WriteThenSync;
     use std::fs::File;
     use std::io;
 
@@ -213,12 +188,6 @@ pub(crate) mod ring {
         pub fn write_then_sync(&mut self, _file: &File, _bytes: &[u8], _offset: u64) -> io::Result<WriteThenSync> {
             match *self {}
         }
-    }
-
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub struct WriteThenSync {
-        pub written: i32,
-        pub synced: i32,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Unwritten ranges and extents of a file as reported by its filesystem (FIEMAP, Documentation/filesystems/fiemap.rst).
 
+pub(crate) use super::answers::{FileRange, Pieces};
 use super::files::File;
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Updater, ioctl};
@@ -19,28 +20,6 @@ const EXTENT_SHARED: u32 = 0x2000;
 const EXTENT_UNWRITTEN: u32 = 0x800;
 /// Extents requested per call.
 const EXTENTS: usize = 256;
-
-/// A range of a file, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileRange {
-    pub start: u64,
-    pub bytes: u64,
-}
-
-/// Layout of a file on its device.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Pieces {
-    /// Number of extents, with those adjacent in both the file and on the device merged.
-    pub pieces: u64,
-    /// Bytes with a location on the device.
-    pub placed_bytes: u64,
-    /// Part of these shared with another file or a snapshot.
-    pub shared_bytes: u64,
-    /// Part of these that is compressed or encrypted.
-    pub encoded_bytes: u64,
-    /// Part of these never written.
-    pub unwritten_bytes: u64,
-}
 
 impl Pieces {
     fn add(&mut self, before: Option<&FiemapExtent>, extent: &FiemapExtent) {

@@ -1,6 +1,6 @@
 //! Folders: created with their parents, listed, removed recursively.
 
-use super::files::{open_folder, set_mode};
+use super::files::{if_there, open_folder, set_mode};
 use super::users::{behind_sudo, is_root};
 use crate::error::{Context, Error, Result};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
@@ -116,8 +116,9 @@ pub(crate) fn remove_empty(path: &Path) -> Result<()> {
     fs::remove_dir(path).or_host(|| format!("remove {}", path.display()))
 }
 
+/// Removes a folder with all that is in it, if there is one.
 pub(crate) fn remove_all(path: &Path) -> Result<()> {
-    fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
+    if_there(fs::remove_dir_all(path)).map(drop).or_host(|| format!("remove {}", path.display()))
 }
 
 /// Syncs the filesystem that holds a folder.

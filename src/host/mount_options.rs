@@ -1,20 +1,11 @@
 //! Asks the kernel about mount options before there is anything to mount (fsopen(2), fsconfig(2); Linux 5.2).
 
+pub(crate) use super::answers::Answer;
 use rustix::mount::{FsOpenFlags, fsconfig_set_flag, fsconfig_set_string, fsopen};
 use std::io;
 
 /// An option no filesystem has: a filesystem that accepts it does not check options before mounting.
 const NO_OPTION: &str = "pgstrata_no_such_option";
-
-/// The kernel's answer for one option.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Taken,
-    /// With the kernel's message, if any.
-    Refused(Option<String>),
-    /// It could not be asked, for this reason.
-    NotAsked(String),
-}
 
 /// Passes an option (`name` or `name=value`) to a new context of the filesystem. Nothing is mounted; the kernel may
 /// load the filesystem's module.

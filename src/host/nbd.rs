@@ -1,6 +1,7 @@
 //! The kernel's NBD client: it takes over a connection after the handshake and exposes it as a block device (generic
 //! netlink, include/uapi/linux/nbd-netlink.h and genetlink.h).
 
+pub(crate) use super::answers::Wish;
 use rustix::io::Errno;
 use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto, socket_with};
@@ -30,17 +31,6 @@ const SOCKETS: u16 = 7;
 const IDENTIFIER: u16 = 10;
 const SOCKET_ITEM: u16 = 1;
 const SOCKET_FD: u16 = 1;
-
-/// A device to be created.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'a> {
-    pub size: u64,
-    pub block_size: u64,
-    /// Flags of the export, as sent by its server.
-    pub flags: u16,
-    /// Shown in `/sys/block/nbdN/backend`.
-    pub identifier: &'a str,
-}
 
 /// Hands a connection to the driver; returns the number of the device.
 ///

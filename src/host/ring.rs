@@ -1,5 +1,6 @@
 //! io_uring: a write and the sync of its file as two linked requests, submitted and awaited with one system call.
 
+pub use super::answers::WriteThenSync;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
 use std::io;
@@ -67,15 +68,6 @@ impl Ring {
         }
         Ok(outcome)
     }
-}
-
-/// Results of the two requests: a negative number is an errno.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WriteThenSync {
-    /// Bytes written.
-    pub written: i32,
-    /// 0 if synced.
-    pub synced: i32,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// Hint for a lack of processes, threads or memory.
@@ -30,6 +31,11 @@ pub(crate) fn begin_apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
     Builder::new().name(name.to_owned()).spawn(work).map_err(|e| none_left(&e))
+}
+
+/// What `of` guards, also after a thread that held it has panicked.
+pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn none_left(e: &io::Error) -> Error {

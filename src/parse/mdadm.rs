@@ -1,8 +1,10 @@
 //! `mdadm --detail --export DEVICE`: properties of an array, as `KEY=VALUE` lines (mdadm 3.3 and later).
 
-use super::fields::filled_lines;
-use crate::error::{Error, Result};
+use super::fields::{filled_lines, having, wrong_line};
+use crate::error::Result;
 use std::collections::BTreeMap;
+
+const TOOL: &str = "mdadm --detail --export";
 
 /// Reads the lines; each key must begin with `MD_`.
 ///
@@ -10,17 +12,12 @@ use std::collections::BTreeMap;
 /// Names a malformed line; also if there is no `MD_UUID`.
 pub fn parse_export(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
-    for (number, line) in filled_lines(text) {
+    for (index, line) in filled_lines(text) {
         let pair = line.split_once('=').filter(|(key, _)| key.starts_with("MD_"));
-        let (key, value) = pair.ok_or_else(|| {
-            Error::tool(format!("mdadm --detail --export, line {}: `{line}` is not a field", number + 1))
-        })?;
+        let (key, value) = pair.ok_or_else(|| wrong_line(TOOL, index, line, "not a field"))?;
         fields.insert(key.to_owned(), value.to_owned());
     }
-    if fields.contains_key("MD_UUID") {
-        return Ok(fields);
-    }
-    Err(Error::tool("mdadm --detail --export printed no MD_UUID".to_owned()))
+    having(TOOL, fields, &["MD_UUID"])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `/proc/meminfo`: use of memory.
 
 use super::fields::kilobytes;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 const SOURCE: &str = "/proc/meminfo";
 
@@ -33,28 +33,23 @@ impl Meminfo {
 /// Reads the figures of [`Meminfo`], ignoring other lines.
 ///
 /// # Errors
-/// With line and item if a line has no `:`, or one of these figures is not a number of `kB`.
+/// With line and item if one of these figures is not a number of `kB`.
 pub fn parse(text: &str) -> Result<Meminfo> {
-    let mut found = Meminfo::default();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let number = index + 1;
-        let (item, rest) = line
-            .split_once(':')
-            .ok_or_else(|| Error::host(format!("{SOURCE} line {number}: no `:` after the item's name in `{line}`")))?;
-        let place = match item {
-            "MemTotal" => &mut found.total_bytes,
-            "MemFree" => &mut found.free_bytes,
-            "MemAvailable" => &mut found.available_bytes,
-            "Cached" => &mut found.cached_bytes,
-            "Dirty" => &mut found.dirty_bytes,
-            "Writeback" => &mut found.writeback_bytes,
-            "SwapTotal" => &mut found.swap_total_bytes,
-            "SwapFree" => &mut found.swap_free_bytes,
-            _ => continue,
-        };
-        *place = Some(kilobytes(SOURCE, number, item, rest)?);
-    }
-    Ok(found)
+    let bytes = |item: &str| {
+        let mut lines = text.lines().zip(1..);
+        let found = lines.find_map(|(line, number)| Some((number, line.strip_prefix(item)?.strip_prefix(':')?)));
+        found.map(|(number, rest)| kilobytes(SOURCE, number, item, rest)).transpose()
+    };
+    Ok(Meminfo {
+        total_bytes: bytes("MemTotal")?,
+        free_bytes: bytes("MemFree")?,
+        available_bytes: bytes("MemAvailable")?,
+        cached_bytes: bytes("Cached")?,
+        dirty_bytes: bytes("Dirty")?,
+        writeback_bytes: bytes("Writeback")?,
+        swap_total_bytes: bytes("SwapTotal")?,
+        swap_free_bytes: bytes("SwapFree")?,
+    })
 }
 
 #[cfg(test)]
@@ -95,7 +90,6 @@ HugePages_Total:       0
         assert_eq!(text, "/proc/meminfo line 2: `Dirty` is `lots`, not a whole number (u64)");
         let text = parse("Dirty: 5 MB\n").unwrap_err().to_string();
         assert_eq!(text, "/proc/meminfo line 1: `Dirty` has the unit `MB`, not `kB`");
-        assert!(parse("Dirty 5 kB\n").unwrap_err().to_string().contains("no `:`"));
         assert!(parse("Dirty: 5\n").unwrap_err().to_string().contains("`unit` is missing"));
         assert!(parse(&format!("Dirty: {} kB\n", u64::MAX)).unwrap_err().to_string().contains("more than 2^64"));
     }

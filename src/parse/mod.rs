@@ -4,7 +4,8 @@
 //! version of the tool in `tests/fixtures/<tool>/`, made by a script in `scripts/`. An error names source, line, item
 //! and wanted type.
 //!
-//! Of the stored types it knows those of `record::window`: the server's log entry of a checkpoint is stored as parsed.
+//! Of the stored types it knows those of `record::window`, `age` and `stack`: a checkpoint in the server's log, a pool's
+//! space and the roles of its devices are stored as parsed.
 
 pub(crate) mod apt_sources;
 pub(crate) mod btrfs;

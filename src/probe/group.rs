@@ -12,13 +12,13 @@ use super::tape::{FailedCall, Tape};
 use super::walk::RECYCLED;
 use crate::host::files::File;
 use crate::host::signals::Interrupt;
-use crate::host::threads;
+use crate::host::threads::{self, locked};
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, now};
 use crate::probe::synced::{flags, sync, write_at};
 use crate::record::probe::{RowSpec, Way};
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 pub struct WriterGroup<'a> {
@@ -57,13 +57,13 @@ struct WriterGate {
 
 impl WriterGate {
     fn open(&self, go: bool) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
+        *locked(&self.open) = Some(go);
         self.opened.notify_all();
     }
 
     /// Waits for the gate; true if the writer may write.
     fn passed(&self) -> bool {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(&self.open);
         loop {
             match *open {
                 Some(go) => return go,
@@ -105,7 +105,7 @@ impl<'a> WriterGroup<'a> {
     /// The call that failed.
     pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, FailedCall> {
         let mut tapes = std::mem::take(&mut self.tapes);
-        self.log().syncs.clear();
+        locked(&self.log).syncs.clear();
         let this = &*self;
         let gate = WriterGate::default();
         let spawned = std::thread::scope(|scope| {
@@ -127,7 +127,7 @@ impl<'a> WriterGroup<'a> {
         self.tapes = tapes;
         spawned?;
         let steady = self.steady();
-        let mut log = self.log();
+        let mut log = locked(&self.log);
         match log.failed.take() {
             Some(failed) => Err(failed),
             None => Ok(log.syncs.iter().filter(|at| **at > steady.0 && **at <= steady.1).count() as u64),
@@ -146,13 +146,9 @@ impl<'a> WriterGroup<'a> {
         &self.tapes
     }
 
-    fn log(&self) -> MutexGuard<'_, WriterLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One writer's commit: adds a block and returns once it is flushed.
     fn commit(&self) -> Result<(), FailedCall> {
-        let mut log = self.log();
+        let mut log = locked(&self.log);
         log.added += 1;
         let mine = log.added;
         loop {
@@ -170,7 +166,7 @@ impl<'a> WriterGroup<'a> {
             let (from, to) = (log.flushed, log.added);
             drop(log);
             let outcome = self.write_and_sync(from, to);
-            log = self.log();
+            log = locked(&self.log);
             log.leader = false;
             match outcome {
                 Ok(()) => {
@@ -219,7 +215,7 @@ mod tests {
         let commits: usize = group.tapes().iter().map(|tape| tape.operations().count()).sum();
         assert_eq!(commits, 400);
         assert!((40..=400).contains(&syncs), "{syncs}");
-        let log = group.log();
+        let log = locked(&group.log);
         assert_eq!((log.added, log.flushed), (400, 400));
         assert!(log.syncs.len() as u64 >= syncs && log.syncs.len() >= 50);
     }

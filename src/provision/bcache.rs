@@ -11,7 +11,7 @@ use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
-    knobs, mapper, mount_table, needs,
+    knobs, mapper, mount_table, must_show, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -179,9 +179,7 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
     let mut details = Details::from([("cache set".to_owned(), uuid.to_owned())]);
     let shown = node.attribute(host, "bcache/cache_mode").unwrap_or_default();
     let shown = sysfs::chosen(&shown);
-    if shown != mode {
-        return Err(Error::host(format!("the mode of bcache was set to {mode} but reads {shown}")));
-    }
+    must_show("mode of bcache", mode, shown)?;
     details.insert("mode".to_owned(), shown.to_owned());
     if let Some(Bytes(cutoff)) = options.size("sequential_cutoff") {
         host.write(node.path_of("bcache/sequential_cutoff"), &cutoff.to_string())?;

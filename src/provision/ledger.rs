@@ -8,12 +8,12 @@
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File, sync_folder};
 use crate::host::paths::{self, Kind};
-use crate::host::{Host, folders};
+use crate::host::{Host, folders, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Version of the line format. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -75,6 +75,7 @@ impl std::fmt::Display for Thing {
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
+    /// A panic of another thread cannot leave it inconsistent: memory follows the file, line by line.
     book: Mutex<Book>,
 }
 
@@ -220,7 +221,7 @@ impl Ledger {
     /// Makes [`Ledger::enter`] fail at an entry.
     #[cfg(test)]
     pub(super) fn die(&self, death: Death) {
-        self.book().dies = Some(death);
+        threads::locked(&self.book).dies = Some(death);
     }
 
     pub fn run_id(&self) -> &str {
@@ -237,7 +238,7 @@ impl Ledger {
     /// # Errors
     /// When the line cannot be written or synced: then the thing must not be made.
     pub fn enter(&self, thing: Thing) -> Result<u64> {
-        let mut book = self.book();
+        let mut book = threads::locked(&self.book);
         let number = book.replayed.next;
         #[cfg(test)]
         if book.dies == Some(Death::Before(number)) {
@@ -259,7 +260,7 @@ impl Ledger {
     /// # Errors
     /// When the line cannot be written.
     pub fn undone(&self, number: u64) -> Result<()> {
-        let mut book = self.book();
+        let mut book = threads::locked(&self.book);
         if !book.replayed.open.contains_key(&number) {
             return Ok(());
         }
@@ -271,12 +272,12 @@ impl Ledger {
     }
 
     pub(super) fn hold(&self, number: u64, file: File) {
-        self.book().held.insert(number, Arc::new(file));
+        threads::locked(&self.book).held.insert(number, Arc::new(file));
     }
 
     /// The open file made at a path, if this process kept it, regardless of what the path leads to by now.
     pub(super) fn held(&self, path: &Path) -> Option<Arc<File>> {
-        let book = self.book();
+        let book = threads::locked(&self.book);
         let mut held = book.held.iter();
         let found = held.find(|(number, _)| {
             book.replayed.open[*number].marks.get("path").is_some_and(|mark| path == Path::new(mark))
@@ -286,12 +287,12 @@ impl Ledger {
 
     /// The number of the next entry: later entries have this number or a higher one.
     pub fn mark(&self) -> u64 {
-        self.book().replayed.next
+        threads::locked(&self.book).replayed.next
     }
 
     /// Things made and not undone, in the order in which they were made.
     pub fn open_things(&self) -> Vec<(u64, Thing)> {
-        self.book().replayed.open.iter().map(|(number, thing)| (*number, thing.clone())).collect()
+        threads::locked(&self.book).replayed.open.iter().map(|(number, thing)| (*number, thing.clone())).collect()
     }
 
     /// Releases the run's lock. Removes the file if everything is undone, else leaves it for `clean`.
@@ -299,7 +300,7 @@ impl Ledger {
     /// # Errors
     /// When it cannot be removed.
     pub fn close(self) -> Result<()> {
-        if !self.book().replayed.open.is_empty() {
+        if !threads::locked(&self.book).replayed.open.is_empty() {
             return Ok(());
         }
         if !files::remove(&self.path)? {
@@ -308,11 +309,6 @@ impl Ledger {
         }
         sync_folder(self.path.parent().unwrap_or(Path::new("/")))
     }
-
-    /// A panic of another thread cannot leave the book inconsistent: memory follows the file, line by line.
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Ledger {
@@ -320,7 +316,7 @@ impl Drop for Ledger {
     /// program.
     fn drop(&mut self) {
         // A failure cannot be handled, and the file is closed next.
-        files::unlock(&self.book().file).unwrap_or_default();
+        files::unlock(&threads::locked(&self.book).file).unwrap_or_default();
     }
 }
 

@@ -80,11 +80,11 @@ impl Layer for Linear {
                 return Err(OptionProblem::at(key, "must be whole MiB"));
             }
         }
-        if matches!(size, Size::Bytes(0) | Size::Percent(0)) {
+        if [Size::Bytes(0), Size::Percent(0.0)].contains(&size) {
             return Err(OptionProblem::at(SIZE, "must be greater than 0"));
         }
         match (start, size) {
-            (Size::Percent(start), Size::Percent(size)) if start + size > 100 => {
+            (Size::Percent(start), Size::Percent(size)) if start + size > 100.0 => {
                 Err(OptionProblem::at(SIZE, format!("the part would end at {} % of the device", start + size)))
             }
             _ => Ok(()),

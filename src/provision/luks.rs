@@ -10,7 +10,7 @@ mod tests;
 use super::ledger::Thing;
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
-    knobs, mapper, needs,
+    knobs, mapper, must_show, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -160,10 +160,7 @@ fn read_back(host: &Host, name: &str, options: &Options) -> Result<Details> {
     ];
     let mut details = Details::from([("mapping".to_owned(), name.to_owned())]);
     for (fact, shown, wanted) in wanted {
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != shown) {
-            let message = format!("the {fact} of the encryption was to be `{wanted}`, but the kernel shows `{shown}`");
-            return Err(Error::host(message));
-        }
+        must_show(&format!("{fact} of the encryption"), wanted.as_ref().unwrap_or(&shown), &shown)?;
         details.insert(fact.to_owned(), shown);
     }
     Ok(details)

@@ -11,6 +11,7 @@ mod snapshots;
 mod tests;
 
 use super::ledger::Thing;
+use super::size::Size;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
     Base, Built, Details, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard,
@@ -23,7 +24,6 @@ use crate::parse::lvm;
 use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
-use options::Amount;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ impl Layer for Lvm {
         let all = total(data).0;
         // Several volumes are not distinguished: the largest counts.
         let sizes = options::volumes(options).into_iter().filter_map(|volume| volume.size);
-        let largest = sizes.map(|amount| amount.of(all)).max()?;
+        let largest = sizes.map(|size| size.bytes(all)).max()?;
         Some(Bytes(largest.min(all)))
     }
 
@@ -208,8 +208,8 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
     }
     let all = room;
     for volume in options::volumes(options) {
-        let size = volume.size.unwrap_or(Amount::Percent(100.0));
-        let extents = options::whole_stripes(options, size.of(all * extent) / extent);
+        let size = volume.size.unwrap_or(Size::Percent(100.0));
+        let extents = options::whole_stripes(options, size.bytes(all * extent) / extent);
         if extents == 0 || extents > room {
             return Err(Error::user(format!(
                 "the volume {} of {} does not fit into {group}: {} left",

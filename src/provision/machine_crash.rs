@@ -14,11 +14,11 @@ use super::{Base, folder, image_file, mount, mount_table};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{micros, now};
-use crate::host::{Host, files, loops, shutdown};
+use crate::host::{Host, files, loops, shutdown, threads};
 use crate::parse::mountinfo::Mount;
 use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Size of a stopped loop device: 0 would mean the size of its file.
 const ONE_SECTOR: u64 = 512;
@@ -85,7 +85,7 @@ impl StoppableStack {
 
     /// Stops the loop devices; `false` if one of the devices is not a loop device.
     fn stop_devices(&self, devices: &[PathBuf]) -> bool {
-        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stopped = threads::locked(&self.stopped);
         let all = devices.iter().all(|device| {
             let before = loops::end_after(device, ONE_SECTOR);
             before.map(|before| stopped.push((device.clone(), before))).is_ok()
@@ -95,7 +95,7 @@ impl StoppableStack {
 
     /// Restores the size limits of the stopped loop devices.
     fn restart_devices(&self) -> Result<()> {
-        for (device, before) in self.stopped.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for (device, before) in threads::locked(&self.stopped).drain(..) {
             let done = loops::end_after(&device, before);
             done.map_err(|e| Error::host(format!("{} cannot get its size back: {e}", device.display())))?;
         }

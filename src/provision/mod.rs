@@ -313,6 +313,14 @@ impl LayerInfo {
     }
 }
 
+/// Refuses a device on which the kernel shows another value than was asked.
+fn must_show(fact: &str, wanted: &str, shown: &str) -> Result<()> {
+    if shown == wanted {
+        return Ok(());
+    }
+    Err(Error::host(format!("the {fact} was to be `{wanted}`, but the kernel shows `{shown}`")))
+}
+
 /// The sum of the capacities of a layer's data inputs.
 pub(crate) fn total(data: &[Bytes]) -> Bytes {
     Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)))

@@ -101,7 +101,8 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
     if !options.is_empty() {
         command = command.arg("-o").arg(options.join(","));
     }
-    let begun_s = uptime_s(site.host);
+    let uptime = site.host.read_optional("/proc/uptime");
+    let begun_s = uptime.and_then(|uptime| uptime.split(' ').next()?.parse().ok());
     let mounted = site.host.run(&command.arg(wanted.source).arg(&target));
     mounted.map_err(|e| with_kernel_words(site.host, e, wanted, begun_s))?;
     let facts = mount_of(site.host, &target)?;
@@ -193,10 +194,6 @@ fn has_journal(host: &Host, mount: &Mount) -> Option<bool> {
     let name = number.name(host).filter(|_| mount.fstype.starts_with("ext"))?;
     let task = host.read_optional(format!("/sys/fs/ext4/{name}/journal_task"))?;
     (!task.is_empty()).then(|| task != "<none>")
-}
-
-fn uptime_s(host: &Host) -> Option<f64> {
-    host.read_optional("/proc/uptime")?.split(' ').next()?.parse().ok()
 }
 
 /// Adds the reason from the kernel's log: mount(8) reports "wrong fs type, bad option, bad superblock" for everything.

@@ -40,7 +40,7 @@ pub(crate) fn until_gone(host: &Host, next: impl Fn() -> Result<Option<Command>>
     let mut tries = 0;
     while let Some(command) = next()? {
         match host.run(&command) {
-            Err(e) if tries >= BUSY_TRIES => return Err(e),
+            Err(e) if tries >= BUSY_TRIES => return Err(e.hint("stop what uses it, then run `pgstrata clean`")),
             Err(_) => sleep(BUSY_PAUSE),
             Ok(_) => {}
         }

@@ -88,7 +88,8 @@ pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
         let free = files::free_bytes(&files::nearest_existing(folder)).ok()?;
         (bytes > free).then(|| too_little(bytes, free, &format!("on the filesystem of {}", folder.display())))
     });
-    let in_memory = available_memory(host).filter(|free| memory > *free);
+    let available = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
+    let in_memory = available.available_bytes.filter(|free| memory > *free);
     on_disk.chain(in_memory.map(|free| too_little(memory, free, "in memory"))).collect()
 }
 
@@ -97,11 +98,6 @@ fn too_little(needed: u64, free: u64, place: &str) -> Unmet {
         what: format!("{} of space {place} ({} free)", Bytes(needed), Bytes(free)),
         hint: "use a smaller size or another location, or free some space".to_owned(),
     }
-}
-
-/// Memory available to programs without swapping, bytes; `None` if the kernel does not report it.
-fn available_memory(host: &Host) -> Option<u64> {
-    meminfo::parse(&host.read("/proc/meminfo").ok()?).ok()?.available_bytes
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, folder, guard, kernel_module, knobs, mapper,
-    mount_table, needs,
+    mount_table, must_show, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
@@ -90,9 +90,7 @@ impl Layer for NullBlk {
             let file = folder.join(attribute);
             site.host.write(&file, &value)?;
             let shown = site.host.read(&file)?.trim().to_owned();
-            if shown != value {
-                return Err(Error::host(format!("{attribute} of null_blk was set to {value} but reads {shown}")));
-            }
+            must_show(&format!("{attribute} of null_blk"), &value, &shown)?;
             details.insert(attribute.to_owned(), value);
         }
         details.remove("power");

@@ -5,7 +5,9 @@
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, needs};
+use super::{
+    Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, must_show, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -103,11 +105,7 @@ impl Layer for ScsiDebug {
             ("atomic writes", atomic.to_string(), (!["", "0"].contains(&unit.as_str())).to_string()),
         ];
         for (fact, wanted, shown) in &wanted {
-            if wanted != shown {
-                return Err(Error::host(format!(
-                    "the {fact} of scsi_debug was to be {wanted}, but the kernel shows {shown}"
-                )));
-            }
+            must_show(&format!("{fact} of scsi_debug"), wanted, shown)?;
         }
         let shown = wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact, shown));
         let largest = if unit.is_empty() { "unknown".to_owned() } else { unit };

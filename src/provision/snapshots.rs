@@ -10,11 +10,11 @@ use super::stack::{BuiltStack, inputs, known};
 use super::{InUse, Layer, LayerInput, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
-use crate::host::{Host, files, folders, paths};
+use crate::host::{Host, files, folders, threads};
 use crate::record::stack::{BaseName, End, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Ledger kind of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot";
@@ -105,7 +105,7 @@ impl<'s> StackSnapshots<'s> {
     pub fn make(&self, number: u64) -> Result<()> {
         let name = self.name(number);
         let entry = self.ledger.enter((self.way.thing)(&self.way, &name)?)?;
-        self.lock().insert(number, entry);
+        threads::locked(&self.there).insert(number, entry);
         self.host.run(&(self.way.make)(&self.way, &name)).map(drop)
     }
 
@@ -114,9 +114,9 @@ impl<'s> StackSnapshots<'s> {
     /// # Errors
     /// With the tool's own message.
     pub fn delete(&self, number: u64) -> Result<()> {
-        let Some(entry) = self.lock().get(&number).copied() else { return Ok(()) };
+        let Some(entry) = threads::locked(&self.there).get(&number).copied() else { return Ok(()) };
         self.host.run(&(self.way.delete)(&self.way, &self.name(number)))?;
-        self.lock().remove(&number);
+        threads::locked(&self.there).remove(&number);
         self.ledger.undone(entry)
     }
 
@@ -155,10 +155,6 @@ impl<'s> StackSnapshots<'s> {
 
     fn name(&self, number: u64) -> String {
         format!("{}{number}", self.prefix)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
-        self.there.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -217,10 +213,7 @@ pub(super) fn reflinks(target: &Path) -> SnapshotWay {
 /// Removes a reflink folder; does nothing if there is none.
 pub(super) fn delete_reflinks(_host: &Host, thing: &Thing) -> Result<()> {
     let path = Path::new(thing.mark("path")?);
-    if !folder::has_our_name(path) || !paths::exists(path) {
-        return Ok(());
-    }
-    folders::remove_all(path)
+    if folder::has_our_name(path) { folders::remove_all(path) } else { Ok(()) }
 }
 
 /// Bytes in use on the filesystem of the base.

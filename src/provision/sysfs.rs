@@ -138,7 +138,8 @@ impl DeviceNumber {
 
     /// The file behind a loop device, without the marker of a deleted one.
     pub fn backing_file(self, host: &Host) -> Option<String> {
-        self.attribute(host, "loop/backing_file").map(|path| plain_backing_file(&path))
+        let path = self.attribute(host, "loop/backing_file")?;
+        Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned())
     }
 }
 
@@ -172,10 +173,6 @@ pub(super) fn truth(text: &str) -> Option<bool> {
         "1" => Some(true),
         _ => None,
     }
-}
-
-fn plain_backing_file(path: &str) -> String {
-    path.strip_suffix(" (deleted)").unwrap_or(path).to_owned()
 }
 
 /// All loop devices with a file, and its path.

@@ -3,15 +3,13 @@
 
 use super::knobs::modules;
 use super::ledger::Thing;
-use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
-use super::{Details, Unmet, folder, needs};
+use super::{Details, Unmet, folder, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::host::time::sleep;
 use crate::parse::kstat;
 use crate::parse::zfs_get::{self, Property};
-use crate::parse::zpool_list::{self, VdevClass};
+use crate::parse::zpool_list;
 use crate::record::age::PoolRoom;
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
@@ -196,15 +194,7 @@ pub(super) fn of_mount(host: &Host, dataset: &str) -> Details {
 /// Devices of a dataset's pool, by path, each with its role.
 pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String, Role)>> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
-    let found = zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)?;
-    let devices = found.into_iter().map(|device| match device.class {
-        VdevClass::Data => (device.path, Role::Data),
-        VdevClass::Log => (device.path, Role::Log),
-        VdevClass::Cache => (device.path, Role::Cache),
-        VdevClass::Special => (device.path, Role::Special),
-        VdevClass::Dedup => (device.path, Role::Dedup),
-    });
-    Ok(devices.collect())
+    zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)
 }
 
 /// Space of a pool once all writes and frees so far have reached it.
@@ -214,14 +204,7 @@ pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String,
 pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
     host.run(&call("zpool", &["sync", pool]))?;
     let shown = host.run(&call("zpool", &["list", "-Hp", "-o", zpool_list::ROOM_COLUMNS, pool]))?.stdout;
-    let found = zpool_list::room(&shown)?;
-    Ok(PoolRoom {
-        size_bytes: found.size,
-        allocated_bytes: found.allocated,
-        free_bytes: found.free,
-        fragmentation_percent: found.fragmentation,
-        capacity_percent: found.capacity,
-    })
+    zpool_list::room(&shown)
 }
 
 /// Maximum size of the ARC (`c_max`); `None` if ZFS does not report it.
@@ -252,9 +235,9 @@ pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Res
     if !name.starts_with(folder::PREFIX) {
         return Err(Error::host(format!("{name} is not a name that pgstrata gives")));
     }
-    for attempt in 0.. {
+    mount_table::until_gone(host, || {
         if !is_there(host, tool, name)? {
-            return Ok(());
+            return Ok(None);
         }
         let shown = host.run(&call("zfs", &["get", "-Hp", "-o", "value", MARK, name]))?.stdout;
         let mark = thing.mark("mark")?;
@@ -262,13 +245,8 @@ pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Res
             return Err(Error::host(format!("{name} is not what pgstrata created: {MARK} is `{}`", shown.trim()))
                 .hint(format!("check `{tool} list {name}` and remove it manually")));
         }
-        match host.run(&call(tool, &["destroy", flag, name])) {
-            Err(e) if attempt >= BUSY_TRIES => return Err(e.hint("stop what uses it, then run `pgstrata clean`")),
-            Err(_) => sleep(BUSY_PAUSE),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
+        Ok(Some(call(tool, &["destroy", flag, name])))
+    })
 }
 
 /// True if a pool is imported, or a dataset exists.

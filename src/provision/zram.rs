@@ -7,7 +7,9 @@
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, needs};
+use super::{
+    Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, must_show, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -29,7 +31,8 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
         knobs::QUEUE,
     ],
 )
-.in_memory();
+.in_memory()
+.undone_by(&[(NUMBER, remove), (DEVICE, reset)]);
 
 impl Layer for Zram {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -61,24 +64,6 @@ impl Layer for Zram {
         site.host.write(node.path_of("disksize"), &size.0.to_string())?;
         let details = read_back(site.host, node, size, options)?;
         Ok(Built::one(Base::Device(PathBuf::from(format!("/dev/zram{number}"))), details))
-    }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        if thing.mark("boot")? != knobs::boot(host) {
-            return Ok(());
-        }
-        let number: u32 = thing.mark("number")?.parse().map_err(|_| Error::bug("a zram without a number"))?;
-        let Some(node) = DeviceNumber::named(host, &format!("zram{number}")) else { return Ok(()) };
-        match thing.kind.as_str() {
-            NUMBER => remove(host, number, node),
-            DEVICE => {
-                if node.attribute(host, "diskseq").unwrap_or_default() != thing.mark("sequence")? {
-                    return Ok(());
-                }
-                reset(host, number, node)
-            }
-            kind => Err(Error::bug(format!("the layer `zram` does not create a {kind}"))),
-        }
     }
 }
 
@@ -113,28 +98,34 @@ fn add(site: &Site<'_>) -> Result<u32> {
 
 fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) -> Result<[(&'static str, String); 2]> {
     let shown = node.attribute(host, "disksize").unwrap_or_default();
-    if shown != size.0.to_string() {
-        return Err(Error::host(format!("the size of the zram was set to {} but reads {shown}", size.0)));
-    }
+    must_show("size of the zram", &size.0.to_string(), &shown)?;
     let algorithm = node.attribute(host, "comp_algorithm").unwrap_or_default();
     let algorithm = sysfs::chosen(&algorithm).to_owned();
-    match options.text("algorithm") {
-        Some(asked) if asked != algorithm => {
-            Err(Error::host(format!("the compression of the zram was set to {asked} but reads {algorithm}")))
-        }
-        _ => Ok([("size", size.to_string()), ("algorithm", algorithm)]),
-    }
+    must_show("compression of the zram", options.text("algorithm").unwrap_or(&algorithm), &algorithm)?;
+    Ok([("size", size.to_string()), ("algorithm", algorithm)])
+}
+
+/// The device of a ledger entry, if it is still there.
+fn standing(host: &Host, thing: &Thing) -> Result<Option<(u32, DeviceNumber)>> {
+    let number: u32 = thing.mark("number")?.parse().map_err(|_| Error::bug("a zram without a number"))?;
+    let same_boot = thing.mark("boot")? == knobs::boot(host);
+    Ok(DeviceNumber::named(host, &format!("zram{number}")).filter(|_| same_boot).map(|node| (number, node)))
 }
 
 /// Frees the memory of the device.
-fn reset(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
+fn reset(host: &Host, thing: &Thing) -> Result<()> {
+    let Some((number, node)) = standing(host, thing)? else { return Ok(()) };
+    if node.attribute(host, "diskseq").unwrap_or_default() != thing.mark("sequence")? {
+        return Ok(());
+    }
     let device = BlockDevice::find(&PathBuf::from(format!("/dev/zram{number}")))?;
     guard::refuse_mounted(host, &device)?;
     mount_table::again(|| host.write(node.path_of("reset"), "1"))
 }
 
 /// Removes a device that has no size.
-fn remove(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
+fn remove(host: &Host, thing: &Thing) -> Result<()> {
+    let Some((number, node)) = standing(host, thing)? else { return Ok(()) };
     if node.attribute(host, "disksize").as_deref() != Some("0") {
         return Ok(());
     }

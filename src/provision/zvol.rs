@@ -26,8 +26,7 @@ const DEFAULT_SIZE: &str = "80%";
 
 /// Size of the volume; `None` if missing or neither a size nor a share.
 fn size(options: &Options) -> Option<Size> {
-    let size = Size::parse(options.text(SIZE).unwrap_or(DEFAULT_SIZE))?;
-    (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
+    Size::above_zero(options.text(SIZE).unwrap_or(DEFAULT_SIZE))
 }
 
 pub(super) const INFO: LayerInfo = LayerInfo::device(

@@ -10,10 +10,11 @@ use super::log::Log;
 use super::states::State;
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
+use crate::host::threads::locked;
 use crate::host::time::{self, micros, now};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Disks that share one sequence.
 #[derive(Debug)]
@@ -99,8 +100,8 @@ impl Recorder {
     /// As [`Recorder::over`].
     pub fn passing(images: Vec<Image>, log: &Path, most_bytes: u64) -> Result<Recorder> {
         let recorder = Recorder::over(images, log, most_bytes)?;
-        let log = recorder.inner().log.take().map(Log::without_hashes);
-        recorder.inner().log = log;
+        let log = locked(&recorder.inner).log.take().map(Log::without_hashes);
+        locked(&recorder.inner).log = log;
         Ok(recorder)
     }
 
@@ -114,7 +115,7 @@ impl Recorder {
     /// # Errors
     /// When the log cannot be created, or the recording has already begun.
     pub fn begin(&self, path: &Path, most_bytes: u64) -> Result<()> {
-        let mut inner = self.inner();
+        let mut inner = locked(&self.inner);
         if inner.log.is_some() {
             return Err(Error::bug("a recording was begun twice"));
         }
@@ -130,12 +131,12 @@ impl Recorder {
 
     /// The sequence number of the next request: later than every answered request.
     pub fn mark(&self) -> Seq {
-        self.inner().next
+        locked(&self.inner).next
     }
 
     /// Microseconds since the recording began.
     pub fn elapsed_us(&self) -> u64 {
-        micros(self.inner().began.elapsed())
+        micros(locked(&self.inner).began.elapsed())
     }
 
     /// Ends the recording. Later requests fail.
@@ -143,7 +144,7 @@ impl Recorder {
     /// # Errors
     /// When it failed earlier: the log was full.
     pub fn finish(&self) -> Result<Recording> {
-        let mut inner = self.inner();
+        let mut inner = locked(&self.inner);
         if let Some(failed) = inner.failed.take() {
             inner.failed = Some(Error::host("the recording has failed"));
             return Err(failed);
@@ -160,26 +161,26 @@ impl Recorder {
     /// Answers one request without logging it: a fault that must be caught.
     #[cfg(test)]
     pub(crate) fn forget_one(&self) {
-        self.inner().next += 2;
+        locked(&self.inner).next += 2;
     }
 
     /// Why the recording accepts no more requests, if so.
     pub fn failure(&self) -> Option<String> {
-        self.inner().failed.as_ref().map(Error::to_string)
+        locked(&self.inner).failed.as_ref().map(Error::to_string)
     }
 
     /// Current content of a disk.
     #[cfg(test)]
     pub(super) fn image(&self, disk: u16) -> Option<Image> {
-        self.inner().disks.get(usize::from(disk)).map(|disk| disk.image.clone())
+        locked(&self.inner).disks.get(usize::from(disk)).map(|disk| disk.image.clone())
     }
 
     pub(super) fn size(&self, disk: u16) -> Option<u64> {
-        self.inner().disks.get(usize::from(disk)).map(|disk| disk.image.size())
+        locked(&self.inner).disks.get(usize::from(disk)).map(|disk| disk.image.size())
     }
 
     pub(super) fn read(&self, disk: u16, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.inner().image(disk)?.read(offset, bytes)
+        locked(&self.inner).image(disk)?.read(offset, bytes)
     }
 
     pub(super) fn write(&self, disk: u16, offset: u64, content: &[u8], fua: bool) -> io::Result<()> {
@@ -200,7 +201,7 @@ impl Recorder {
 
     /// Submits a request and completes it before any other.
     fn at_once(&self, change: &Change, content: &[u8]) -> io::Result<()> {
-        let mut inner = self.inner();
+        let mut inner = locked(&self.inner);
         let submitted = inner.submit(change)?;
         inner.complete(change, submitted, content)
     }
@@ -210,7 +211,7 @@ impl Recorder {
     /// # Errors
     /// When it extends beyond the end of the disk, there is no such disk, or the recording has failed or ended.
     pub(super) fn submit(&self, change: &Change) -> io::Result<Submitted> {
-        self.inner().submit(change)
+        locked(&self.inner).submit(change)
     }
 
     /// Logs a submitted request and carries it out, in that order. For a write, `content` has the same length.
@@ -218,11 +219,7 @@ impl Recorder {
     /// # Errors
     /// When the recording has failed or ended, or fails now.
     pub(super) fn complete(&self, change: &Change, submitted: Submitted, content: &[u8]) -> io::Result<()> {
-        self.inner().complete(change, submitted, content)
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inner).complete(change, submitted, content)
     }
 }
 

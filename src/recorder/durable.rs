@@ -70,7 +70,7 @@ impl Durable {
     /// Evaluates a log with one model for all disks.
     pub fn of(entries: &[Entry], model: DeviceModel) -> Durable {
         let disks = entries.iter().map(|entry| entry.disk).max().map_or(0, |most| most + 1);
-        let flushes: Vec<Flushes> = (0..disks).map(|disk| Flushes::of(entries, disk, model)).collect();
+        let flushes: Vec<Earliest> = (0..disks).map(|disk| flushes(entries, disk, model)).collect();
         let pushed_out = match model {
             DeviceModel::BoundedCache { bytes } => pushed_out(entries, bytes),
             _ => Vec::new(),
@@ -84,7 +84,7 @@ impl Durable {
             }
             DeviceModel::FlushIgnored => NEVER,
             DeviceModel::Honest | DeviceModel::FuaIgnored | DeviceModel::DelayedFlush { .. } => {
-                flushes[usize::from(entry.disk)].covering(entry.completed)
+                flushes[usize::from(entry.disk)].effect(|submitted| submitted <= entry.completed)
             }
         });
         Durable { from: from.collect() }
@@ -117,37 +117,39 @@ impl Durable {
     }
 }
 
-/// Flushes of one disk, with the position at which each takes effect.
-struct Flushes {
-    /// Submission and effect, by submission; each effect is the earliest of this and all later flushes.
-    by_submission: Vec<(Seq, Seq)>,
+/// Flushes of one disk: when each was submitted, and when it takes effect.
+fn flushes(entries: &[Entry], disk: u16, model: DeviceModel) -> Earliest {
+    let flushes = entries.iter().filter(|entry| entry.disk == disk && entry.op == Op::Flush);
+    Earliest::of(flushes.map(|flush| match model {
+        DeviceModel::DelayedFlush { us } => {
+            let due = flush.at_us + us;
+            let first = entries.partition_point(|entry| entry.at_us < due);
+            (flush.submitted, entries.get(first).map_or(NEVER, |entry| entry.completed.max(flush.completed)))
+        }
+        _ => (flush.submitted, flush.completed),
+    }))
 }
 
-impl Flushes {
-    fn of(entries: &[Entry], disk: u16, model: DeviceModel) -> Flushes {
-        let flushes = entries.iter().filter(|entry| entry.disk == disk && entry.op == Op::Flush);
-        let effects = flushes.map(|flush| match model {
-            DeviceModel::DelayedFlush { us } => {
-                let due = flush.at_us + us;
-                let first = entries.partition_point(|entry| entry.at_us < due);
-                (flush.submitted, entries.get(first).map_or(NEVER, |entry| entry.completed.max(flush.completed)))
-            }
-            _ => (flush.submitted, flush.completed),
-        });
-        let mut by_submission: Vec<(Seq, Seq)> = effects.collect();
+/// Requests by submission, each with the earliest effect of it and all later ones.
+pub struct Earliest(Vec<(Seq, Seq)>);
+
+impl Earliest {
+    /// Of requests with submission and effect.
+    pub fn of(requests: impl Iterator<Item = (Seq, Seq)>) -> Earliest {
+        let mut by_submission: Vec<(Seq, Seq)> = requests.collect();
         by_submission.sort_unstable();
         let mut earliest = NEVER;
         for (_, effect) in by_submission.iter_mut().rev() {
             earliest = earliest.min(*effect);
             *effect = earliest;
         }
-        Flushes { by_submission }
+        Earliest(by_submission)
     }
 
-    /// The effect of the first flush submitted after `completed`.
-    fn covering(&self, completed: Seq) -> Seq {
-        let first = self.by_submission.partition_point(|(submitted, _)| *submitted <= completed);
-        self.by_submission.get(first).map_or(NEVER, |(_, effect)| *effect)
+    /// The earliest effect of a request not submitted too early.
+    pub fn effect(&self, is_too_early: impl Fn(Seq) -> bool) -> Seq {
+        let first = self.0.partition_point(|(submitted, _)| is_too_early(*submitted));
+        self.0.get(first).map_or(NEVER, |(_, effect)| *effect)
     }
 }
 

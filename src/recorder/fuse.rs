@@ -7,6 +7,7 @@
 use super::disk::Recorder;
 use crate::error::{Context, Result};
 use crate::host::linux::as_io_flusher;
+use crate::host::threads::locked;
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
@@ -15,7 +16,7 @@ use fuser::{
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The kernel asks every time.
@@ -48,10 +49,6 @@ struct DiskFiles(Arc<Mutex<Files>>);
 /// File name for the disk of a node: `data.img`.
 pub fn name_of(node: &str) -> String {
     format!("{node}.img")
-}
-
-fn locked(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
-    files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Exports {

@@ -24,8 +24,8 @@ mod testing;
 
 pub(crate) use disk::create_origin;
 pub use disk::{Recorder, Recording};
-pub use durable::{DeviceModel, Durable};
-pub use entry::{Entry, NEVER, Op, Seq};
+pub use durable::{DeviceModel, Durable, Earliest};
+pub use entry::{Entry, Op, Seq};
 #[cfg(target_os = "linux")]
 pub use fuse::{Exports, name_of};
 pub use image::Image;

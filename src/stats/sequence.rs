@@ -124,15 +124,10 @@ impl Sequence {
             for (behind, other) in look.active.iter().enumerate().skip(at + 1) {
                 let pair = look.pair(at, behind, own, self.rule, self.cases, criticals);
                 let (place, mirror) = (one * self.cases + other, other * self.cases + one);
-                self.pairs[place] = Some(pair);
-                self.pairs[mirror] = Some(LookedAt { log: -pair.log, ..pair });
-                if self.relations[place] != Relation::Open {
-                    continue;
-                }
-                let (relation, mirrored) = pair.relation();
-                self.relations[place] = relation;
-                self.relations[mirror] = mirrored;
-                if relation != Relation::Open {
+                let mirrored = LookedAt { log: -pair.log, ..pair };
+                (self.pairs[place], self.pairs[mirror]) = (Some(pair), Some(mirrored));
+                if self.relations[place] == Relation::Open && pair.relation() != Relation::Open {
+                    (self.relations[place], self.relations[mirror]) = (pair.relation(), mirrored.relation());
                     self.decided_at[place] = block;
                 }
             }
@@ -170,16 +165,13 @@ impl Sequence {
 }
 
 impl LookedAt {
-    fn relation(&self) -> (Relation, Relation) {
+    fn relation(&self) -> Relation {
         let margin = self.margin.log;
-        if self.log > margin {
-            (Relation::Larger, Relation::Smaller)
-        } else if -self.log > margin {
-            (Relation::Smaller, Relation::Larger)
-        } else if self.log.abs() + margin < SAME.ln() {
-            (Relation::Same, Relation::Same)
-        } else {
-            (Relation::Open, Relation::Open)
+        match self.log {
+            log if log > margin => Relation::Larger,
+            log if -log > margin => Relation::Smaller,
+            log if log.abs() + margin < SAME.ln() => Relation::Same,
+            _ => Relation::Open,
         }
     }
 }

@@ -34,24 +34,22 @@ impl Rate {
 /// Rate over slices (operations, seconds) in the order in which they ran; `None` if they took no time. A slice without
 /// operations counts, because its time passed.
 pub fn rate(slices: &[(u64, f64)]) -> Option<Rate> {
-    let groups = grouped(slices);
-    let operations: f64 = groups.iter().map(|(operations, _)| operations).sum();
-    let seconds: f64 = groups.iter().map(|(_, seconds)| seconds).sum();
-    if seconds <= 0.0 || !seconds.is_finite() {
-        return None;
-    }
-    let per_s = operations / seconds;
-    let half = error(&groups, per_s, seconds)
-        .map(|error| error.standard_error * student::two_sided_quantile(CONFIDENCE, error.degrees));
+    let (per_s, error) = estimated(slices)?;
+    let half = error.map(|error| error.standard_error * student::two_sided_quantile(CONFIDENCE, error.degrees));
     Some(Rate { per_s, ends: half.and_then(|half| around(per_s, half)) })
 }
 
 /// Error of the rate of slices (operations, seconds); `None` below two slices or if they took no time.
 pub fn within(slices: &[(u64, f64)]) -> Option<Within> {
+    estimated(slices)?.1
+}
+
+/// The rate and its error.
+fn estimated(slices: &[(u64, f64)]) -> Option<(f64, Option<Within>)> {
     let groups = grouped(slices);
-    let seconds: f64 = groups.iter().map(|(_, seconds)| seconds).sum();
-    let operations: f64 = groups.iter().map(|(operations, _)| operations).sum();
-    if seconds > 0.0 { error(&groups, operations / seconds, seconds) } else { None }
+    let (operations, seconds) = groups.iter().fold((0.0, 0.0), |sums, group| (sums.0 + group.0, sums.1 + group.1));
+    let per_s = operations / seconds;
+    (seconds > 0.0 && seconds.is_finite()).then(|| (per_s, error(&groups, per_s, seconds)))
 }
 
 /// True if two intervals overlap.

@@ -52,12 +52,9 @@ impl RunFolder {
     /// # Errors
     /// When it is not a run folder, is damaged, is a link, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<RunFolder> {
-        let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| match e.hint_text() {
-            Some(_) => e,
-            None => e.hint(
-                "the file is truncated or was changed: restore it from a copy; the run cannot be read without it",
-            ),
-        })?;
+        const DAMAGED: &str =
+            "the file is truncated or was changed: restore it from a copy; the run cannot be read without it";
+        let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| e.or_hint(DAMAGED))?;
         let record = record.ok_or_else(|| {
             Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
                 .hint("name a folder in results/, or start a run with `pgstrata run PLAN`")

@@ -173,8 +173,9 @@ pub fn elsewhere(error: Error) -> Error {
 pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let (Some(_alone), Ok(entries)) = (wait_for(results), fs::read_dir(results)) else { return Vec::new() };
     let named = entries.flatten().filter(|entry| is_beside(&entry.file_name().to_string_lossy()));
-    let mut dead: Vec<PathBuf> =
-        named.map(|entry| entry.path()).filter(|path| is_ours(path) && is_free(path)).collect();
+    let ours = named.map(|entry| entry.path()).filter(|path| is_ours(path));
+    let is_free = |path: &PathBuf| File::open(path).is_ok_and(|folder| files::lock(&folder).is_ok());
+    let mut dead: Vec<PathBuf> = ours.filter(is_free).collect();
     dead.sort();
     dead.into_iter().map(|path| (path.clone(), fs::remove_dir_all(&path))).collect()
 }
@@ -184,11 +185,6 @@ fn wait_for(results: &Path) -> Option<File> {
     let folder = File::open(results).ok()?;
     flock(&folder, FlockOperation::LockExclusive).ok()?;
     Some(folder)
-}
-
-/// True if no process holds a lock on a folder.
-fn is_free(path: &Path) -> bool {
-    File::open(path).is_ok_and(|folder| files::lock(&folder).is_ok())
 }
 
 /// `.2026-11-21-0241-import-x.part`.

@@ -57,10 +57,8 @@ impl RunFolder {
         if self.record().merged.is_empty() {
             return Ok(None);
         }
-        read_versioned(self.path(), MERGED, merged::FORMAT).map_err(|e| match e.hint_text() {
-            Some(_) => e,
-            None => e.hint("remove the file: only what was left out of the merge is lost with it"),
-        })
+        let read = read_versioned(self.path(), MERGED, merged::FORMAT);
+        read.map_err(|e| e.or_hint("remove the file: only what was left out of the merge is lost with it"))
     }
 }
 

@@ -19,10 +19,8 @@ impl RunFolder {
         let mut found = Vec::new();
         for case in &self.record().cases {
             let read = read_versioned(self.path(), name_of(&case.id), verdict::FORMAT);
-            found.extend(read.map_err(|e| match e.hint_text() {
-                Some(_) => e,
-                None => e.hint("remove the file; `pgstrata cut RUN_FOLDER` makes the verdicts again"),
-            })?);
+            let hint = "remove the file; `pgstrata cut RUN_FOLDER` makes the verdicts again";
+            found.extend(read.map_err(|e| e.or_hint(hint))?);
         }
         Ok(found)
     }

@@ -4,7 +4,7 @@ use super::{ColumnSource, Reading, SampledObjects, Sampler, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::meminfo::{self, Meminfo};
-use crate::parse::vmstat::{self, Vmstat};
+use crate::parse::vmstat;
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::Row;
@@ -22,11 +22,11 @@ const HELD: [ColumnSource<ColumnDef, Meminfo>; 6] = [
 ];
 
 /// Each column of `/proc/vmstat` and its source.
-const MOVED: [ColumnSource<ColumnDef, Vmstat>; 4] = [
-    (columns::VM_PAGE_IN_BYTES, |moved| moved.page_in_bytes),
-    (columns::VM_PAGE_OUT_BYTES, |moved| moved.page_out_bytes),
-    (columns::VM_SWAP_IN_PAGES, |moved| moved.swap_in_pages),
-    (columns::VM_SWAP_OUT_PAGES, |moved| moved.swap_out_pages),
+const MOVED: [(ColumnDef, &str, u64); 4] = [
+    (columns::VM_PAGE_IN_BYTES, "pgpgin", 1024),
+    (columns::VM_PAGE_OUT_BYTES, "pgpgout", 1024),
+    (columns::VM_SWAP_IN_PAGES, "pswpin", 1),
+    (columns::VM_SWAP_OUT_PAGES, "pswpout", 1),
 ];
 
 impl Sampler for MemorySampler {
@@ -40,16 +40,19 @@ impl Sampler for MemorySampler {
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
         let held = HELD.iter().map(|(column, _)| column.column());
-        held.chain(MOVED.iter().map(|(column, _)| column.column())).collect()
+        held.chain(MOVED.iter().map(|(column, ..)| column.column())).collect()
     }
 
     fn open(&self, host: &Host, _target: &SampledObjects) -> Result<Reading> {
         let host = host.clone();
         let read = move || {
-            let memory = meminfo::parse(&host.read("/proc/meminfo")?)?;
-            let moved = vmstat::parse(&host.read("/proc/vmstat")?)?;
-            let held = HELD.iter().map(|(_, of)| count(of(&memory)));
-            Ok(held.chain(MOVED.iter().map(|(_, of)| count(of(&moved)))).collect())
+            let (memory, moved) = (meminfo::parse(&host.read("/proc/meminfo")?)?, host.read("/proc/vmstat")?);
+            let mut row: Row = HELD.iter().map(|(_, of)| count(of(&memory))).collect();
+            for (_, item, bytes_or_pages) in MOVED {
+                let moved = vmstat::counter(&moved, item)?;
+                row.push(count(moved.map(|number| number.saturating_mul(bytes_or_pages))));
+            }
+            Ok(row)
         };
         read().map(|_: Row| Box::new(read) as Reading)
     }

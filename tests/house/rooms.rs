@@ -31,7 +31,7 @@ const ROOMS: &[Room] = &[
     room("units", &[]),
     room("host", &["units", "error", "parse", "record::facts"]),
     // A line of the server's log is read into what the record keeps of it.
-    room("parse", &["units", "error", "record::window"]),
+    room("parse", &["units", "error", "record::age", "record::stack", "record::window"]),
     room("record", &["units", "error"]),
     room("plan", &["units", "error", "record", "host::files"]),
     room("provision", &["units", "error", "host", "parse", "record"]),

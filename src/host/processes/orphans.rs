@@ -8,7 +8,7 @@ use crate::host::{Host, linux, threads};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How often orphans that have ended are reaped: a script may leave a thousand a second.
@@ -38,7 +38,7 @@ pub(in crate::host) fn adopt() -> bool {
 
 /// Locked while a process is being started: until it is recorded, it must not be taken for an orphan.
 pub(in crate::host) fn starting() -> MutexGuard<'static, BTreeSet<u32>> {
-    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
+    threads::locked(&STARTED)
 }
 
 /// Descendants that this process did not start itself; none unless it adopts.

@@ -3,36 +3,9 @@
 use super::ReportRow;
 use crate::error::{Error, Result};
 use crate::provision::knobs;
+use crate::provision::size::Size;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
-
-/// Requested size of a volume.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Amount {
-    Bytes(u64),
-    /// Percentage of the group, or of the pool if volumes are thin.
-    Percent(f64),
-}
-
-impl Amount {
-    /// Parses `20GiB` or `80%`.
-    fn parse(text: &str) -> Option<Amount> {
-        match text.trim().strip_suffix('%') {
-            Some(share) => {
-                let share: f64 = share.trim().parse().ok()?;
-                (share > 0.0 && share <= 100.0).then_some(Amount::Percent(share))
-            }
-            None => Bytes::parse(text).ok().filter(|size| size.0 > 0).map(|size| Amount::Bytes(size.0)),
-        }
-    }
-
-    pub fn of(self, all: u64) -> u64 {
-        match self {
-            Amount::Bytes(bytes) => bytes,
-            Amount::Percent(share) => (all as f64 * share / 100.0) as u64,
-        }
-    }
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Volume {
@@ -41,7 +14,7 @@ pub(super) struct Volume {
     /// Its name among the node's bases; empty for the only one.
     pub base: String,
     /// `None` if it cannot be parsed.
-    pub size: Option<Amount>,
+    pub size: Option<Size>,
 }
 
 pub(super) const OPTIONS: &[OptionSpec] = &[
@@ -73,10 +46,10 @@ const EXTENT: u64 = 4 << 20;
 pub(super) fn volumes(options: &Options) -> Vec<Volume> {
     let named = options.table("volumes").0;
     if named.is_empty() {
-        let size = Amount::parse(options.text("size").unwrap_or("100%"));
+        let size = Size::above_zero(options.text("size").unwrap_or("100%"));
         return vec![Volume { name: ONLY.to_owned(), base: String::new(), size }];
     }
-    let sized = named.into_iter().map(|(name, value)| (name, Amount::parse(&value.plain())));
+    let sized = named.into_iter().map(|(name, value)| (name, Size::above_zero(&value.plain())));
     sized.map(|(name, size)| Volume { base: name.clone(), name, size }).collect()
 }
 
@@ -108,11 +81,11 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
                 return Err(OptionProblem::at(key, format!("the size of the volume {} cannot be read", volume.name))
                     .help("write it as 20GiB or 80%"));
             }
-            Some(Amount::Bytes(bytes)) if bytes % EXTENT != 0 => {
+            Some(Size::Bytes(bytes)) if bytes % EXTENT != 0 => {
                 return wrong(key, format!("the size of the volume {} must be a multiple of 4 MiB", volume.name));
             }
-            Some(Amount::Percent(of)) => share += of,
-            Some(Amount::Bytes(_)) => {}
+            Some(Size::Percent(of)) => share += of,
+            Some(Size::Bytes(_)) => {}
         }
     }
     if several && options.table("volumes").0.is_empty() {
@@ -219,7 +192,7 @@ pub(super) fn verify(options: &Options, volume: &Volume, row: &ReportRow) -> Res
             wanted.push(("stripe_size", size.to_string()));
         }
     }
-    if let Some(Amount::Bytes(bytes)) = volume.size {
+    if let Some(Size::Bytes(bytes)) = volume.size {
         wanted.push(("lv_size", bytes.to_string()));
     }
     same(&volume.name, &wanted, row)

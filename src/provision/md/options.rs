@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{Details, knobs};
+use crate::provision::{Details, knobs, must_show};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 
@@ -162,11 +162,7 @@ pub(super) fn verify(level: Level, options: &Options, members: usize, journal: b
     ];
     for (name, wanted) in wanted.into_iter().filter_map(|(name, wanted)| Some((name, wanted?))) {
         let shown = facts.get(name).map_or("nothing", String::as_str);
-        if shown != wanted {
-            return Err(Error::host(format!(
-                "the {name} of the array was to be {wanted}, but the kernel shows {shown}"
-            )));
-        }
+        must_show(&format!("{name} of the array"), &wanted, shown)?;
     }
     Ok(())
 }

@@ -14,14 +14,14 @@ mod tool_tests;
 use super::disk::Recorder;
 use crate::error::{Context, Error, Result};
 use crate::host::linux::as_io_flusher;
-use crate::host::threads;
+use crate::host::threads::{self, locked};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 pub use handshake::open;
@@ -60,10 +60,6 @@ struct Export {
 struct NbdConnection {
     stream: UnixStream,
     thread: JoinHandle<()>,
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl NbdServer {

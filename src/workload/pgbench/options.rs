@@ -220,14 +220,9 @@ impl Settings {
 
 /// A duration if the plan gives one or the scripts write nothing, whole checkpoint cycles otherwise.
 fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
-    let duration = whole_seconds(options, "duration")?;
-    let limit = whole_seconds(options, "limit")?;
+    let duration = seconds(options, "duration")?;
+    let limit = seconds(options, "limit")?;
     let cycles = count(options, "cycles")?;
-    for (key, span) in [("duration", duration), ("limit", limit)] {
-        if span == Some(Micros(0)) {
-            return Err(OptionProblem::at(key, "must be at least 1s"));
-        }
-    }
     if let (Some(_), Some(key)) = (duration, cycles.map(|_| "cycles").or(limit.map(|_| "limit"))) {
         return Err(OptionProblem::at(key, "conflicts with `duration`")
             .help("`duration` measures for a fixed time, `cycles` for full checkpoint cycles: remove one of them"));
@@ -293,7 +288,7 @@ fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProb
     }
 }
 
-fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
+fn whole_seconds(options: &Options, key: &str) -> Result<Option<Micros>, OptionProblem> {
     match options.checked_span(key)? {
         Some(span) if !span.0.is_multiple_of(1_000_000) => {
             Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds, as pgbench requires")))
@@ -305,10 +300,9 @@ fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>,
 
 /// A time of whole seconds, at least one.
 pub fn seconds(options: &Options, key: &str) -> Result<Option<Micros>, OptionProblem> {
-    let span = options.checked_span(key)?;
-    match span.filter(|span| span.0 == 0 || !span.0.is_multiple_of(1_000_000)) {
-        Some(odd) => Err(OptionProblem::at(key, format!("{odd} must be a whole number of seconds, at least 1s"))),
-        None => Ok(span),
+    match whole_seconds(options, key)? {
+        Some(Micros(0)) => Err(OptionProblem::at(key, "must be at least 1s")),
+        span => Ok(span),
     }
 }
 

@@ -88,7 +88,7 @@ impl ScriptTally {
 fn reported(settings: &Settings, summary: Summary) -> Reported {
     let scripts = settings.scripts.iter().zip(summary.scripts);
     let statements = scripts.flat_map(|(script, part)| {
-        part.statements.into_iter().map(|statement| StatementFigures {
+        part.into_iter().map(|statement| StatementFigures {
             script: script.name.clone(),
             statement: statement.text,
             latency_us_mean: statement.latency_ms_mean * 1e3,

@@ -13,6 +13,7 @@ use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
 use crate::cluster::server;
 use crate::error::Result;
+use crate::host::threads::locked;
 use crate::host::time::{Instant, micros, now};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::Operation;
@@ -220,7 +221,7 @@ impl CrashLoad<'_> {
         let seconds = Mutex::new(Vec::new());
         let (tally, failed) = drive::measure(self.place, &settings, name, units, until, &|event| {
             if let LoadEvent::Second(second) = &event {
-                seconds.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
+                locked(&seconds).push(second.done);
             }
             shifted.report(event);
         })?;
