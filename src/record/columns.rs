@@ -5,7 +5,8 @@
 
 /// Constants of columns, each with its doc comment as the meaning that is stored beside its figures.
 macro_rules! columns {
-    ($($(#[doc = $doc:literal])+ $vis:vis const $id:ident: $type:ty = $kind:ident($name:literal, $unit:literal)$(.$then:ident())*;)+) => {
+    ($($(#[doc = $doc:literal])+
+    $vis:vis const $id:ident: $type:ty = $kind:ident($name:literal, $unit:literal)$(.$then:ident())*;)+) => {
         $($(#[doc = $doc])+ $vis const $id: $type = $kind($name, $unit, concat!($($doc),+).trim_ascii_start())$(.$then())*;)+
     };
 }
