@@ -2,7 +2,7 @@
 
 use super::labelled::Labelled;
 use super::table::{Cell, Column, Table, TableColumn};
-use crate::analyse::findings::{StageFinding, StageKind};
+use crate::analyse::findings::{StageFinding, StageKind, names};
 
 /// Explanation of the stages.
 const NOTE: &str = "Mean over trials with its 95 % CI. Indented: the parts of the stage above them; they add up to \
@@ -28,10 +28,9 @@ impl Labelled<'_> {
 }
 
 fn name(stage: &StageFinding) -> Cell {
-    let (lead, kind) = match stage.kind {
-        StageKind::Ranked => ("", "ranked"),
-        StageKind::Part => ("\u{2003}", "part"),
-        StageKind::Beside => ("", "beside"),
+    let lead = match stage.kind {
+        StageKind::Part => "\u{2003}",
+        StageKind::Ranked | StageKind::Beside => "",
     };
-    Cell::text(format!("{lead}{}", stage.name)).csv(vec![stage.name.clone(), kind.to_owned()])
+    Cell::text(format!("{lead}{}", stage.name)).csv(vec![stage.name.clone(), names::stored(&stage.kind)])
 }

@@ -4,6 +4,7 @@
 //! left out.
 
 use crate::record::columns;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Position of a case in the matrix: value by axis.
@@ -31,6 +32,14 @@ pub fn of_axes(axes: &Axes, named: &[String]) -> String {
 
 pub fn of_axis(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
+}
+
+/// Name of a variant in the findings' JSON, which is also that of tables and flags.
+pub fn stored(variant: &impl Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
 }
 
 /// Columns of these axes, named as in the Parquet files.

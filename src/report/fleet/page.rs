@@ -29,7 +29,7 @@ pub struct GroupingLink {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[GroupingLink]) -> Result<String> {
-    let words: Vec<&str> = findings.grouped_by.iter().map(|by| by.word()).collect();
+    let words: Vec<String> = findings.grouped_by.iter().map(|by| by.word()).collect();
     let own = context! {
             version => env!("CARGO_PKG_VERSION"),
             groupings => groupings,
