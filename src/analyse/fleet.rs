@@ -12,8 +12,8 @@ pub(crate) mod shares;
 
 pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
-use super::findings::{Findings, names};
 use super::findings::groups::place_of;
+use super::findings::{Findings, names};
 use super::load;
 use super::merge::storage;
 use crate::error::Result;

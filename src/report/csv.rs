@@ -3,8 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::{self, class_key, optional};
 use crate::analyse::findings::{
-    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, Ranking, Verdict,
-    names,
+    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, Ranking, Verdict, names,
 };
 use std::collections::BTreeSet;
 

@@ -3,6 +3,7 @@
 
 use super::table::{Cell, Column, Table, TableColumn};
 use super::words::optional;
+use crate::analyse::findings::groups::distinct;
 use crate::analyse::findings::{DeviceVerdict, PowerCut, Verdict};
 use crate::units::Bytes;
 
@@ -69,12 +70,7 @@ fn aside(cut: &PowerCut) -> String {
 
 /// Verdicts for other devices: a row per recording, a column per model.
 pub(super) fn devices(found: &[PowerCut]) -> Table {
-    let mut models: Vec<&str> = Vec::new();
-    for on in found.iter().flat_map(|cut| &cut.record.devices) {
-        if !models.contains(&on.device.as_str()) {
-            models.push(&on.device);
-        }
-    }
+    let models = distinct(found.iter().flat_map(|cut| &cut.record.devices).map(|on| on.device.as_str()));
     let columns = std::iter::once("Stack").chain(models.iter().copied()).map(TableColumn::text).collect();
     let mut table = Table::new("power-cut-devices", "On other devices", columns).note(DEVICES_NOTE);
     for cut in found.iter().filter(|cut| !cut.record.devices.is_empty()) {

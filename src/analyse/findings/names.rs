@@ -42,6 +42,13 @@ pub fn stored(variant: &impl Serialize) -> String {
     }
 }
 
+/// The first few names, and the number of others: `a; b; 3 more`.
+pub fn first<T: ToString>(names: impl ExactSizeIterator<Item = T>, most: usize, between: &str, last: &str) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names.take(most).map(|name| name.to_string()).collect::<Vec<_>>().join(between);
+    if more > 0 { format!("{shown}{last}{more} more") } else { shown }
+}
+
 /// Columns of these axes, named as in the Parquet files.
 pub fn axis_columns(axes: &BTreeSet<&String>) -> Vec<String> {
     let axes: Axes = axes.iter().map(|axis| ((*axis).clone(), String::new())).collect();

@@ -8,6 +8,7 @@ use crate::analyse::compare::findings::{
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
 use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::names;
 
 /// Text of a cell without a comparison; the reasons are given below the table.
 pub(super) const NOT_COMPARED: &str = "not compared";
@@ -89,11 +90,8 @@ fn origin(origin: SideOrigin) -> &'static str {
 }
 
 /// The first few names, and the number of others.
-pub(super) fn some_of(names: &[String]) -> String {
-    let shown: Vec<&str> = names.iter().take(MOST_MEASURES).map(String::as_str).collect();
-    let more = names.len().saturating_sub(MOST_MEASURES);
-    let more = if more > 0 { format!("; {more} more") } else { String::new() };
-    format!("{}{more}", shown.join("; "))
+pub(super) fn some_of(measures: &[String]) -> String {
+    names::first(measures.iter(), MOST_MEASURES, "; ", "; ")
 }
 
 /// Facts known of some sides only: the marks of those sides, and the keys.
