@@ -12,8 +12,8 @@ pub(crate) mod shares;
 
 pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
-use super::findings::Findings;
 use super::findings::groups::place_of;
+use super::findings::{Findings, names};
 use super::load;
 use super::merge::storage;
 use crate::error::Result;
@@ -49,14 +49,8 @@ impl GroupBy {
     }
 
     /// Name on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            GroupBy::Model => "model",
-            GroupBy::Firmware => "firmware",
-            GroupBy::Kernel => "kernel",
-            GroupBy::Cpu => "cpu",
-            GroupBy::Postgres => "postgres",
-        }
+    pub fn word(self) -> String {
+        names::stored(&self)
     }
 }
 

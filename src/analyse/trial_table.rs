@@ -4,7 +4,7 @@
 //! added within a [`SCHEMA`]; any other change raises it.
 
 use super::merge::storage;
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, ZeroSeconds};
+use crate::analyse::findings::{CaseFinding, Findings, ZeroSeconds, names};
 use crate::analyse::trial::rates::rate_of;
 use crate::error::{Context, Result};
 use crate::record::column::ColumnType;
@@ -214,10 +214,5 @@ fn of_zero(zero: Option<ZeroSeconds>) -> Vec<Option<Value>> {
 fn of_case(case: Option<&CaseFinding>) -> Vec<Option<Value>> {
     let class = case.filter(|case| case.trials > 0).map(|case| case.durability.class);
     let verdict = case.and_then(|case| case.verdict.as_ref());
-    vec![class.and_then(word).map(Value::Text), verdict.map(|verdict| Value::Flag(verdict.convicts()))]
-}
-
-/// As it stands in the findings' JSON.
-fn word(class: DurabilityClass) -> Option<String> {
-    serde_json::to_value(class).ok()?.as_str().map(str::to_owned)
+    vec![class.map(|class| Value::Text(names::stored(&class))), verdict.map(|verdict| Value::Flag(verdict.convicts()))]
 }

@@ -8,6 +8,7 @@ use super::out;
 use super::progress::named;
 use super::status::{RunState, RunStatus, status};
 use crate::analyse::compare::from_run::{self, RunSource};
+use crate::analyse::findings::names::stored;
 use crate::analyse::fleet::GroupBy;
 use crate::analyse::{compare, load};
 use crate::error::{Kind, Result};
@@ -200,7 +201,7 @@ fn live_view(name: &str, status: &RunStatus) -> LiveView {
         name: name.to_owned(),
         address: encoded(name),
         plan: status.name.clone(),
-        state: state_word(status.state).to_owned(),
+        state: stored(&status.state),
         is_live: status.state == RunState::Running,
         measured: status.measured,
         trials: status.trials,
@@ -209,16 +210,6 @@ fn live_view(name: &str, status: &RunStatus) -> LiveView {
         left: status.left_us.map_or_else(|| NOTHING.to_owned(), rounded),
         last: last.unwrap_or_else(|| NOTHING.to_owned()),
         warnings: status.warnings.clone(),
-    }
-}
-
-fn state_word(state: RunState) -> &'static str {
-    match state {
-        RunState::Running => "running",
-        RunState::Complete => "complete",
-        RunState::Incomplete => "incomplete",
-        RunState::Interrupted => "interrupted",
-        RunState::Killed => "killed",
     }
 }
 

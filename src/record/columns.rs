@@ -3,6 +3,14 @@
 //! Names end with the unit for times and sizes. Counters are stored raw; there are no rates or shares. Columns of block
 //! devices are families: each device of the stack has one of every family.
 
+/// Constants of columns, each with its doc comment as the meaning that is stored beside its figures.
+macro_rules! columns {
+    ($($(#[doc = $doc:literal])+
+    $vis:vis const $id:ident: $type:ty = $kind:ident($name:literal, $unit:literal)$(.$then:ident())*;)+) => {
+        $($(#[doc = $doc])+ $vis const $id: $type = $kind($name, $unit, concat!($($doc),+).trim_ascii_start())$(.$then())*;)+
+    };
+}
+
 mod client;
 mod machine;
 mod postgres;
@@ -25,6 +33,11 @@ impl ColumnDef {
     /// The same column stored as text.
     const fn text(self) -> ColumnDef {
         ColumnDef { of: ColumnType::Text, ..self }
+    }
+
+    /// The same column for every block device of a stack.
+    const fn of_each_device(self) -> DeviceColumn {
+        DeviceColumn(self)
     }
 
     /// Owned copy of the definition.

@@ -1,6 +1,6 @@
 //! Figures over an amount of ageing: one sentence per figure, and every point.
 
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use crate::analyse::findings::Ageing;
 use crate::units::significant;
 
@@ -20,34 +20,19 @@ pub(super) fn courses(all: &[Ageing]) -> Table {
 
 /// Every point of every figure.
 pub(super) fn points(all: &[Ageing]) -> Table {
-    let columns = vec![
-        TableColumn::text("Cases"),
-        TableColumn::text("Figure"),
-        TableColumn::text("Amount"),
-        TableColumn::number("At", ""),
-        TableColumn::bounded("Aged"),
-        TableColumn::bounded("Fresh"),
-        TableColumn::bounded("Aged / fresh"),
-        TableColumn::text("Told apart"),
-    ];
     let points = all.iter().flat_map(|one| one.points.iter().map(move |point| (one, point)));
-    let rows = points.map(|(one, point)| {
-        vec![
-            Cell::text(&one.name),
-            Cell::text(figure(one)),
-            Cell::text(&one.amount),
-            Cell::number(Some(point.x), significant),
-            Cell::bounded(point.aged.as_ref()),
-            Cell::bounded(point.fresh.as_ref()),
-            Cell::bounded(point.ratio.as_ref()),
-            Cell::text(match point.told_apart {
-                Some(true) => "yes",
-                Some(false) => "no",
-                None => "–",
-            }),
-        ]
-    });
-    Table::new("ageing-points", "Every point", columns).rows(rows)
+    Table::over("ageing-points", "Every point", points).columns(&[
+        Column(TableColumn::text("Cases"), &|(one, _)| Cell::text(&one.name)),
+        Column(TableColumn::text("Figure"), &|(one, _)| Cell::text(figure(one))),
+        Column(TableColumn::text("Amount"), &|(one, _)| Cell::text(&one.amount)),
+        Column(TableColumn::number("At", ""), &|(_, it)| Cell::number(Some(it.x), significant)),
+        Column(TableColumn::bounded("Aged"), &|(_, it)| Cell::bounded(it.aged.as_ref())),
+        Column(TableColumn::bounded("Fresh"), &|(_, it)| Cell::bounded(it.fresh.as_ref())),
+        Column(TableColumn::bounded("Aged / fresh"), &|(_, it)| Cell::bounded(it.ratio.as_ref())),
+        Column(TableColumn::text("Told apart"), &|(_, it)| {
+            Cell::text(it.told_apart.map_or("–", |is| if is { "yes" } else { "no" }))
+        }),
+    ])
 }
 
 fn figure(of: &Ageing) -> String {

@@ -1,7 +1,7 @@
 //! Backend time and CPU use, as tables.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::{estimate_text, fields, fits_title, optional, percent, percent_ends};
 use crate::analyse::findings::{BackendTime, CaseFinding};
 use crate::units::Bytes;
@@ -9,64 +9,49 @@ use crate::units::Bytes;
 impl Labelled<'_> {
     /// Storage's share of backend time per case, and CPU use.
     pub fn backend_time(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Storage, 95 % interval", "of backend time").csv(&[
-                "storage (0 to 1 of backend time)",
-                "storage low (0 to 1)",
-                "storage high (0 to 1)",
-                "trials",
-            ]),
-            TableColumn::number("Measured in memory", "").csv(&["stack in memory", "gain", "gain low", "gain high"]),
-            TableColumn::number("CPUs in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
-            TableColumn::number("Busiest CPU", "share").csv(&["busiest CPU of each second (0 to 1)"]),
-            TableColumn::number("Tasks waiting for a CPU", "of the time").csv(&["CPU pressure, some (0 to 1)"]),
-            TableColumn::text("Busiest process").csv(&["busiest process", "its CPU (CPUs)"]),
-            TableColumn::text("Data").csv(&["data fit", "database (B)"]),
-        ];
-        let mut table = Table::new("backend-time", "Storage share of backend time, and CPU use", columns).note(
+        let storage = ["storage (0 to 1 of backend time)", "storage low (0 to 1)", "storage high (0 to 1)", "trials"];
+        let memory = ["stack in memory", "gain", "gain low", "gain high"];
+        let [cpus, fullest] = ["CPU in use (0 to 1 of all CPUs)", "busiest CPU of each second (0 to 1)"];
+        let [waiting, process] = [&["CPU pressure, some (0 to 1)"][..], &["busiest process", "its CPU (CPUs)"]];
+        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.backend_time.as_ref()?)));
+        let table = Table::over("backend-time", "Storage share of backend time, and CPU use", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::number("Storage, 95 % interval", "of backend time").csv(&storage), &|it| {
+                storage_cell(it.1)
+            }),
+            Column(TableColumn::number("Measured in memory", "").csv(&memory), &|it| in_memory_cell(it.1)),
+            Column(TableColumn::number("CPUs in use", "share").csv(&[cpus]), &|it| {
+                Cell::number(it.1.cpu_busy, percent)
+            }),
+            Column(TableColumn::number("Busiest CPU", "share").csv(&[fullest]), &|it| {
+                Cell::number(it.1.fullest_cpu, percent)
+            }),
+            Column(TableColumn::number("Tasks waiting for a CPU", "of the time").csv(waiting), &|it| {
+                Cell::number(it.1.cpu_pressure, percent)
+            }),
+            Column(TableColumn::text("Busiest process").csv(process), &|it| busiest_cell(it.1)),
+            Column(TableColumn::text("Data").csv(&["data fit", "database (B)"]), &|(case, _)| data_cell(case)),
+        ]);
+        table.note(
             "Storage: share of backends waiting for reads, writes and flushes, or for a lock whose holder waited for them \
              (sampled once a second); at a fixed rate, of the time without client pauses. A stack in memory can gain more \
              than this share, because storage also costs CPU time, or less.",
-        );
-        for case in &self.findings.cases {
-            let Some(found) = &case.backend_time else { continue };
-            let busiest = match &found.busiest_process {
-                Some((name, share)) => Cell::text(name.clone())
-                    .aside(format!("{} of a CPU", percent(*share)))
-                    .csv(vec![name.clone(), share.to_string()]),
-                None => Cell::none(2).style("absent"),
-            };
-            table.push(vec![
-                self.name(&case.id),
-                storage_cell(found),
-                in_memory_cell(found),
-                Cell::number(found.cpu_busy, percent),
-                Cell::number(found.fullest_cpu, percent),
-                Cell::number(found.cpu_pressure, percent),
-                busiest,
-                data_cell(case),
-            ]);
-        }
-        table
+        )
     }
 
     /// Every wait of every case: the figures of the chart of waits.
     pub fn waits(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Class").csv(&["wait class"]),
-            TableColumn::text("Event").csv(&["wait event"]),
-            TableColumn::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
-        ];
-        let rows = self.findings.cases.iter().flat_map(|case| {
-            let waits = case.backend_time.iter().flat_map(|found| &found.waits);
-            waits.map(|wait| {
-                let (class, event) = (Cell::text(&wait.class), Cell::text(&wait.event));
-                vec![self.name(&case.id), class, event, Cell::number(Some(wait.share), percent)]
-            })
-        });
-        Table::new("waits", "Wait events of the backends", columns).rows(rows)
+        let cases = self.findings.cases.iter();
+        let rows = cases.flat_map(|case| case.backend_time.iter().flat_map(|it| &it.waits).map(move |it| (case, it)));
+        let share = ["share of backend samples (0 to 1)"];
+        Table::over("waits", "Wait events of the backends", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::text("Class").csv(&["wait class"]), &|(_, it)| Cell::text(&it.class)),
+            Column(TableColumn::text("Event").csv(&["wait event"]), &|(_, it)| Cell::text(&it.event)),
+            Column(TableColumn::number("Share of samples", "share").csv(&share), &|(_, it)| {
+                Cell::number(Some(it.share), percent)
+            }),
+        ])
     }
 }
 
@@ -90,6 +75,11 @@ fn in_memory_cell(found: &BackendTime) -> Cell {
     let (text, ends) = estimate_text(&memory.ratio);
     let csv = [vec![memory.stack.clone()], fields(Some(&memory.ratio))].concat();
     Cell::text(format!("{text}×")).aside(ends).remark(Some(format!("on {}", memory.stack))).csv(csv)
+}
+
+fn busiest_cell(found: &BackendTime) -> Cell {
+    let Some((name, share)) = &found.busiest_process else { return Cell::none(2).style("absent") };
+    Cell::text(name).aside(format!("{} of a CPU", percent(*share))).csv(vec![name.clone(), share.to_string()])
 }
 
 fn data_cell(case: &CaseFinding) -> Cell {

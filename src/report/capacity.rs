@@ -1,9 +1,9 @@
 //! The highest rate within a latency limit: both figures of each case, and every step.
 
-use super::labelled::{Labelled, trial_columns};
-use super::table::{Cell, Table, TableColumn};
+use super::labelled::Labelled;
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::{millis, percent};
-use crate::analyse::findings::{CapacityFinding, CapacityStep, CaseFinding};
+use crate::analyse::findings::{CapacityFinding, CaseFinding};
 use crate::units::{Micros, grouped, significant};
 
 /// Explanation of the two figures.
@@ -20,63 +20,41 @@ impl Labelled<'_> {
     }
 
     pub fn capacities(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Limit", "").csv(&["latency limit (us)"]),
-            TableColumn::number("Holds", "1/s"),
-            TableColumn::number("About", "1/s").csv(&["about (1/s)", "about low (1/s)", "about high (1/s)"]),
-            TableColumn::number("Without a limit", "1/s"),
-            TableColumn::number("Trials", ""),
-        ];
-        let rows = self.searches().map(|(case, capacity)| {
-            vec![
-                self.name(&case.id),
-                Cell::number(Some(capacity.limit_us), |us| Micros(us).to_string()),
-                Cell::number(capacity.holds, significant),
-                Cell::bounded(capacity.about.as_ref()),
-                Cell::number(Some(capacity.peak), significant),
-                Cell::number(Some(capacity.searches), |trials| trials.to_string()),
-            ]
-        });
-        Table::new("capacities", "Highest rate within the latency limit", columns).note(NOTE).rows(rows)
+        let about = ["about (1/s)", "about low (1/s)", "about high (1/s)"];
+        let table = Table::over("capacities", "Highest rate within the latency limit", self.searches()).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::number("Limit", "").csv(&["latency limit (us)"]), &|(_, it)| {
+                Cell::number(Some(it.limit_us), |us| Micros(us).to_string())
+            }),
+            Column(TableColumn::number("Holds", "1/s"), &|(_, it)| Cell::number(it.holds, significant)),
+            Column(TableColumn::number("About", "1/s").csv(&about), &|(_, it)| Cell::bounded(it.about.as_ref())),
+            Column(TableColumn::number("Without a limit", "1/s"), &|(_, it)| Cell::number(Some(it.peak), significant)),
+            Column(TableColumn::number("Trials", ""), &|(_, it)| Cell::text(it.searches.to_string())),
+        ]);
+        table.note(NOTE)
     }
 
     /// Every step of every trial.
     pub fn capacity_steps(&self) -> Table {
-        let columns = trial_columns(vec![
-            TableColumn::number("Step", ""),
-            TableColumn::number("Rate", "1/s"),
-            TableColumn::number("Due", ""),
-            TableColumn::number("Late", ""),
-            TableColumn::number("Skipped", ""),
-            TableColumn::number("Late or skipped", "share"),
-            TableColumn::number("p99", "ms").csv(&["p99 (us)"]),
-            TableColumn::number("No commit", "s"),
-            TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]),
-            TableColumn::text("Result").csv(&["result"]),
+        let rows = self.searches().flat_map(|(case, it)| it.steps.iter().map(move |step| (case, step)));
+        let table = Table::over("capacity-steps", "Every step", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::number("Trial", ""), &|(_, it)| Cell::text(it.trial.to_string())),
+            Column(TableColumn::number("Step", ""), &|(_, it)| Cell::text(it.step.to_string())),
+            Column(TableColumn::number("Rate", "1/s"), &|(_, it)| Cell::number(Some(it.rate), significant)),
+            Column(TableColumn::number("Due", ""), &|(_, it)| Cell::number(Some(it.due), grouped)),
+            Column(TableColumn::number("Late", ""), &|(_, it)| Cell::number(Some(it.late), grouped)),
+            Column(TableColumn::number("Skipped", ""), &|(_, it)| Cell::number(Some(it.skipped), grouped)),
+            Column(TableColumn::number("Late or skipped", "share"), &|(_, it)| {
+                Cell::number(Some(it.late_share), percent)
+            }),
+            Column(TableColumn::number("p99", "ms").csv(&["p99 (us)"]), &|(_, it)| Cell::number(it.p99_us, millis)),
+            Column(TableColumn::number("No commit", "s"), &|(_, it)| Cell::number(Some(it.silent_s), grouped)),
+            Column(TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]), &|(_, it)| {
+                Cell::number(Some(it.driver_lag_us_mean), |us| millis(us as u64))
+            }),
+            Column(TableColumn::label("Result"), &|(_, it)| Cell::text(it.failed_by.as_deref().unwrap_or("passed"))),
         ]);
-        let rows = self
-            .searches()
-            .flat_map(|(case, capacity)| capacity.steps.iter().map(|step| self.capacity_step(case, step)));
-        Table::new("capacity-steps", "Every step", columns)
-            .note("In the order they were run. No p99: it falls among the skipped transactions.")
-            .rows(rows)
-    }
-
-    fn capacity_step(&self, case: &CaseFinding, step: &CapacityStep) -> Vec<Cell> {
-        vec![
-            self.name(&case.id),
-            Cell::number(Some(step.trial), |trial| trial.to_string()),
-            Cell::number(Some(step.step), |step| step.to_string()),
-            Cell::number(Some(step.rate), significant),
-            Cell::number(Some(step.due), grouped),
-            Cell::number(Some(step.late), grouped),
-            Cell::number(Some(step.skipped), grouped),
-            Cell::number(Some(step.late_share), percent),
-            Cell::number(step.p99_us, millis),
-            Cell::number(Some(step.silent_s), grouped),
-            Cell::number(Some(step.driver_lag_us_mean), |us| millis(us as u64)),
-            Cell::text(step.failed_by.as_deref().unwrap_or("passed")),
-        ]
+        table.note("In the order they were run. No p99: it falls among the skipped transactions.")
     }
 }

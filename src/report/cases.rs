@@ -3,7 +3,7 @@
 //! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
 use super::labelled::Labelled;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::{estimate_text, fields, latency, optional, percent, percent_ends};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost, Steadiness};
 use crate::units::grouped;
@@ -78,103 +78,82 @@ impl Labelled<'_> {
 
     /// Steadiness of the rate, by seconds.
     pub fn steadiness(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Seconds", "s").csv(&["seconds (s)"]),
-            TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]),
-            TableColumn::number("Without a commit", "s").csv(&["without a commit (s)"]),
-            TableColumn::number("Below 10 %", "s").csv(&["under a tenth of the median (s)"]),
-            TableColumn::number("Below 50 %", "s").csv(&["under half of the median (s)"]),
-            TableColumn::number("Longest idle", "").csv(&["longest time without a commit (s)"]),
-            TableColumn::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
-        ];
-        let mut table = Table::new("steadiness", "Rate stability by second", columns).note(
+        let [tenth, half] = [["under a tenth of the median (s)"], ["under half of the median (s)"]];
+        let [idles, stalls] =
+            [&["longest time without a commit (s)"][..], &["slowest operation (us)", "in trial", "at second (s)"]];
+        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.steadiness.as_ref()?)));
+        let table = Table::over("steadiness", "Rate stability by second", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::number("Seconds", "s").csv(&["seconds (s)"]), &|(_, it)| Cell::count(it.seconds, "")),
+            Column(TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]), &|(_, it)| {
+                Cell::figure(Some(it.coefficient_of_variation))
+            }),
+            Column(TableColumn::number("Without a commit", "s").csv(&["without a commit (s)"]), &|(_, it)| {
+                Cell::count(it.seconds_at_zero, "alarm")
+            }),
+            Column(TableColumn::number("Below 10 %", "s").csv(&tenth), &|(_, it)| {
+                Cell::count(it.seconds_under_tenth, "alarm")
+            }),
+            Column(TableColumn::number("Below 50 %", "s").csv(&half), &|(_, it)| {
+                Cell::count(it.seconds_under_half, "")
+            }),
+            Column(TableColumn::number("Longest idle", "").csv(idles), &|(_, it)| idle(it)),
+            Column(TableColumn::number("Longest stall", "").csv(stalls), &|(_, it)| stall(it)),
+        ]);
+        table.note(
             "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: time \
              without a commit of any client, to 1 ms; where a share was logged, by the seconds without one. Longest stall: the slowest \
              single operation seen by a client.",
-        );
-        for case in &self.findings.cases {
-            let Some(found) = &case.steadiness else { continue };
-            let at = found.longest_stall_at;
-            let stall = Cell::text(found.longest_stall_us.map_or_else(|| "not measured".to_owned(), latency))
-                .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
-                .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))]);
-            table.push(vec![
-                self.name(&case.id),
-                Cell::count(found.seconds, ""),
-                Cell::figure(Some(found.coefficient_of_variation)),
-                Cell::count(found.seconds_at_zero, "alarm"),
-                Cell::count(found.seconds_under_tenth, "alarm"),
-                Cell::count(found.seconds_under_half, ""),
-                idle(found),
-                stall,
-            ]);
-        }
-        table
+        )
     }
 
     /// Every probe row of the cases that measure synced writes.
     pub fn synced(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Section").csv(&["section"]),
-            TableColumn::text("Row").csv(&["row"]),
-            TableColumn::estimate("Rate", "rate", "1/s"),
-            TableColumn::number("p50", "ms").csv(&["p50 (ns)"]),
-            TableColumn::number("p99", "ms").csv(&["p99 (ns)"]),
-            TableColumn::number("slowest", "ms").csv(&["slowest (ns)"]),
-            TableColumn::text("Device work per operation").csv(&["device work"]),
-        ];
-        let table = Table::new("synced", "Synced writes, by sync method", columns).note(
+        let cases = self.findings.cases.iter();
+        let rows = cases.flat_map(|case| case.synced.iter().flat_map(|it| &it.rows).map(move |row| (case, row)));
+        let table = Table::over("synced", "Synced writes, by sync method", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::label("Section"), &|(_, row)| Cell::text(section_title(row.family))),
+            Column(TableColumn::label("Row"), &|(_, row)| Cell::text(&row.label)),
+            Column(TableColumn::estimate("Rate", "rate", "1/s"), &|(_, row)| {
+                Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref())
+            }),
+            Column(ns_column("p50"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.p50_ns))),
+            Column(ns_column("p99"), &|(_, row)| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
+            Column(ns_column("slowest"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.max_ns))),
+            Column(TableColumn::text("Device work per operation").csv(&["device work"]), &|(_, row)| {
+                Cell::text(row.device_work.clone().unwrap_or_default())
+            }),
+        ]);
+        table.note(
             "As measured by pgstrata probe. Rates over trials; latencies and device work of the first trial. One write, \
              two writes, open_sync sizes, descriptor and not synced are the rows of pg_test_fsync.",
-        );
-        let rows = self
-            .findings
-            .cases
-            .iter()
-            .flat_map(|case| case.synced.iter().flat_map(|synced| &synced.rows).map(move |row| (case, row)));
-        table.rows(rows.map(|(case, row)| {
-            vec![
-                self.name(&case.id),
-                Cell::text(section_title(row.family)),
-                Cell::text(row.label.clone()),
-                Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref()),
-                ns_cell(row.latency.map(|latency| latency.p50_ns)),
-                ns_cell(row.latency.and_then(|latency| latency.p99_ns)),
-                ns_cell(row.latency.map(|latency| latency.max_ns)),
-                Cell::text(row.device_work.clone().unwrap_or_default()),
-            ]
-        }))
+        )
     }
 
     /// Mean latency of each statement.
     pub fn statements(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Script").csv(&["script"]),
-            TableColumn::text("Statement").csv(&["statement"]),
-            TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]),
-            TableColumn::number("Failures", ""),
-        ];
-        let table = Table::new("statements", "Latency of each statement", columns)
-            .note("Means as the tool reports them, over trials.");
         let rows = self.findings.cases.iter().flat_map(|case| case.statements.iter().map(move |found| (case, found)));
-        table.rows(rows.map(|(case, found)| {
-            vec![
-                self.name(&case.id),
-                Cell::text(found.script.clone()),
-                Cell::text(found.statement.clone()).style("code"),
-                Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
-                Cell::number(found.failures, grouped),
-            ]
-        }))
+        let table = Table::over("statements", "Latency of each statement", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::label("Script"), &|(_, it)| Cell::text(&it.script)),
+            Column(TableColumn::label("Statement"), &|(_, it)| Cell::text(&it.statement).style("code")),
+            Column(TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|(_, it)| {
+                Cell::figure(Some(it.latency_us_mean / 1e3)).csv(vec![it.latency_us_mean.to_string()])
+            }),
+            Column(TableColumn::number("Failures", ""), &|(_, it)| Cell::number(it.failures, grouped)),
+        ]);
+        table.note("Means as the tool reports them, over trials.")
     }
 }
 
 /// A column of amounts for each commit.
 fn per_commit(title: &str) -> TableColumn {
     TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")])
+}
+
+fn ns_column(title: &str) -> TableColumn {
+    TableColumn::number(title, "ms").csv(&[&format!("{title} (ns)")])
 }
 
 fn ns_cell(ns: Option<u64>) -> Cell {
@@ -237,6 +216,13 @@ fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
 
 /// Longest time without a commit, an alarm from one second on. If only whole seconds are known, the seconds next to
 /// those without a commit may also have lacked one nearly throughout, so a range is shown.
+fn stall(found: &Steadiness) -> Cell {
+    let at = found.longest_stall_at;
+    Cell::text(found.longest_stall_us.map_or_else(|| "not measured".to_owned(), latency))
+        .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
+        .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))])
+}
+
 fn idle(found: &Steadiness) -> Cell {
     let seconds = found.longest_zero_s;
     let (text, csv, is_long) = match (found.longest_idle_us, seconds) {

@@ -2,14 +2,14 @@
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, fields};
-use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, PairOutcome, Ranking};
+use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, PairOutcome, Ranking, names};
 use crate::units::{Bytes, significant};
 
 /// A row per case of each ranking, a column per counter.
 pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     let mut columns = vec![TableColumn::text("Case").csv(&["case"])];
     columns.extend(CostCounter::ALL.map(|counter| {
-        let key = counter_key(counter);
+        let key = names::stored(&counter);
         let csv =
             ["", "_low", "_high", "_ratio", "_ratio_low", "_ratio_high", "_outcome"].map(|end| format!("{key}{end}"));
         TableColumn::number(title(counter), "").csv(&csv.each_ref().map(String::as_str))
@@ -64,16 +64,6 @@ fn title(counter: CostCounter) -> &'static str {
         CostCounter::DeviceWrites => "device writes",
         CostCounter::DeviceBytes => "device bytes",
         CostCounter::CpuUs => "CPU time",
-    }
-}
-
-fn counter_key(counter: CostCounter) -> &'static str {
-    match counter {
-        CostCounter::WalBytes => "wal_bytes",
-        CostCounter::FlushesPerWalSync => "flushes_per_wal_sync",
-        CostCounter::DeviceWrites => "device_writes",
-        CostCounter::DeviceBytes => "device_bytes",
-        CostCounter::CpuUs => "cpu_us",
     }
 }
 

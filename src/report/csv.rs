@@ -3,8 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::{self, class_key, optional};
 use crate::analyse::findings::{
-    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
-    names,
+    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, Ranking, Verdict, names,
 };
 use std::collections::BTreeSet;
 
@@ -44,7 +43,7 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
         measure.name.clone(),
         measure.unit.clone(),
         ranking.map(|ranking| ranking.title.clone()).unwrap_or_default(),
-        ranking.map(|ranking| by_word(ranking.by).to_owned()).unwrap_or_default(),
+        ranking.map(|ranking| names::stored(&ranking.by)).unwrap_or_default(),
         optional(row.map(|row| row.rank)),
     ];
     fields.extend(estimate(measure.rate.as_ref()));
@@ -81,17 +80,6 @@ fn ranked<'a>(
     rankings
         .flat_map(|ranking| ranking.classes.iter().flat_map(|class| &class.rows).map(move |row| (ranking, row)))
         .find(|(_, row)| row.case == case.id)
-}
-
-/// Name of the figure compared in the columns of ratios.
-fn by_word(by: RankedBy) -> &'static str {
-    match by {
-        RankedBy::Rate => "rate",
-        RankedBy::Latency => "latency",
-        RankedBy::InTime => "in_time",
-        RankedBy::Capacity => "capacity",
-        RankedBy::Time => "time",
-    }
 }
 
 fn estimate(estimate: Option<&Estimate>) -> Vec<String> {

@@ -1,50 +1,35 @@
 //! Work of each device per second, with iostat's figures.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::percent;
 
 impl Labelled<'_> {
     /// A row per device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Device").csv(&["device", "node"]),
-            number("Writes", "IOPS"),
-            number("Written", "MB/s"),
-            number("Write latency, mean", "ms"),
-            number("Flushes", "1/s"),
-            number("Flush latency, mean", "ms"),
-            number("Reads", "IOPS"),
-            number("Read", "MB/s"),
-            number("Read latency, mean", "ms"),
-            number("Queue depth, mean", ""),
-            TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
-        ];
-        let note = "From /proc/diskstats over the measured time; devices from the filesystem down. The kernel counts whole \
-                    milliseconds, so a mean below one is of many requests. It has no percentiles of single requests.";
-        let table = Table::new("devices", "Devices while it was measured", columns).note(note);
+        let cases = self.findings.cases.iter();
         let rows =
-            self.findings.cases.iter().flat_map(|case| {
-                case.strata.iter().flat_map(|strata| &strata.devices).map(move |device| (case, device))
-            });
-        table.rows(rows.map(|(case, device)| {
-            let io = &device.io;
-            vec![
-                self.name(&case.id),
-                Cell::device(&device.device, &device.node),
-                Cell::figure(io.writes_per_s),
-                Cell::figure(io.write_mb_per_s),
-                Cell::figure(io.write_ms_mean),
-                Cell::figure(io.flushes_per_s),
-                Cell::figure(io.flush_ms_mean),
-                Cell::figure(io.reads_per_s),
-                Cell::figure(io.read_mb_per_s),
-                Cell::figure(io.read_ms_mean),
-                Cell::figure(io.queue_depth_mean),
-                Cell::number(device.busy, percent),
-            ]
-        }))
+            cases.flat_map(|case| case.strata.iter().flat_map(|it| &it.devices).map(move |device| (case, device)));
+        let table = Table::over("devices", "Devices while it was measured", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::text("Device").csv(&["device", "node"]), &|(_, it)| Cell::device(&it.device, &it.node)),
+            Column(number("Writes", "IOPS"), &|(_, it)| Cell::figure(it.io.writes_per_s)),
+            Column(number("Written", "MB/s"), &|(_, it)| Cell::figure(it.io.write_mb_per_s)),
+            Column(number("Write latency, mean", "ms"), &|(_, it)| Cell::figure(it.io.write_ms_mean)),
+            Column(number("Flushes", "1/s"), &|(_, it)| Cell::figure(it.io.flushes_per_s)),
+            Column(number("Flush latency, mean", "ms"), &|(_, it)| Cell::figure(it.io.flush_ms_mean)),
+            Column(number("Reads", "IOPS"), &|(_, it)| Cell::figure(it.io.reads_per_s)),
+            Column(number("Read", "MB/s"), &|(_, it)| Cell::figure(it.io.read_mb_per_s)),
+            Column(number("Read latency, mean", "ms"), &|(_, it)| Cell::figure(it.io.read_ms_mean)),
+            Column(number("Queue depth, mean", ""), &|(_, it)| Cell::figure(it.io.queue_depth_mean)),
+            Column(TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(_, it)| {
+                Cell::number(it.busy, percent)
+            }),
+        ]);
+        table.note(
+            "From /proc/diskstats over the measured time; devices from the filesystem down. The kernel counts whole \
+             milliseconds, so a mean below one is of many requests. It has no percentiles of single requests.",
+        )
     }
 }
 

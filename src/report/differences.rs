@@ -3,6 +3,7 @@
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::compare::differences::{Difference, between_cases, from_defaults, named};
+use crate::analyse::findings::names::first;
 
 /// Most cases listed by name beside a value.
 const CASES_NAMED: usize = 8;
@@ -23,22 +24,16 @@ pub(super) fn differences_table(labelled: &Labelled<'_>) -> Table {
     for Difference { key, values } in found {
         for (value, ids) in values {
             let names = named(&ids, &findings.cases, labels);
-            let more = names.len().saturating_sub(CASES_NAMED);
-            let shown = names.iter().take(CASES_NAMED).cloned().collect::<Vec<_>>().join("; ");
-            let shown = if more > 0 { format!("{shown}; {more} more") } else { shown };
+            let shown = first(names.iter(), CASES_NAMED, "; ", "; ");
             let cases = Cell::text(shown).csv(vec![ids.join("; ")]).style("quiet");
             table.push(vec![Cell::text(key.clone()).style("name"), Cell::text(value).style("code"), cases]);
         }
     }
     let settings = from_defaults(&findings.trials);
     if !settings.is_empty() {
-        let lead = vec!["PostgreSQL's defaults and the run".to_owned()];
-        table.open_group(
-            Some("Settings that differ from PostgreSQL's defaults in all cases".to_owned()),
-            None,
-            "",
-            lead,
-        );
+        let heading = "Settings that differ from PostgreSQL's defaults in all cases";
+        let lead = "PostgreSQL's defaults and the run";
+        table.open_group(Some(heading.to_owned()), None, "", vec![lead.to_owned()]);
     }
     for (name, value) in settings {
         let cells = [Cell::text(name).style("name"), Cell::text(value).style("code"), Cell::text("all").style("quiet")];

@@ -1,7 +1,7 @@
 //! Drives brought to their steady state: one sentence each, and their rounds.
 
-use super::table::{Cell, Table, TableColumn};
-use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
+use super::table::{Cell, Column, Table, TableColumn};
+use crate::analyse::findings::DriveFinding;
 use crate::units::{Bytes, grouped};
 
 /// Explanation of the tables.
@@ -12,54 +12,34 @@ const NOTE: &str = "Before stacks were built on it, each drive was purged where 
 
 /// Result for each drive.
 pub(super) fn drives(all: &[DriveFinding]) -> Table {
-    let columns = vec![
-        TableColumn::text("Drive"),
-        TableColumn::text("Size"),
-        TableColumn::text("Purge"),
-        TableColumn::text("Sequential writes"),
-        TableColumn::text("Random writes"),
-        TableColumn::text("State"),
-    ];
-    let rows = all.iter().map(|one| {
-        let mut name = Cell::text(&one.drive);
-        name.aside.clone_from(&one.model);
-        let fill = format!("{} at {}/s", Bytes(one.fill_bytes), Bytes(one.fill_bytes_per_s as u64));
-        let random = format!("{}, {} in flight", Bytes(one.block_bytes), one.depth);
-        vec![
-            name,
-            Cell::text(Bytes(one.bytes).to_string()),
-            Cell::text(&one.purge),
-            Cell::text(fill),
-            Cell::text(random),
-            Cell::text(&one.sentence),
-        ]
-    });
-    Table::new("drives", "Preconditioned drives", columns).note(NOTE).rows(rows)
+    let table = Table::over("drives", "Preconditioned drives", all).columns(&[
+        Column(TableColumn::text("Drive"), &|one| Cell { aside: one.model.clone(), ..Cell::text(&one.drive) }),
+        Column(TableColumn::text("Size"), &|one| Cell::text(Bytes(one.bytes).to_string())),
+        Column(TableColumn::text("Purge"), &|one| Cell::text(&one.purge)),
+        Column(TableColumn::text("Sequential writes"), &|one| {
+            Cell::text(format!("{} at {}/s", Bytes(one.fill_bytes), Bytes(one.fill_bytes_per_s as u64)))
+        }),
+        Column(TableColumn::text("Random writes"), &|one| {
+            Cell::text(format!("{}, {} in flight", Bytes(one.block_bytes), one.depth))
+        }),
+        Column(TableColumn::text("State"), &|one| Cell::text(&one.sentence)),
+    ]);
+    table.note(NOTE)
 }
 
 /// Every round.
 pub(super) fn rounds(all: &[DriveFinding]) -> Table {
-    let columns = vec![
-        TableColumn::text("Drive"),
-        TableColumn::number("Round", ""),
-        TableColumn::number("Until", "s"),
-        TableColumn::number("Writes", "1/s"),
-        TableColumn::number("Range of the last five", "%"),
-        TableColumn::number("Slope of the last five", "%"),
-    ];
-    let rows = all.iter().flat_map(|one| (1..).zip(&one.rounds).map(|(number, round)| row(&one.drive, number, round)));
-    Table::new("drive-rounds", "Rounds on drives", columns).rows(rows)
-}
-
-fn row(drive: &str, number: u64, round: &DriveRoundFinding) -> Vec<Cell> {
-    vec![
-        Cell::text(drive),
-        Cell::number(Some(number), grouped),
-        Cell::number(Some(round.until_s), |s| format!("{s:.1}")),
-        Cell::number(Some(round.rate), |rate| grouped(rate.round() as u64)),
-        percent(round.range),
-        percent(round.excursion),
-    ]
+    let rows = all.iter().flat_map(|one| (1..).zip(&one.rounds).map(move |(number, round)| (one, number, round)));
+    Table::over("drive-rounds", "Rounds on drives", rows).columns(&[
+        Column(TableColumn::text("Drive"), &|(one, _, _)| Cell::text(&one.drive)),
+        Column(TableColumn::number("Round", ""), &|(_, number, _)| Cell::number(Some(*number), grouped)),
+        Column(TableColumn::number("Until", "s"), &|(.., it)| Cell::number(Some(it.until_s), |s| format!("{s:.1}"))),
+        Column(TableColumn::number("Writes", "1/s"), &|(.., it)| {
+            Cell::number(Some(it.rate), |rate| grouped(rate.round() as u64))
+        }),
+        Column(TableColumn::number("Range of the last five", "%"), &|(.., it)| percent(it.range)),
+        Column(TableColumn::number("Slope of the last five", "%"), &|(.., it)| percent(it.excursion)),
+    ])
 }
 
 fn percent(share: Option<f64>) -> Cell {

@@ -6,7 +6,7 @@
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
-use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::findings::{
     DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, RunSummary, ServerFacts, StackFacts, TrialFinding,
     WriteCache,
@@ -33,13 +33,7 @@ pub(super) fn machine_names(machines: &[MachineFinding]) -> String {
 
 /// A text about every machine; equal texts appear once.
 pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts) -> String) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for text in machines.iter().map(|machine| text(&machine.host)) {
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    texts.join("; ")
+    distinct(machines.iter().map(|machine| text(&machine.host))).join("; ")
 }
 
 /// The machine, with its trials' kernel knobs; several machines are grouped by name.

@@ -2,7 +2,7 @@
 
 use super::labelled::Labelled;
 use super::layout::ABSENT;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::{estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, Latency, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, significant};
@@ -59,40 +59,31 @@ impl Labelled<'_> {
 
     /// Percentiles of each trial, and of all trials' operations together.
     pub fn percentiles(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Measure").csv(&["measure"]),
-            TableColumn::text("Percentile").csv(&["percentile"]),
-            TableColumn::estimate("Over trials", "over trials", "ms"),
-            TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS),
-            TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]),
-            TableColumn::number("Merged", "ms"),
-        ];
-        let mut table = Table::new("percentiles", "Percentiles of each trial", columns).note(
+        let measures = self.findings.cases.iter().flat_map(|case| case.measures.iter().map(move |it| (case, it)));
+        let rows = measures.flat_map(|(case, measure)| {
+            measure.latency.iter().flat_map(|latency| &latency.percentiles).map(move |one| (case, measure, one))
+        });
+        let table = Table::over("percentiles", "Percentiles of each trial", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, ..)| self.name(&case.id)),
+            Column(TableColumn::label("Measure"), &|(_, measure, _)| Cell::text(&measure.name)),
+            Column(TableColumn::label("Percentile"), &|(.., one)| Cell::text(&one.name)),
+            Column(TableColumn::estimate("Over trials", "over trials", "ms"), &|(.., one)| {
+                Cell::estimate(one.over_trials.map(|over| in_ms(&over)).as_ref(), one.unavailable.as_deref())
+            }),
+            Column(TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS), &|(.., one)| {
+                against_cell(one.comparison.as_ref())
+            }),
+            Column(TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(.., one)| {
+                let trials = one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us)));
+                let exact = one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis()));
+                Cell::text(trials.collect::<Vec<_>>().join(", ")).csv(vec![exact.collect::<Vec<_>>().join(", ")])
+            }),
+            Column(TableColumn::number("Merged", "ms"), &|(.., one)| us_cell(one.merged_us)),
+        ]);
+        table.note(
             "Merged: over the operations of all trials. Its tail may come from a single bad trial and does not predict \
              the next one.",
-        );
-        for case in &self.findings.cases {
-            for measure in &case.measures {
-                for one in measure.latency.iter().flat_map(|latency| &latency.percentiles) {
-                    let trials: Vec<String> =
-                        one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us))).collect();
-                    let exact: Vec<String> =
-                        one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis())).collect();
-                    let over = one.over_trials.map(|over| in_ms(&over));
-                    table.push(vec![
-                        self.name(&case.id),
-                        Cell::text(measure.name.clone()),
-                        Cell::text(one.name.clone()),
-                        Cell::estimate(over.as_ref(), one.unavailable.as_deref()),
-                        against_cell(one.comparison.as_ref()),
-                        Cell::text(trials.join(", ")).csv(vec![exact.join(", ")]),
-                        us_cell(one.merged_us),
-                    ]);
-                }
-            }
-        }
-        table
+        )
     }
 
     /// Note for cases in which not every operation was logged.

@@ -1,8 +1,9 @@
 //! Costs of a power cut, as tables: the verdict of each stack with its commits' work on the disk, and verdicts of the
 //! same recording for other devices.
 
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::optional;
+use crate::analyse::findings::groups::distinct;
 use crate::analyse::findings::{DeviceVerdict, PowerCut, Verdict};
 use crate::units::Bytes;
 
@@ -16,31 +17,30 @@ const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own comm
 const DEVICES_NOTE: &str = "From the same recording, had the device below the stack been one that behaves so; by arithmetic where no states were tried.";
 
 pub(super) fn verdicts(found: &[PowerCut]) -> Table {
-    let columns = vec![
-        TableColumn::text("Stack").csv(&["stack", "cases"]),
-        TableColumn::text("Verdict").csv(&["verdict", "why", "failing share at most (95 %)"]),
-        TableColumn::number("Commits", ""),
-        TableColumn::number("Writes", "per commit").csv(&["writes per commit"]),
-        TableColumn::number("Flushes", "per commit").csv(&["flushes per commit"]),
-        TableColumn::number("Bytes", "per commit").csv(&["bytes per commit"]),
-    ];
-    let rows = found.iter().map(|cut| {
-        let aside = aside(cut);
-        let share = optional(cut.failing_share_max);
-        vec![
-            Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.record.cases.join(" ")]),
-            Cell::text(cut.record.verdict.short()).aside(aside).style(style(&cut.record.verdict)).csv(vec![
-                cut.record.verdict.short(),
-                cut.record.verdict.why().to_owned(),
-                share,
-            ]),
-            Cell::number((cut.record.commits > 0).then_some(cut.record.commits), crate::units::grouped),
-            Cell::figure(cut.writes_per_commit),
-            Cell::figure(cut.flushes_per_commit),
-            Cell::number(cut.bytes_per_commit.map(|bytes| bytes.round() as u64), |bytes| Bytes(bytes).to_string()),
-        ]
-    });
-    Table::new("power-cuts", "What a power cut would cost", columns).note(NOTE).rows(rows)
+    let verdict = ["verdict", "why", "failing share at most (95 %)"];
+    let table = Table::over("power-cuts", "What a power cut would cost", found).columns(&[
+        Column(TableColumn::text("Stack").csv(&["stack", "cases"]), &|cut| {
+            Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.record.cases.join(" ")])
+        }),
+        Column(TableColumn::text("Verdict").csv(&verdict), &|cut| {
+            let verdict = &cut.record.verdict;
+            let csv = vec![verdict.short(), verdict.why().to_owned(), optional(cut.failing_share_max)];
+            Cell::text(verdict.short()).aside(aside(cut)).style(style(verdict)).csv(csv)
+        }),
+        Column(TableColumn::number("Commits", ""), &|cut| {
+            Cell::number((cut.record.commits > 0).then_some(cut.record.commits), crate::units::grouped)
+        }),
+        Column(per_commit("Writes"), &|cut| Cell::figure(cut.writes_per_commit)),
+        Column(per_commit("Flushes"), &|cut| Cell::figure(cut.flushes_per_commit)),
+        Column(per_commit("Bytes"), &|cut| {
+            Cell::number(cut.bytes_per_commit.map(|bytes| bytes.round() as u64), |bytes| Bytes(bytes).to_string())
+        }),
+    ]);
+    table.note(NOTE)
+}
+
+fn per_commit(title: &str) -> TableColumn {
+    TableColumn::number(title, "per commit").csv(&[&format!("{} per commit", title.to_lowercase())])
 }
 
 /// Upper bound behind a *holds*.
@@ -70,12 +70,7 @@ fn aside(cut: &PowerCut) -> String {
 
 /// Verdicts for other devices: a row per recording, a column per model.
 pub(super) fn devices(found: &[PowerCut]) -> Table {
-    let mut models: Vec<&str> = Vec::new();
-    for on in found.iter().flat_map(|cut| &cut.record.devices) {
-        if !models.contains(&on.device.as_str()) {
-            models.push(&on.device);
-        }
-    }
+    let models = distinct(found.iter().flat_map(|cut| &cut.record.devices).map(|on| on.device.as_str()));
     let columns = std::iter::once("Stack").chain(models.iter().copied()).map(TableColumn::text).collect();
     let mut table = Table::new("power-cut-devices", "On other devices", columns).note(DEVICES_NOTE);
     for cut in found.iter().filter(|cut| !cut.record.devices.is_empty()) {

@@ -1,6 +1,7 @@
 //! The shelf for a terminal, plain UTF-8 without colours: its contents, and one publication with its conclusions beside
 //! what its own figures support. Every text from outside is passed through `printable`.
 
+use crate::analyse::findings::groups::distinct;
 use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::findings::{
     ConclusionFinding, PublishedCase, RemarkWeight, RuleRemark, ShelfFindings, Support,
@@ -69,12 +70,7 @@ fn cases(cases: &[PublishedCase]) -> String {
         !NO_COLUMN.contains(&key.as_str()) && cases.iter().any(|case| case.facts.get(*key) != first)
     });
     let facts: Vec<&String> = differing.take(MOST_FACTS).collect();
-    let mut figures: Vec<(&str, &str)> = Vec::new();
-    for figure in cases.iter().flat_map(|case| &case.main) {
-        if !figures.contains(&(&figure.name, &figure.unit)) {
-            figures.push((&figure.name, &figure.unit));
-        }
-    }
+    let figures = distinct(cases.iter().flat_map(|case| &case.main).map(|it| (it.name.as_str(), it.unit.as_str())));
     let mut header = vec!["case".to_owned()];
     header.extend(facts.iter().map(|key| (*key).clone()));
     let numbers: Vec<usize> = (header.len()..=header.len() + figures.len()).collect();

@@ -88,10 +88,21 @@ pub(super) struct Cell {
     pub csv: Vec<String>,
 }
 
+/// A column with what it shows of a row.
+pub(super) struct Column<'c, R>(pub TableColumn, pub &'c dyn Fn(&R) -> Cell);
+
+/// A table before its columns: what has a row each.
+pub(super) struct TableOver<I>(String, String, I);
+
 impl TableColumn {
     /// A column of text.
     pub fn text(title: &str) -> TableColumn {
         TableColumn { title: title.to_owned(), unit: None, numeric: false, csv: vec![title.to_owned()] }
+    }
+
+    /// A column of text whose CSV heading is in lower case.
+    pub fn label(title: &str) -> TableColumn {
+        TableColumn::text(title).csv(&[&title.to_lowercase()])
     }
 
     /// A column of numbers in `unit`; an empty unit for plain counts.
@@ -183,6 +194,12 @@ impl Cell {
     }
 
     /// Adds a smaller remark after the text.
+    /// "yes" or "no", an alarm if that is bad.
+    pub fn yes(is: Option<bool>, bad: bool) -> Cell {
+        let Some(is) = is else { return Cell::none(1).style("absent") };
+        Cell::text(if is { "yes" } else { "no" }).style(if is == bad { "alarm" } else { "" })
+    }
+
     pub fn aside(mut self, aside: impl Into<String>) -> Cell {
         let aside = aside.into();
         self.aside = (!aside.is_empty()).then_some(aside);
@@ -214,7 +231,21 @@ impl Cell {
     }
 }
 
+impl<I: IntoIterator> TableOver<I> {
+    /// The table with these columns.
+    pub fn columns(self, columns: &[Column<'_, I::Item>]) -> Table {
+        let TableOver(id, caption, rows) = self;
+        let table = Table::new(id, caption, columns.iter().map(|column| column.0.clone()).collect());
+        table.rows(rows.into_iter().map(|row| columns.iter().map(|column| (column.1)(&row)).collect()))
+    }
+}
+
 impl Table {
+    /// A table with a row for each of `rows`.
+    pub fn over<I: IntoIterator>(id: impl Into<String>, caption: impl Into<String>, rows: I) -> TableOver<I> {
+        TableOver(id.into(), caption.into(), rows)
+    }
+
     /// A table without rows.
     pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();

@@ -1,7 +1,7 @@
 //! Findings of each trial, as tables: the trials, steps, processes, cross-checks, gaps, not run.
 
 use super::labelled::{Labelled, trial_columns};
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Column, Table, TableColumn};
 use super::words::{moment, percent, ranges};
 use crate::analyse::findings::Step;
 use crate::units::{Micros, significant};
@@ -58,90 +58,64 @@ impl Labelled<'_> {
 
     /// Processes that used most CPU.
     pub fn processes(&self) -> Table {
-        let columns = trial_columns(vec![
-            TableColumn::text("Process").csv(&["process or kernel thread"]),
-            TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
-        ]);
-        let table = Table::new("processes", "Top processes and kernel threads by CPU", columns);
         let rows = self.findings.trials.iter().flat_map(|trial| trial.processes.iter().map(move |it| (trial, it)));
-        table.rows(rows.map(|(trial, (process, share))| {
-            let [case, number] = self.trial_key(trial);
-            let process = Cell::text(process.clone()).style("code");
-            vec![case, number, process, Cell::number(Some(*share), percent)]
-        }))
+        Table::over("processes", "Top processes and kernel threads by CPU", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            Column(TableColumn::text("Process").csv(&["process or kernel thread"]), &|(_, (process, _))| {
+                Cell::text(process).style("code")
+            }),
+            Column(TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]), &|(_, (_, share))| {
+                Cell::number(Some(*share), percent)
+            }),
+        ])
     }
 
     /// The tool's figures beside ours.
     pub fn checks(&self) -> Table {
-        let columns = trial_columns(vec![
-            TableColumn::text("Figure").csv(&["figure"]),
-            TableColumn::number("Tool says", ""),
-            TableColumn::number("pgstrata counted", ""),
-            TableColumn::text("Agree").csv(&["agree"]),
-            TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]),
-        ]);
-        let table = Table::new("checks", "Figures reported by the tool, checked against pgstrata's counts", columns);
         let rows = self.findings.trials.iter().flat_map(|trial| trial.checks.iter().map(move |check| (trial, check)));
-        table.rows(rows.map(|(trial, check)| {
-            let [case, number] = self.trial_key(trial);
-            let style = if check.agrees { "" } else { "alarm" };
-            vec![
-                case,
-                number,
-                Cell::text(check.what.clone()).style("code"),
-                Cell::number(Some(check.tool), exact),
-                Cell::number(Some(check.own), exact),
-                Cell::text(if check.agrees { "yes" } else { "no" }).style(style),
-                Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) }),
-            ]
-        }))
+        Table::over("checks", "Figures reported by the tool, checked against pgstrata's counts", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            Column(TableColumn::label("Figure"), &|(_, check)| Cell::text(&check.what).style("code")),
+            Column(TableColumn::number("Tool says", ""), &|(_, check)| Cell::number(Some(check.tool), exact)),
+            Column(TableColumn::number("pgstrata counted", ""), &|(_, check)| Cell::number(Some(check.own), exact)),
+            Column(TableColumn::label("Agree"), &|(_, check)| Cell::yes(Some(check.agrees), false)),
+            Column(TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]), &|(_, check)| {
+                Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) })
+            }),
+        ])
     }
 
     /// Gaps in the telemetry.
     pub fn gaps(&self) -> Table {
-        let columns = trial_columns(vec![
-            TableColumn::text("Source").csv(&["source"]),
-            TableColumn::number("From second", "").csv(&["from second (s)"]),
-            TableColumn::number("Rows", ""),
-            TableColumn::text("Why").csv(&["why"]),
-        ]);
-        let table = Table::new("gaps", "Gaps in the telemetry", columns);
         let rows = self.findings.trials.iter().flat_map(|trial| trial.gaps.iter().map(move |gap| (trial, gap)));
-        table.rows(rows.map(|(trial, gap)| {
-            let [case, number] = self.trial_key(trial);
-            let from = match gap.second {
-                Some(second) => Cell::number(Some(second), |s| s.to_string()),
+        Table::over("gaps", "Gaps in the telemetry", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            Column(TableColumn::label("Source"), &|(_, gap)| Cell::text(&gap.source)),
+            Column(TableColumn::number("From second", "").csv(&["from second (s)"]), &|(_, gap)| match gap.second {
+                Some(second) => Cell::text(second.to_string()),
                 None => Cell::text("all the time").csv(vec![String::new()]),
-            };
-            let rows = Cell::number(Some(gap.rows), |n| n.to_string());
-            let (source, why) = (Cell::text(gap.source.clone()), Cell::text(gap.reason.clone()).style("reason"));
-            vec![case, number, source, from, rows, why]
-        }))
+            }),
+            Column(TableColumn::number("Rows", ""), &|(_, gap)| Cell::text(gap.rows.to_string())),
+            Column(TableColumn::label("Why"), &|(_, gap)| Cell::text(&gap.reason).style("reason")),
+        ])
     }
 
     /// Everything that was not run, with reasons.
     pub fn not_run(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Trials").csv(&["trials"]),
-            TableColumn::text("Ended in").csv(&["step"]),
-            TableColumn::text("Why").csv(&["why"]),
-            TableColumn::text("How to fix it").csv(&["hint"]),
-        ];
-        let rows = self.findings.not_run.iter().map(|found| {
-            let step = match &found.step {
-                Some(step) => Cell::text(step.clone()),
-                None => Cell::none(1),
-            };
-            vec![
-                self.name(&found.case),
-                Cell::text(ranges(&found.trials)),
-                step,
-                Cell::log(&found.reason).style("lines"),
-                Cell::text(found.hint.clone().unwrap_or_default()).style("reason"),
-            ]
-        });
-        Table::new("not-run", "Trials without figures", columns).rows(rows)
+        Table::over("not-run", "Trials without figures", &self.findings.not_run).columns(&[
+            Column(TableColumn::label("Case"), &|found| self.name(&found.case)),
+            Column(TableColumn::label("Trials"), &|found| Cell::text(ranges(&found.trials))),
+            Column(TableColumn::text("Ended in").csv(&["step"]), &|found| {
+                found.step.as_ref().map_or_else(|| Cell::none(1), Cell::text)
+            }),
+            Column(TableColumn::label("Why"), &|found| Cell::log(&found.reason).style("lines")),
+            Column(TableColumn::text("How to fix it").csv(&["hint"]), &|found| {
+                Cell::text(found.hint.clone().unwrap_or_default()).style("reason")
+            }),
+        ])
     }
 }
 

@@ -1,51 +1,47 @@
 //! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
-use super::labelled::{Labelled, trial_columns};
-use super::table::{Cell, Table, TableColumn};
-use super::words::{millis, optional, percent};
-use crate::analyse::findings::{CheckpointFinding, PhaseFinding};
+use super::labelled::Labelled;
+use super::table::{Cell, Column, Table, TableColumn};
+use super::words::{millis, percent};
+use crate::analyse::findings::{CaseWindow, CheckpointDone};
 use crate::units::{Bytes, Micros, grouped};
 
 impl Labelled<'_> {
     /// Rate and 99th percentile inside and outside of checkpoints, and writers of pages.
     pub fn phases(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Whole cycles", "").csv(&["fewest whole cycles", "most whole cycles"]),
-            TableColumn::number("In checkpoints", "s"),
-            TableColumn::number("Rate in them", "1/s"),
-            TableColumn::number("p99 in them", "ms").csv(&["p99 in them (us)"]),
-            TableColumn::number("Outside", "s"),
-            TableColumn::number("Rate outside", "1/s"),
-            TableColumn::number("p99 outside", "ms").csv(&["p99 outside (us)"]),
-            TableColumn::number("By checkpoints", "pages"),
-            TableColumn::number("By the background writer", "pages"),
-            TableColumn::number("By backends", "pages"),
-            TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"),
-            TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]),
-        ];
-        let mut table = Table::new("phases", "Inside and outside checkpoints", columns).note(
+        let cycles = ["fewest whole cycles", "most whole cycles"];
+        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.window.as_ref()?)));
+        let table = Table::over("phases", "Inside and outside checkpoints", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            Column(TableColumn::number("Whole cycles", "").csv(&cycles), &|(_, it)| cycles_cell(it)),
+            Column(TableColumn::number("In checkpoints", "s"), &|(_, it)| {
+                Cell::number(Some(it.inside.seconds), grouped)
+            }),
+            Column(TableColumn::number("Rate in them", "1/s"), &|(_, it)| Cell::figure(it.inside.rate)),
+            Column(p99_column("p99 in them"), &|(_, it)| Cell::number(it.inside.p99_us, millis)),
+            Column(TableColumn::number("Outside", "s"), &|(_, it)| Cell::number(Some(it.outside.seconds), grouped)),
+            Column(TableColumn::number("Rate outside", "1/s"), &|(_, it)| Cell::figure(it.outside.rate)),
+            Column(p99_column("p99 outside"), &|(_, it)| Cell::number(it.outside.p99_us, millis)),
+            Column(TableColumn::number("By checkpoints", "pages"), &|(_, it)| {
+                Cell::number(it.pages.map(|pages| pages.checkpointer), grouped)
+            }),
+            Column(TableColumn::number("By the background writer", "pages"), &|(_, it)| {
+                Cell::number(it.pages.map(|pages| pages.background_writer), grouped)
+            }),
+            Column(TableColumn::number("By backends", "pages"), &|(_, it)| {
+                Cell::number(it.pages.map(|pages| pages.backends), grouped)
+            }),
+            Column(TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"), &|(_, it)| {
+                Cell::estimate(it.sync_s_per_gb.as_ref(), None)
+            }),
+            Column(TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]), &|(_, it)| {
+                Cell::number(Some(it.vacuum_share), percent)
+            }),
+        ]);
+        table.note(
             "All trials. Only seconds entirely inside or entirely outside a checkpoint. Pages: table and index pages, by \
              writer.",
-        );
-        for case in &self.findings.cases {
-            let Some(window) = &case.window else { continue };
-            let (fewest, most) = window.whole_cycles;
-            let cycles = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
-            let cycles = Cell::text(cycles).csv(vec![fewest.to_string(), most.to_string()]);
-            let mut row = vec![self.name(&case.id), cycles];
-            row.extend([phase_cells(&window.inside), phase_cells(&window.outside)].concat());
-            let pages = window.pages;
-            row.extend([
-                Cell::number(pages.map(|pages| pages.checkpointer), grouped),
-                Cell::number(pages.map(|pages| pages.background_writer), grouped),
-                Cell::number(pages.map(|pages| pages.backends), grouped),
-                Cell::estimate(window.sync_s_per_gb.as_ref(), None),
-                Cell::number(Some(window.vacuum_share), percent),
-            ]);
-            table.push(row);
-        }
-        table
+        )
     }
 
     /// Cases that stood side by side.
@@ -78,106 +74,86 @@ impl Labelled<'_> {
 
     /// One row per window.
     pub fn windows(&self) -> Table {
-        let columns = trial_columns(vec![
-            TableColumn::number("Waited for quiet", "s"),
-            TableColumn::text("Quiet").csv(&["quiet"]),
-            TableColumn::number("Warm-up", "cycles"),
-            TableColumn::text("Settled").csv(&["settled"]),
-            TableColumn::number("Length", "s"),
-            TableColumn::number("Whole cycles", ""),
-            TableColumn::number("New WAL segments", ""),
-            TableColumn::number("First part", "1/s"),
-            TableColumn::number("Last part", "1/s"),
-            TableColumn::text("Trend").csv(&["trend"]),
+        let rows = self.findings.trials.iter().filter_map(|trial| Some((trial, trial.window.as_ref()?)));
+        let table = Table::over("windows", "The window of each trial", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            Column(TableColumn::number("Waited for quiet", "s"), &|(trial, _)| {
+                seconds(trial.settle.as_ref().map(|settle| settle.waited_us))
+            }),
+            Column(TableColumn::label("Quiet"), &|(trial, _)| {
+                Cell::yes(trial.settle.as_ref().map(|settle| settle.quiet), false)
+            }),
+            Column(TableColumn::number("Warm-up", "cycles"), &|(_, it)| Cell::number(Some(it.warm_up_cycles), grouped)),
+            Column(TableColumn::label("Settled"), &|(_, it)| Cell::yes(it.settled, false)),
+            Column(TableColumn::number("Length", "s"), &|(_, it)| Cell::figure(Some(it.length_s))),
+            Column(TableColumn::number("Whole cycles", ""), &|(_, it)| {
+                Cell::number(Some(it.whole_cycles), grouped).style(if it.cut { "alarm" } else { "" })
+            }),
+            Column(TableColumn::number("New WAL segments", ""), &|(_, it)| Cell::number(it.wal_segments_new, grouped)),
+            Column(TableColumn::number("First part", "1/s"), &|(_, it)| {
+                Cell::figure(it.trend.map(|trend| trend.first))
+            }),
+            Column(TableColumn::number("Last part", "1/s"), &|(_, it)| Cell::figure(it.trend.map(|trend| trend.last))),
+            Column(TableColumn::label("Trend"), &|(_, it)| Cell::yes(it.trend.map(|trend| trend.seen), true)),
         ]);
-        let mut table = Table::new("windows", "The window of each trial", columns).note(
+        table.note(
             "Settled: two cycles of the warm-up agreed in rate, WAL per commit and pages read per commit. Trend: first \
              whole cycle vs. last; without two whole cycles, first third of the window vs. last third.",
-        );
-        for trial in &self.findings.trials {
-            let Some(window) = &trial.window else { continue };
-            let settle = trial.settle.as_ref();
-            let whole = Cell::number(Some(window.whole_cycles), grouped);
-            let [case, number] = self.trial_key(trial);
-            table.push(vec![
-                case,
-                number,
-                Cell::figure(settle.map(|settle| Micros(settle.waited_us).seconds())),
-                yes(settle.map(|settle| settle.quiet), false),
-                Cell::number(Some(window.warm_up_cycles), grouped),
-                yes(window.settled, false),
-                Cell::figure(Some(window.length_s)),
-                if window.cut { whole.style("alarm") } else { whole },
-                Cell::number(window.wal_segments_new, grouped),
-                Cell::figure(window.trend.map(|trend| trend.first)),
-                Cell::figure(window.trend.map(|trend| trend.last)),
-                yes(window.trend.map(|trend| trend.seen), true),
-            ]);
-        }
-        table
+        )
     }
 
     /// Every checkpoint that overlaps a window.
     pub fn checkpoints(&self) -> Table {
-        let columns = trial_columns(vec![
-            TableColumn::number("Began", "s"),
-            TableColumn::number("Ended", "s"),
-            TableColumn::text("Why").csv(&["why"]),
-            TableColumn::number("Pages", ""),
-            TableColumn::number("Write", "s"),
-            TableColumn::number("Sync", "s"),
-            TableColumn::number("Files", ""),
-            TableColumn::number("Longest file", "ms"),
-            TableColumn::number("WAL since the last", "").csv(&["WAL since the checkpoint before (B)"]),
-            TableColumn::number("Segments added", ""),
-            TableColumn::number("Removed", ""),
-            TableColumn::number("Recycled", ""),
+        let trials = self.findings.trials.iter();
+        let rows = trials.flat_map(|trial| {
+            let found = trial.window.iter().flat_map(|window| &window.checkpoints);
+            found.map(move |it| (trial, it, it.done.as_ref()))
+        });
+        let wal = ["WAL since the checkpoint before (B)"];
+        let table = Table::over("checkpoints", "Every checkpoint of the windows", rows).columns(&[
+            Column(TableColumn::label("Case"), &|(trial, ..)| self.name(&trial.case)),
+            Column(TableColumn::number("Trial", ""), &|(trial, ..)| Cell::text(trial.trial.to_string())),
+            Column(TableColumn::number("Began", "s"), &|(_, it, _)| Cell::number(Some(it.start_s), one_decimal)),
+            Column(TableColumn::number("Ended", "s"), &|(_, it, _)| Cell::number(it.end_s, one_decimal)),
+            Column(TableColumn::label("Why"), &|(_, it, _)| Cell::text(&it.cause)),
+            Column(TableColumn::number("Pages", ""), &|it| count(it.2, |done| done.buffers)),
+            Column(TableColumn::number("Write", "s"), &|it| seconds(it.2.map(|done| done.write_us))),
+            Column(TableColumn::number("Sync", "s"), &|it| seconds(it.2.map(|done| done.sync_us))),
+            Column(TableColumn::number("Files", ""), &|it| count(it.2, |done| done.files)),
+            Column(TableColumn::number("Longest file", "ms"), &|it| {
+                Cell::figure(it.2.map(|done| Micros(done.longest_us).millis()))
+            }),
+            Column(TableColumn::number("WAL since the last", "").csv(&wal), &|it| {
+                Cell::number(it.2.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string())
+            }),
+            Column(TableColumn::number("Segments added", ""), &|it| count(it.2, |done| done.wal_added)),
+            Column(TableColumn::number("Removed", ""), &|it| count(it.2, |done| done.wal_removed)),
+            Column(TableColumn::number("Recycled", ""), &|it| count(it.2, |done| done.wal_recycled)),
         ]);
-        let table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
+        table.note(
             "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \
              those added by backends are in the table of windows.",
-        );
-        let rows = self.findings.trials.iter().flat_map(|trial| {
-            trial.window.iter().flat_map(|window| &window.checkpoints).map(move |checkpoint| (trial, checkpoint))
-        });
-        table.rows(
-            rows.map(|(trial, checkpoint)| {
-                self.trial_key(trial).into_iter().chain(checkpoint_cells(checkpoint)).collect()
-            }),
         )
     }
 }
 
-fn phase_cells(phase: &PhaseFinding) -> [Cell; 3] {
-    [
-        Cell::number(Some(phase.seconds), grouped),
-        Cell::figure(phase.rate),
-        Cell::number(phase.p99_us, millis).csv(vec![optional(phase.p99_us)]),
-    ]
+fn p99_column(title: &str) -> TableColumn {
+    TableColumn::number(title, "ms").csv(&[&format!("{title} (us)")])
 }
 
-fn checkpoint_cells(checkpoint: &CheckpointFinding) -> Vec<Cell> {
-    let done = checkpoint.done.as_ref();
-    vec![
-        Cell::number(Some(checkpoint.start_s), one_decimal),
-        Cell::number(checkpoint.end_s, one_decimal),
-        Cell::text(checkpoint.cause.clone()),
-        Cell::number(done.map(|done| done.buffers), grouped),
-        Cell::figure(done.map(|done| Micros(done.write_us).seconds())),
-        Cell::figure(done.map(|done| Micros(done.sync_us).seconds())),
-        Cell::number(done.map(|done| done.files), grouped),
-        Cell::figure(done.map(|done| Micros(done.longest_us).millis())),
-        Cell::number(done.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string()),
-        Cell::number(done.map(|done| done.wal_added), grouped),
-        Cell::number(done.map(|done| done.wal_removed), grouped),
-        Cell::number(done.map(|done| done.wal_recycled), grouped),
-    ]
+fn cycles_cell(window: &CaseWindow) -> Cell {
+    let (fewest, most) = window.whole_cycles;
+    let cycles = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
+    Cell::text(cycles).csv(vec![fewest.to_string(), most.to_string()])
 }
 
-/// "yes" or "no", an alarm if that is bad.
-fn yes(is: Option<bool>, bad: bool) -> Cell {
-    let Some(is) = is else { return Cell::none(1).style("absent") };
-    Cell::text(if is { "yes" } else { "no" }).style(if is == bad { "alarm" } else { "" })
+fn count(done: Option<&CheckpointDone>, of: fn(&CheckpointDone) -> u64) -> Cell {
+    Cell::number(done.map(of), grouped)
+}
+
+fn seconds(us: Option<u64>) -> Cell {
+    Cell::figure(us.map(|us| Micros(us).seconds()))
 }
 
 fn one_decimal(seconds: f64) -> String {

@@ -40,13 +40,15 @@ struct Seen {
     text: String,
 }
 
-/// Everything: strings with at least two words, doc lines of `cli` (clap prints them), templates, README and docs.
+/// Everything: strings with at least two words, doc lines of `cli` (clap prints them) and of columns (stored with their figures),
+/// templates, README and docs.
 fn everything() -> Vec<Seen> {
     let mut found = Vec::new();
     for source in all().iter().filter(|source| source.path.starts_with("src")) {
         for (line, text) in source.prose() {
             let is_doc = text.starts_with("//");
-            let is_help = text.starts_with("///") && source.path.starts_with("src/cli");
+            let is_shown = ["src/cli", "src/record/columns"].iter().any(|folder| source.path.starts_with(folder));
+            let is_help = text.starts_with("///") && is_shown;
             if is_help || (!is_doc && text.trim_matches('"').split_whitespace().count() > 1) {
                 found.push(Seen { at: source.at(line), text: text.split_whitespace().collect::<Vec<_>>().join(" ") });
             }

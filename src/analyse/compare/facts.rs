@@ -2,6 +2,7 @@
 
 use crate::analyse::compare::findings::FactDifference;
 use crate::analyse::compare::side::{Medium, Side};
+use crate::analyse::findings::names;
 use crate::record::built::StackFacts;
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
@@ -134,13 +135,8 @@ impl Facts {
 
     /// Joins the values of each key.
     pub fn texts(self) -> BTreeMap<String, String> {
-        let texts = self.0.into_iter().map(|(key, values)| {
-            let more = values.len().saturating_sub(MOST_VALUES);
-            let shown: Vec<String> = values.into_iter().take(MOST_VALUES).collect();
-            let more = if more > 0 { format!(" | {more} more") } else { String::new() };
-            (key, shown.join(" | ") + &more)
-        });
-        texts.collect()
+        let values = self.0.into_iter();
+        values.map(|(key, values)| (key, names::first(values.iter(), MOST_VALUES, " | ", " | "))).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use super::judge::{Objection, differing_conditions, objection, reason_title, sam
 use super::mark;
 use super::side::{Side, SideMeasure};
 use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::names;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most values listed for one side of an entry.
@@ -72,8 +73,5 @@ fn listed(values: &BTreeSet<String>) -> String {
         [Some(a), Some(b)] => a.total_cmp(&b),
         _ => a.cmp(b),
     });
-    let shown: Vec<&str> = sorted.iter().take(MOST_VALUES).map(|value| value.as_str()).collect();
-    let more =
-        if sorted.len() > MOST_VALUES { format!(" and {} more", sorted.len() - MOST_VALUES) } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    names::first(sorted.iter(), MOST_VALUES, ", ", " and ")
 }

@@ -12,6 +12,11 @@ pub(crate) fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -
     groups
 }
 
+/// Each item once, in the order in which they come first.
+pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    by_key(items.into_iter().map(|item| (item, ()))).into_iter().map(|(item, _)| item).collect()
+}
+
 /// Index of the first item that `is_it`; one made by `new` is added where there is none.
 pub(crate) fn place_of<T>(items: &mut Vec<T>, is_it: impl FnMut(&T) -> bool, new: impl FnOnce() -> T) -> usize {
     items.iter().position(is_it).unwrap_or_else(|| {

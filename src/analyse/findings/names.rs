@@ -4,6 +4,7 @@
 //! left out.
 
 use crate::record::columns;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Position of a case in the matrix: value by axis.
@@ -31,6 +32,21 @@ pub fn of_axes(axes: &Axes, named: &[String]) -> String {
 
 pub fn of_axis(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
+}
+
+/// Name of a variant in the findings' JSON, which is also that of tables and flags.
+pub fn stored(variant: &impl Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// The first few names, and the number of others: `a; b; 3 more`.
+pub fn first<T: ToString>(names: impl ExactSizeIterator<Item = T>, most: usize, between: &str, last: &str) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names.take(most).map(|name| name.to_string()).collect::<Vec<_>>().join(between);
+    if more > 0 { format!("{shown}{last}{more} more") } else { shown }
 }
 
 /// Columns of these axes, named as in the Parquet files.

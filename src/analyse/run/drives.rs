@@ -3,16 +3,11 @@
 use crate::analyse::case::drives::finding;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::DriveFinding;
-use crate::record::drive::DriveRecord;
+use crate::analyse::findings::groups::distinct;
 
 /// One finding per preparation of a drive.
 pub fn findings(cases: &[CaseSums]) -> Vec<DriveFinding> {
-    let mut all: Vec<&DriveRecord> = Vec::new();
-    for drive in cases.iter().flat_map(|case| &case.drives.prepared) {
-        if !all.contains(&drive) {
-            all.push(drive);
-        }
-    }
+    let mut all = distinct(cases.iter().flat_map(|case| &case.drives.prepared));
     all.sort_by_key(|drive| drive.began_us);
     all.into_iter().map(finding).collect()
 }

@@ -1,7 +1,7 @@
 //! Trials whose stack filled up: a finding for each, and its effect on the figures of the case.
 
-use crate::analyse::findings::FullFinding;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::{FullFinding, names};
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::units::count;
 use std::collections::BTreeSet;
@@ -32,9 +32,8 @@ pub fn remark(found: &[FullFinding], case: &str, trials: usize) -> Option<Remark
 /// Sentence to accompany a run's answer.
 pub fn sentence(found: &[FullFinding]) -> Option<String> {
     let cases: BTreeSet<&str> = found.iter().map(|one| one.case.as_str()).collect();
-    let (first, more) = (cases.first()?, cases.len() - 1);
-    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("The stack filled up in {} ({first}{others}).", count(found.len(), "trial")))
+    let named = names::first(cases.iter(), 1, "", " and ");
+    (!found.is_empty()).then(|| format!("The stack filled up in {} ({named}).", count(found.len(), "trial")))
 }
 
 #[cfg(test)]

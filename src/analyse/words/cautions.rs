@@ -3,7 +3,7 @@
 use crate::analyse::case::cpu_use::LOSS_WORTH_SAYING;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced;
-use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::findings::lists::numbered;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseFinding, MachineFinding, TrialFinding};
@@ -306,11 +306,7 @@ pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], found: &[CaseFind
     remarks.extend(absent(cases));
     let hidden = found.iter().flat_map(|case| &case.durability.sight_ends);
     let hidden = hidden.map(|what| Remark::plain(Weight::Machine, what.as_str()));
-    for own in machines.iter().flat_map(|found| machine(&found.host)).chain(hidden) {
-        if !remarks.contains(&own) {
-            remarks.push(own);
-        }
-    }
+    remarks.extend(distinct(machines.iter().flat_map(|found| machine(&found.host)).chain(hidden)));
     remarks
 }
 

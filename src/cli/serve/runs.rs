@@ -3,8 +3,9 @@
 //! A run is read when a row or a search needs it, and again only after a change. Runs that are not shown only need
 //! `run.json`.
 
+use crate::analyse::findings::names::stored;
 use crate::cli::serve::fleet::PlanRuns;
-use crate::cli::serve::{encoded, fleet, state_word};
+use crate::cli::serve::{encoded, fleet};
 use crate::cli::status::{RunStatus, status};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
@@ -176,7 +177,7 @@ impl Head {
 fn whole_row(head: &RunRow, status: &RunStatus) -> (RunRow, String) {
     let words: Vec<String> = status.hosts.iter().chain(&status.software).map(|word| word.to_lowercase()).collect();
     let row = RunRow {
-        state: state_word(status.state).to_owned(),
+        state: stored(&status.state),
         measured: status.measured,
         trials: status.trials,
         hosts: status.hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", "),

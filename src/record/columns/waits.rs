@@ -4,23 +4,19 @@ use super::{ColumnDef, SECOND, gauge, interval};
 use crate::record::column::{Column, ColumnKind, ColumnType, free_name};
 use std::collections::BTreeMap;
 
-const TIME_US: ColumnDef =
-    gauge("time_us", "us", "wall-clock start of the sampled second, microseconds since 1970-01-01 UTC");
-const WAIT_CLASS: ColumnDef = interval(
-    "wait_class",
-    "",
-    "pg_stat_activity.wait_event_type; `CPU` for an active backend that is not waiting, `Client` for one between \
-     statements; absent if no client backend was seen",
-)
-.text();
-const WAIT_EVENT: ColumnDef =
-    interval("wait_event", "", "pg_stat_activity.wait_event; same as the class if there is none").text();
-const SAMPLES: ColumnDef = interval("samples", "samples", "samples taken in the second, about ten");
-const BACKENDS: ColumnDef = interval(
-    "backends",
-    "backends",
-    "backends seen in this wait, summed over the samples; divided by samples, the mean number of backends in it",
-);
+columns! {
+    /// wall-clock start of the sampled second, microseconds since 1970-01-01 UTC
+    const TIME_US: ColumnDef = gauge("time_us", "us");
+    /// pg_stat_activity.wait_event_type; `CPU` for an active backend that is not waiting, `Client` for one between
+    /// statements; absent if no client backend was seen
+    const WAIT_CLASS: ColumnDef = interval("wait_class", "").text();
+    /// pg_stat_activity.wait_event; same as the class if there is none
+    const WAIT_EVENT: ColumnDef = interval("wait_event", "").text();
+    /// samples taken in the second, about ten
+    const SAMPLES: ColumnDef = interval("samples", "samples");
+    /// backends seen in this wait, summed over the samples; divided by samples, the mean number of backends in it
+    const BACKENDS: ColumnDef = interval("backends", "backends");
+}
 
 /// Columns of `waits.parquet`, one row per second and wait.
 pub(crate) fn waits() -> [Column; 6] {

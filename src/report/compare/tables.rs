@@ -1,6 +1,6 @@
 //! Shared parts of the terminal text and page of a comparison: wording of cells, and the page's tables.
 
-use super::super::table::{Cell, Table, TableColumn};
+use super::super::table::{Cell, Column, Table, TableColumn};
 use super::super::words::{class_title, estimate_text, fields};
 use crate::analyse::compare::findings::{
     Comparison, ComparisonFindings, Estimate, FactDifference, MeasureRow, Medium, PairFinding, RatioOutcome,
@@ -8,6 +8,7 @@ use crate::analyse::compare::findings::{
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
 use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::names;
 
 /// Text of a cell without a comparison; the reasons are given below the table.
 pub(super) const NOT_COMPARED: &str = "not compared";
@@ -89,11 +90,8 @@ fn origin(origin: SideOrigin) -> &'static str {
 }
 
 /// The first few names, and the number of others.
-pub(super) fn some_of(names: &[String]) -> String {
-    let shown: Vec<&str> = names.iter().take(MOST_MEASURES).map(String::as_str).collect();
-    let more = names.len().saturating_sub(MOST_MEASURES);
-    let more = if more > 0 { format!("; {more} more") } else { String::new() };
-    format!("{}{more}", shown.join("; "))
+pub(super) fn some_of(measures: &[String]) -> String {
+    names::first(measures.iter(), MOST_MEASURES, "; ", "; ")
 }
 
 /// Facts known of some sides only: the marks of those sides, and the keys.
@@ -155,35 +153,24 @@ fn pair_cells(row: &MeasureRow) -> Vec<Cell> {
 }
 
 pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
-    let columns = vec![
-        TableColumn::text(""),
-        TableColumn::text("side"),
-        TableColumn::text("what it is"),
-        TableColumn::number("figures", ""),
-    ];
-    let rows = findings.sides.iter().map(|side| {
-        vec![
-            Cell::text(&side.mark),
-            Cell::text(&side.label).style("name"),
-            Cell::text(about(side)).style("reason"),
-            Cell::number(Some(side.measures), |measures| measures.to_string()),
-        ]
-    });
-    Table::new("sides", "Where each figure comes from", columns).rows(rows)
+    Table::over("sides", "Where each figure comes from", &findings.sides).columns(&[
+        Column(TableColumn::text(""), &|side| Cell::text(&side.mark)),
+        Column(TableColumn::text("side"), &|side| Cell::text(&side.label).style("name")),
+        Column(TableColumn::text("what it is"), &|side| Cell::text(about(side)).style("reason")),
+        Column(TableColumn::number("figures", ""), &|side| Cell::text(side.measures.to_string())),
+    ])
 }
 
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
-    let columns = vec![TableColumn::text("why not"), TableColumn::text("measures")];
     let refused = findings.refused.iter().map(|it| (it.words.clone(), &it.measures));
     let alone = findings.alone.iter().map(|it| (&findings.sides[it.side].mark, &it.measures));
     let alone = alone.map(|(mark, measures)| (format!("only {mark} measured it"), measures));
-    let rows = refused.chain(alone).map(|(why, measures)| {
-        vec![
-            Cell::text(why).style("reason"),
-            Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason"),
-        ]
-    });
-    Table::new("refused", "Refusals", columns).rows(rows)
+    Table::over("refused", "Refusals", refused.chain(alone)).columns(&[
+        Column(TableColumn::text("why not"), &|(why, _)| Cell::text(why).style("reason")),
+        Column(TableColumn::text("measures"), &|(_, measures)| {
+            Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason")
+        }),
+    ])
 }
 
 pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, facts: &[FactDifference]) -> Table {

@@ -1,8 +1,8 @@
 //! Page of a fleet: one file that opens from disk, needs no network and no script, and uses the report's style sheet.
 
 use super::super::sheet::{self, Sheet};
-use super::super::table::{Cell, Table, TableColumn};
-use super::super::words::fields;
+use super::super::table::{Cell, Column, Table, TableColumn};
+use super::super::words::{fields, optional};
 use super::plot;
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostGroup};
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub struct GroupingLink {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[GroupingLink]) -> Result<String> {
-    let words: Vec<&str> = findings.grouped_by.iter().map(|by| by.word()).collect();
+    let words: Vec<String> = findings.grouped_by.iter().map(|by| by.word()).collect();
     let own = context! {
             version => env!("CARGO_PKG_VERSION"),
             groupings => groupings,
@@ -58,57 +58,46 @@ fn group((index, group): (usize, &HostGroup)) -> Value {
 }
 
 fn hosts(index: usize, group: &HostGroup) -> Table {
-    let columns = vec![
-        TableColumn::text("host").csv(&["host", "slow"]),
-        TableColumn::number("speed", ""),
-        TableColumn::number("MADs below", ""),
-        TableColumn::number("trials", ""),
-        TableColumn::number("runs", ""),
-        TableColumn::text("slowest case").csv(&["slowest case", "its speed"]),
-    ];
-    let rows = group.hosts.iter().map(|host| {
-        let named = Cell::text(&host.host).csv(vec![host.host.clone(), host.is_slow.to_string()]);
-        let named = if host.is_slow { named.aside("slow").style("name slower") } else { named.style("name") };
-        let slowest = host.slowest().map_or_else(
-            || Cell::text("").csv(vec![String::new(); 2]),
-            |(case, speed)| Cell::text(case).aside(format!("{speed:.3}")).csv(vec![case.clone(), speed.to_string()]),
-        );
-        vec![
-            named,
-            Cell::number(Some(host.speed), |speed| format!("{speed:.3}")),
-            Cell::number(host.below, |below| format!("{below:.1}")),
-            Cell::number(Some(host.trials), |trials| trials.to_string()),
-            Cell::number(Some(host.runs()), |runs| runs.to_string()),
-            slowest,
-        ]
-    });
-    Table::new(format!("hosts-{index}"), format!("Hosts: {}", group.name), columns).rows(rows)
+    Table::over(format!("hosts-{index}"), format!("Hosts: {}", group.name), &group.hosts).columns(&[
+        Column(TableColumn::text("host").csv(&["host", "slow"]), &|host| {
+            let named = Cell::text(&host.host).csv(vec![host.host.clone(), host.is_slow.to_string()]);
+            if host.is_slow { named.aside("slow").style("name slower") } else { named.style("name") }
+        }),
+        Column(TableColumn::number("speed", ""), &|host| Cell::number(Some(host.speed), |speed| format!("{speed:.3}"))),
+        Column(TableColumn::number("MADs below", ""), &|host| Cell::number(host.below, |below| format!("{below:.1}"))),
+        Column(TableColumn::number("trials", ""), &|host| Cell::text(host.trials.to_string())),
+        Column(TableColumn::number("runs", ""), &|host| Cell::text(host.runs().to_string())),
+        Column(TableColumn::text("slowest case").csv(&["slowest case", "its speed"]), &|host| {
+            let (case, speed) = host.slowest().map_or(("", None), |(case, speed)| (case.as_str(), Some(speed)));
+            let shown = speed.map(|speed| format!("{speed:.3}")).unwrap_or_default();
+            Cell::text(case).aside(shown).csv(vec![case.to_owned(), optional(speed)])
+        }),
+    ])
 }
 
 fn comparisons(all: &[GroupComparison]) -> Table {
-    let columns = vec![
-        TableColumn::text("group"),
-        TableColumn::text("against"),
-        TableColumn::number("speed", "").csv(&["ratio", "low", "high"]),
-        TableColumn::text("hosts").csv(&["hosts", "hosts of the other"]),
-        TableColumn::text("how"),
-    ];
-    let rows = all.iter().map(|GroupComparison { group, reference, ratio, hosts: (own, others), method }| {
-        let ends = ratio.low.zip(ratio.high).map(|(low, high)| format!("{low:.3}–{high:.3}")).unwrap_or_default();
-        vec![
-            Cell::text(group).style("name"),
-            Cell::text(reference).style("reason"),
-            Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(fields(Some(ratio))),
-            Cell::text(format!("{own} and {others}")).csv(vec![own.to_string(), others.to_string()]),
-            Cell::text(method).style("reason"),
-        ]
-    });
-    Table::new("groups", "Groups over the largest one", columns).rows(rows)
+    Table::over("groups", "Groups over the largest one", all).columns(&[
+        Column(TableColumn::text("group"), &|it| Cell::text(&it.group).style("name")),
+        Column(TableColumn::text("against"), &|it| Cell::text(&it.reference).style("reason")),
+        Column(
+            TableColumn::number("speed", "").csv(&["ratio", "low", "high"]),
+            &|GroupComparison { ratio, .. }| {
+                let ends =
+                    ratio.low.zip(ratio.high).map(|(low, high)| format!("{low:.3}–{high:.3}")).unwrap_or_default();
+                Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(fields(Some(ratio)))
+            },
+        ),
+        Column(TableColumn::text("hosts").csv(&["hosts", "hosts of the other"]), &|it| {
+            let (own, others) = it.hosts;
+            Cell::text(format!("{own} and {others}")).csv(vec![own.to_string(), others.to_string()])
+        }),
+        Column(TableColumn::text("how"), &|it| Cell::text(&it.method).style("reason")),
+    ])
 }
 
 fn left_out(all: &[(String, String)]) -> Table {
-    let columns = vec![TableColumn::text("folder"), TableColumn::text("why")];
-    let rows =
-        all.iter().map(|(folder, reason)| vec![Cell::text(folder).style("name"), Cell::text(reason).style("reason")]);
-    Table::new("left-out", "Left out", columns).rows(rows)
+    Table::over("left-out", "Left out", all).columns(&[
+        Column(TableColumn::text("folder"), &|(folder, _)| Cell::text(folder).style("name")),
+        Column(TableColumn::text("why"), &|(_, reason)| Cell::text(reason).style("reason")),
+    ])
 }

@@ -3,6 +3,7 @@
 use super::super::table::csv_line;
 use super::super::words::optional;
 use super::rows::shown_device;
+use crate::analyse::findings::names::stored;
 use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
 
 /// Name, and text of a row.
@@ -10,14 +11,14 @@ type Column = (&'static str, fn(&RowFinding) -> String);
 
 const COLUMNS: [Column; 33] = [
     ("row", |row| row.spec.id.clone()),
-    ("family", |row| name(&row.spec.family)),
+    ("family", |row| stored(&row.spec.family)),
     ("label", |row| row.spec.label.trim().to_owned()),
-    ("way", |row| name(&row.spec.way)),
+    ("way", |row| stored(&row.spec.way)),
     ("write_bytes", |row| row.spec.write_bytes.to_string()),
     ("writes", |row| row.spec.writes.to_string()),
     ("direct", |row| row.spec.direct.to_string()),
     ("writers", |row| row.spec.writers.to_string()),
-    ("segment", |row| row.spec.segment.as_ref().map_or_else(String::new, name)),
+    ("segment", |row| row.spec.segment.as_ref().map_or_else(String::new, stored)),
     ("unavailable", |row| row.unavailable.clone().unwrap_or_default()),
     ("failed_call", |row| optional(row.failure.as_ref().map(|it| it.call.clone()))),
     ("failed_errno", |row| optional(row.failure.as_ref().and_then(|it| it.errno))),
@@ -49,12 +50,4 @@ pub fn csv(findings: &ProbeFindings) -> String {
     let head = csv_line(&COLUMNS.map(|(name, _)| name.to_owned()));
     let rows = findings.rows.iter().map(|row| csv_line(&COLUMNS.map(|(_, of)| of(row))));
     std::iter::once(head).chain(rows).collect()
-}
-
-/// A variant's name in JSON.
-fn name<T: serde::Serialize>(variant: &T) -> String {
-    match serde_json::to_value(variant) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => String::new(),
-    }
 }
