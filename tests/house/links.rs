@@ -1,4 +1,4 @@
-//! Links between the pages of the documentation lead somewhere, and every page is in its summary.
+//! Links between the pages of the documentation lead somewhere, every page is in its summary, and none is too long or wide.
 
 use super::source::root;
 use std::collections::BTreeSet;
@@ -10,6 +10,10 @@ const GENERATED: [&str; 6] =
 
 /// Folders whose pages `scripts/docs` lists by itself.
 const LISTED: [&str; 2] = ["docs/adr", "docs/plans"];
+
+/// Lines of a page, and characters of a line; not of decision records, nor of ARCHITECTURE.md, whose tables are read by tests.
+const LINES: usize = 200;
+const WIDTH: usize = 120;
 
 /// Every page, below the folder of `Cargo.toml`.
 fn pages() -> Vec<PathBuf> {
@@ -85,6 +89,27 @@ fn the_summary_has_every_page_once() {
             page.strip_prefix("docs").map_or_else(|_| format!("../{}", page.display()), |p| p.display().to_string());
         assert_eq!(summary.iter().filter(|one| **one == link).count(), 1, "{} in docs/SUMMARY.md", page.display());
     }
+}
+
+#[test]
+fn pages_have_at_most_200_lines_of_120_characters() {
+    let mut found = Vec::new();
+    let is_apart = |page: &PathBuf| page.starts_with("docs/adr") || page == Path::new("ARCHITECTURE.md");
+    for page in pages().into_iter().filter(|page| !is_apart(page)) {
+        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+        let mut is_generated = false;
+        for (number, line) in text.lines().enumerate() {
+            // `make validate` writes what is between `<!-- part -->` and `<!-- /part -->`.
+            is_generated = if line.starts_with("<!-- ") { !line.starts_with("<!-- /") } else { is_generated };
+            if line.chars().count() > WIDTH && !is_generated {
+                found.push(format!("{}:{}: more than {WIDTH} characters", page.display(), number + 1));
+            }
+        }
+        if text.lines().count() > LINES {
+            found.push(format!("{}: more than {LINES} lines", page.display()));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
