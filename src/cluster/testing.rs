@@ -44,7 +44,12 @@ pub fn spec_in(install: Installation, folder: &Path) -> ServerSpec {
 
 /// A running server with an empty cluster below `folder`.
 pub fn server_in(host: &Host, folder: &Path) -> Option<Server> {
-    let spec = spec_in(some_installation()?, folder);
+    Some(server_of(host, some_installation()?, folder))
+}
+
+/// A running server of this installation with an empty cluster below `folder`.
+pub fn server_of(host: &Host, install: Installation, folder: &Path) -> Server {
+    let spec = spec_in(install, folder);
     server::init(host, &spec).unwrap();
-    Some(Server::start(host, spec, &Interrupt::never()).unwrap())
+    Server::start(host, spec, &Interrupt::never()).unwrap()
 }

@@ -145,7 +145,10 @@ fn workload(entry: &CatalogueEntry, with_axis: bool) -> String {
     let options = entry.options.iter().filter_map(|spec| match spec.kind {
         _ if Some(spec.key) == axis => Some(format!("{} = [1, 4, 16]", spec.key)),
         OptionKind::Span if literal_default(spec).is_some() => Some(format!("{} = {}", spec.key, sample(spec))),
-        _ if spec.required => Some(format!("{} = {}", spec.key, sample(spec))),
+        // Its alternative in bytes makes the scale no required option.
+        _ if spec.required || matches!(spec.kind, OptionKind::IntegerOrShare) => {
+            Some(format!("{} = {}", spec.key, sample(spec)))
+        }
         _ => None,
     });
     let options: Vec<String> = options.collect();

@@ -235,6 +235,7 @@ impl KnownUnmet {
 fn all_unmet(host: &Host, case: &CaseSpec, mut of_stack: Vec<Unmet>, server: Option<Unmet>) -> Vec<Unmet> {
     of_stack.extend(knobs::unmet(host, &case.machine));
     of_stack.extend(tablespaces_unmet(case));
+    of_stack.extend(ageing_unmet(case));
     of_stack.extend(server);
     of_stack
 }
@@ -258,6 +259,19 @@ fn tablespaces_unmet(case: &CaseSpec) -> Vec<Unmet> {
         hint: format!("add tablespace = {{ {name} = {{ ... }} }} to the stack, or exclude the case"),
     });
     unmet.collect()
+}
+
+/// Ageing by pgbench needs pgbench's tables.
+fn ageing_unmet(case: &CaseSpec) -> Option<Unmet> {
+    case.age.integer("pgbench").filter(|times| *times > 0)?;
+    let data = workload(&case.workload.kind).ok()?.data_set(&case.workload.options, memory_of(case, Bytes(0)))?;
+    (!data.key.starts_with("pgbench-")).then(|| Unmet {
+        what: format!(
+            "pgbench's tables, which the workload {} does not have, for age = {{ pgbench }}",
+            case.workload.name
+        ),
+        hint: "age by `rewrite` or `churn`, or exclude the case".to_owned(),
+    })
 }
 
 fn postgres_unmet(host: &Host, bin: &str) -> Option<Unmet> {

@@ -45,10 +45,11 @@ const INFO: WorkloadInfo = WorkloadInfo {
           then an index built on it: MiB of the table a second; then new WAL segments in pg_wal",
     needs_server: true,
     options: &[
-    OptionSpec::required("scale", OptionKind::IntegerOrShare).doc(
-        "size of the data, as for `pgbench`; the table must be larger than a quarter of shared_buffers, or its pages \
-              stay there",
+    OptionSpec::optional("scale", OptionKind::IntegerOrShare).doc(
+        "size of the data, as for `pgbench`, or `data`; the table must be larger than a quarter of shared_buffers, or \
+              its pages stay there",
     ),
+    OptionSpec::optional("data", OptionKind::Text).doc("size of the data in bytes, as for `pgbench`"),
     OptionSpec::with_default("duration", OptionKind::Span, "20s")
         .doc("scans are repeated for this time; at least two are made"),
 ],
@@ -81,7 +82,7 @@ impl Workload for Scan {
     fn operation(&self, options: &Options) -> Result<Operation> {
         Ok(Operation {
             cache: Some(CacheState::Cold),
-            scale: options.get("scale").map(OptionValue::plain),
+            scale: options.get("scale").or(options.get("data")).map(OptionValue::plain),
             settings: options.given(&["duration"]).collect(),
             ..Operation::new("MiB", "MiB/s", Writes::Never)
         })
@@ -144,8 +145,8 @@ fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result
 
 fn of_pgbench(options: &Options) -> Options {
     let mut own = Options::default();
-    if let Some(scale) = options.get("scale") {
-        own.set("scale", scale.clone());
+    for key in ["scale", "data"] {
+        options.get(key).into_iter().for_each(|size| own.set(key, size.clone()));
     }
     own
 }

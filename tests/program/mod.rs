@@ -21,6 +21,7 @@ mod pull;
 mod recovery;
 mod repeats;
 mod resume;
+mod scripts;
 mod shipped;
 mod slurm;
 mod slurm_site;

@@ -278,9 +278,9 @@ fn with_facts(found: TrialFinding, record: TrialRecord) -> TrialFinding {
     }
 }
 
-/// True if a script line only sets a pgbench variable, so the server never sees it.
+/// True if a script line only sets or tests a pgbench variable, so the server never sees it.
 fn is_assignment(line: &str) -> bool {
-    line.split_whitespace().next() == Some("\\set")
+    matches!(line.split_whitespace().next(), Some("\\set" | "\\if" | "\\endif"))
 }
 
 #[cfg(test)]

@@ -264,7 +264,7 @@ impl CaseOfSide<'_> {
     /// The scale; for a share of memory, which differs between machines, the size is included.
     fn scale(&self, operation: &Operation) -> Option<String> {
         let scale = operation.scale.clone()?;
-        if !scale.contains('%') {
+        if !["RAM", "memory", "shared_buffers"].iter().any(|word| scale.contains(word)) {
             return Some(scale);
         }
         self.found.database_bytes.map(|bytes| format!("{scale} ({})", Bytes(bytes)))

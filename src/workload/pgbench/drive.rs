@@ -2,8 +2,9 @@
 
 use super::options::Settings;
 use super::pipes::Pipes;
-use super::scripts::{Script, ScriptSource};
+use super::scripts::ScriptSource;
 use super::seconds::{Collector, LoadTally};
+use super::shipped::Shipped;
 use super::unsent::FixedRate;
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Context, Error, Result};
@@ -122,10 +123,18 @@ pub fn server_of<'a>(place: &Place<'a>) -> Result<&'a Server> {
     place.server.ok_or_else(|| Error::bug("pgbench was started without a server"))
 }
 
-/// Initializes the database: tables, data, VACUUM and primary keys, in pgbench's own order.
-pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
+/// Initializes the database: tables, data, VACUUM and primary keys, those of a shipped script or pgbench's own.
+pub fn load(place: &Place<'_>, shipped: Option<&Shipped>, units: u64) -> Result<()> {
     let server = server_of(place)?;
-    let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
+    let mut args = vec!["-s".to_owned(), units.to_string()];
+    match shipped {
+        None => args.extend(["-i", "-q"].map(str::to_owned)),
+        Some(shipped) => {
+            let setup = keep_script(place, server, &format!("{}-setup.sql", shipped.name), shipped.setup.as_bytes())?;
+            args.extend(["-n", "-t", "1", "-f"].map(str::to_owned));
+            args.push(setup.display().to_string());
+        }
+    }
     args.extend(server.client_args()?);
     args.push(DATABASE.to_owned());
     run_to_end(place, &args, "pgbench-init", &mut || Ok(WindowProgress::default()))
@@ -355,8 +364,13 @@ fn run_args(
     for (number, script) in settings.scripts.iter().enumerate() {
         match &script.source {
             ScriptSource::Builtin(name) => args.extend(["-b".to_owned(), format!("{name}@{}", script.weight)]),
-            ScriptSource::File(_) | ScriptSource::Sql(_) => {
-                let kept = keep_script(place, server, script, number)?;
+            source => {
+                let name = match source {
+                    ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy(),
+                    ScriptSource::Shipped(transaction) => format!("{}.sql", transaction.name).into(),
+                    _ => "plan.sql".into(),
+                };
+                let kept = keep_script(place, server, &format!("script-{}-{name}", number + 1), &source.text()?)?;
                 args.extend(["-f".to_owned(), format!("{}@{}", kept.display(), script.weight)]);
             }
         }
@@ -368,15 +382,9 @@ fn run_args(
 
 /// Copies a script into the raw folder as evidence, and into the server's private folder, where the clients' user can
 /// read it; returns the latter path.
-fn keep_script(place: &Place<'_>, server: &Server, script: &Script, number: usize) -> Result<PathBuf> {
-    let text = script.source.text()?;
-    let name = match &script.source {
-        ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        _ => "plan.sql".to_owned(),
-    };
-    let name = format!("script-{}-{name}", number + 1);
-    files::write_whole(&place.raw.join(&name), &text)?;
+fn keep_script(place: &Place<'_>, server: &Server, name: &str, text: &[u8]) -> Result<PathBuf> {
+    files::write_whole(&place.raw.join(name), text)?;
     let readable = server.spec.socket_folder.join(name);
-    files::write_for(&readable, &text, 0o644, place.user)?;
+    files::write_for(&readable, text, 0o644, place.user)?;
     Ok(readable)
 }

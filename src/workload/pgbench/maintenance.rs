@@ -3,7 +3,7 @@
 //! Not here: figures, and concurrent clients.
 
 use super::capacity::of_pgbench;
-use super::{Pgbench, drive};
+use super::{Pgbench, drive, options};
 use crate::cluster::client::Client;
 use crate::cluster::copy;
 use crate::cluster::server::Server;
@@ -43,6 +43,7 @@ const INFO: WorkloadInfo = WorkloadInfo {
     needs_server: true,
     options: &[
         of_pgbench("scale"),
+        of_pgbench("data"),
         OptionSpec::with_default("cache", OptionKind::OneOf(&["warm", "cold"]), "cold").doc(
             "state of the OS page cache before each stage: cold (the files of the data are dropped, as far as the \
          filesystem does that) or warm (as the stage before left it)",
@@ -94,7 +95,8 @@ impl Workload for Maintenance {
     fn window(&self, options: &Options) -> Window {
         // Shares of memory are unknown here; the progress display of a run corrects the estimate.
         let units = options.integer("scale").and_then(|units| u64::try_from(units).ok()).unwrap_or(100);
-        let bytes = units.saturating_mul(super::options::BYTES_PER_SCALE).saturating_mul(5);
+        let data = options.size("data").unwrap_or(Bytes(units.saturating_mul(options::BYTES_PER_SCALE)));
+        let bytes = data.0.saturating_mul(5);
         Window { warm_up: None, extent: Extent::Span { span_us: (bytes / BYTES_PER_S).max(1) * 1_000_000 } }
     }
 

@@ -20,6 +20,7 @@ mod script_settings;
 mod scripts;
 mod seconds;
 mod shifted;
+mod shipped;
 pub mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ use crate::record::operation::{CacheState, Operation};
 use crate::record::options::{OptionProblem, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use options::{BYTES_PER_SCALE, Settings};
+use options::Settings;
 use scripts::{DEFAULT_SCRIPT, Script, ScriptSource};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ const MEASURED: &str = "pgbench";
 
 const INFO: WorkloadInfo = WorkloadInfo {
     name: "pgbench",
-    doc: "PostgreSQL's own benchmark: small transactions on a table of accounts, or scripts of your own",
+    doc: "PostgreSQL's own benchmark: small transactions on a table of accounts; mixes that ship with pgstrata; or scripts of your own",
     needs_server: true,
     options: options::SPECS,
     quick: &[],
@@ -106,8 +107,8 @@ impl Workload for Pgbench {
         let units = settings.units(memory);
         let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", sum(setup)));
         Some(DataSet {
-            key: format!("pgbench-scale-{units}{setup}"),
-            expected: Bytes(units.saturating_mul(BYTES_PER_SCALE)),
+            key: format!("{}-scale-{units}{setup}", settings.shipped.map_or("pgbench", |shipped| shipped.name)),
+            expected: Bytes(units.saturating_mul(settings.bytes_per_unit())),
         })
     }
 
@@ -127,7 +128,7 @@ impl Workload for Pgbench {
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),
             scripts,
-            scale: options.get("scale").map(OptionValue::plain),
+            scale: options.get("scale").or(options.get("data")).map(OptionValue::plain),
             query_mode: Some(settings.mode),
             log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             script_settings: script_settings(&settings.scripts),
@@ -146,7 +147,7 @@ impl Workload for Pgbench {
 
     fn load(&self, place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<()> {
         let settings = settings(options)?;
-        drive::load(place, settings.units(memory))?;
+        drive::load(place, settings.shipped, settings.units(memory))?;
         let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
         if let Some(setup) = &settings.setup {
             let sql = String::from_utf8_lossy(&setup.text()?).into_owned();
@@ -209,7 +210,7 @@ fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
         let name = match &script.source {
             ScriptSource::Builtin(_) => return Vec::new(),
             ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            ScriptSource::Sql(_) => script.name.clone(),
+            ScriptSource::Sql(_) | ScriptSource::Shipped(_) => script.name.clone(),
         };
         // An unreadable script is one that pgbench could not run either.
         let bytes = script.source.text().unwrap_or_default();

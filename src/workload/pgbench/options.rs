@@ -1,6 +1,7 @@
 //! Options of a pgbench workload: specs, checks, and the typed settings for the rest of the code.
 
-use super::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
+use super::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, shipped, writes};
+use super::shipped::Shipped;
 use crate::host::paths;
 use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
@@ -24,16 +25,21 @@ const QUICK_WARMUP: &str = "2s";
 /// Option specs, in the order of the manual.
 pub const SPECS: &[OptionSpec] = &[
     OptionSpec::with_default("script", OptionKind::TextOrList, DEFAULT_SCRIPT).doc(
-        "built-in script (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's folder, \
-         or SQL that ends with `;`; a list is mixed, with optional weights: `select-only@9`",
+        "a shipped mix with tables of its own (orders, events, queue, documents), a script built into pgbench \
+         (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's folder, or SQL that ends \
+         with `;`; a list is mixed, with optional weights: `select-only@9`",
     ),
     OptionSpec::with_default("setup", OptionKind::Text, "nothing").doc(
         "SQL that ends with `;`, or a file `path.sql`, run once after the data are loaded: the tables of a script of \
          your own",
     ),
-    OptionSpec::required("scale", OptionKind::IntegerOrShare).doc(
-        "size of the data: units of 100 000 accounts (15 MiB each); a share of memory: `50% of RAM`; or `in \
-         shared_buffers` (half of it), `in memory` (40 % of RAM), `twice memory`",
+    OptionSpec::optional("scale", OptionKind::IntegerOrShare).doc(
+        "number of units: 100 000 accounts (15 MiB), or 1 to 1.6 MiB of a shipped script; or a share of memory: `50% of \
+         RAM`. A plan sets this or `data`",
+    ),
+    OptionSpec::optional("data", OptionKind::Text).doc(
+        "size of tables and indexes, in whole units: `20GB`; `2x RAM`, `50% of RAM`; or `in shared_buffers` (half of \
+         it), `in memory` (40 % of RAM), `twice memory`",
     ),
     OptionSpec::with_default("clients", OptionKind::Integer { min: 1 }, "1")
         .doc("concurrent clients, each with its own connection"),
@@ -114,6 +120,7 @@ const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     Units(u64),
+    Size(Bytes),
     /// Fills this share of the machine's memory, 0.5 for half.
     ShareOfMemory(f64),
     /// Fills this share of shared_buffers.
@@ -132,6 +139,8 @@ const PRESETS: [(&str, Scale); 3] = [
 pub struct Settings {
     /// At least one.
     pub scripts: Vec<Script>,
+    /// What they are transactions of, if it ships with its tables.
+    pub shipped: Option<&'static Shipped>,
     /// Runs after loading.
     pub setup: Option<ScriptSource>,
     pub scale: Scale,
@@ -183,11 +192,12 @@ impl Settings {
             return Err(OptionProblem::at("latency_limit", "must be greater than 0"));
         }
         let scripts = scripts(options)?;
-        Ok(Settings {
+        let settings = Settings {
             window: window(options, writes(&scripts))?,
             scripts,
+            shipped: shipped(options),
             setup: options.text("setup").map(setup).transpose()?,
-            scale: scale(options)?,
+            scale: size(options)?,
             clients,
             jobs,
             mode: options.text("mode").unwrap_or("simple").to_owned(),
@@ -195,17 +205,32 @@ impl Settings {
             latency_limit,
             log_sample,
             statements: options.boolean("statements").unwrap_or(true),
-        })
+        };
+        let unit = Bytes(settings.bytes_per_unit());
+        match settings.scale {
+            Scale::Size(size) if size < unit => {
+                let name = settings.shipped.map_or("pgbench", |shipped| shipped.name);
+                let message = format!("{size} is too small: one unit of {name} has {unit}");
+                Err(OptionProblem::at("data", message).help("write at least that much, or scale = 1"))
+            }
+            _ => Ok(settings),
+        }
+    }
+
+    /// Bytes of tables and indexes for each unit of scale.
+    pub fn bytes_per_unit(&self) -> u64 {
+        self.shipped.map_or(BYTES_PER_SCALE, |shipped| shipped.bytes_per_unit)
     }
 
     /// Units of scale for this machine; at least 1.
     pub fn units(&self, memory: MemorySizes) -> u64 {
         let (Bytes(bytes), share) = match self.scale {
             Scale::Units(units) => return units,
+            Scale::Size(size) => (size, 1.0),
             Scale::ShareOfMemory(share) => (memory.total, share),
             Scale::ShareOfBuffers(share) => (memory.shared_buffers, share),
         };
-        ((bytes as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1)
+        ((bytes as f64 * share / self.bytes_per_unit() as f64) as u64).max(1)
     }
 
     pub fn writes(&self) -> Writes {
@@ -256,21 +281,46 @@ pub fn make_quick(options: &mut Options) {
     options.set_where_absent(&[("duration", QUICK_DURATION), ("warmup", QUICK_WARMUP)]);
 }
 
+/// The size from `data` or `scale`, of which there must be one.
+fn size(options: &Options) -> Result<Scale, OptionProblem> {
+    let Some(text) = options.text("data") else { return scale(options) };
+    if options.get("scale").is_some() {
+        return Err(OptionProblem::at("data", "conflicts with `scale`").help("remove one of them"));
+    }
+    if let Some((_, preset)) = PRESETS.iter().find(|(name, _)| *name == text.trim()) {
+        return Ok(*preset);
+    }
+    match share_of_memory(text) {
+        Some(share) => Ok(Scale::ShareOfMemory(share)),
+        None => Bytes::parse(text).map(Scale::Size).map_err(|message| {
+            OptionProblem::at("data", message).help(
+                "write \"20GB\", \"2x RAM\", \"50% of RAM\", \"in shared_buffers\", \"in memory\" or \"twice memory\"",
+            )
+        }),
+    }
+}
+
+/// `50% of RAM` as 0.5, `2x RAM` as 2.
+fn share_of_memory(text: &str) -> Option<f64> {
+    let before = text.trim().strip_suffix("RAM")?.trim_end();
+    let (number, factor) = match before.strip_suffix("of") {
+        Some(share) => (share.trim_end().strip_suffix('%')?, 0.01),
+        None => (before.strip_suffix('x')?, 1.0),
+    };
+    let number = number.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite())?;
+    Some(number * factor)
+}
+
 fn scale(options: &Options) -> Result<Scale, OptionProblem> {
-    const FORMS: &str = "write a whole number of at least 1, a share of memory as \"50% of RAM\", or one of \"in \
-                         shared_buffers\", \"in memory\", \"twice memory\"";
+    const FORMS: &str = "write a whole number of at least 1, a share of memory as \"50% of RAM\", or in place of it \
+                         data = \"20GB\"";
     let wrong = match options.get("scale") {
         Some(OptionValue::Integer(_)) => {
             return Ok(Scale::Units(count(options, "scale").map_err(|e| e.help(FORMS))?.unwrap_or(1)));
         }
         Some(OptionValue::Text(text)) => {
-            if let Some((_, preset)) = PRESETS.iter().find(|(name, _)| *name == text.trim()) {
-                return Ok(*preset);
-            }
-            let share = text.trim().strip_suffix("of RAM").and_then(|share| share.trim().strip_suffix('%'));
-            let percent = share.and_then(|share| share.trim().parse::<f64>().ok());
-            if let Some(percent) = percent.filter(|percent| *percent > 0.0 && percent.is_finite()) {
-                return Ok(Scale::ShareOfMemory(percent / 100.0));
+            if let Some(share) = share_of_memory(text) {
+                return Ok(Scale::ShareOfMemory(share));
             }
             format!("`{text}` is not a scale")
         }
@@ -387,11 +437,29 @@ mod tests {
         let half = Settings::from(&options(&[("scale", text("50% of RAM"))])).unwrap();
         assert_eq!(half.units(memory(16)), 547);
         assert_eq!(half.units(memory(0)), 1);
-        let units = |preset: &str| Settings::from(&options(&[("scale", text(preset))])).unwrap().units(memory(16));
-        assert_eq!(["in shared_buffers", "in memory", "twice memory"].map(units), [34, 438, 2190]);
         assert!(Settings::from(&options(&[("scale", text("50%"))])).is_err());
         assert!(Settings::from(&options(&[("scale", text("-5% of RAM"))])).is_err());
         assert!(Settings::from(&options(&[("scale", OptionValue::Integer(0))])).is_err());
+    }
+
+    #[test]
+    fn data_size_is_in_whole_units_of_the_script() {
+        let sized = |script: &str, data: &str| {
+            let mut sized = options(&[("script", text(script)), ("data", text(data))]);
+            sized.0.remove("scale");
+            Settings::from(&sized)
+        };
+        let units = |data: &str| sized("tpcb-like", data).unwrap().units(memory(16));
+        assert_eq!(["in shared_buffers", "in memory", "twice memory"].map(units), [34, 438, 2190]);
+        assert_eq!(["2x RAM", "2 x RAM", "200% of RAM", "20MB", "1.5GB"].map(units), [2190, 2190, 2190, 1, 102]);
+        assert_eq!(sized("orders", "20MB").unwrap().units(memory(16)), 12);
+        assert!(sized("events", "1kB").unwrap_err().message.contains("one unit of events has 1.04 MiB"));
+        for wrong in ["20", "twice RAM", "x RAM", "0x RAM", "of RAM", "14MB"] {
+            assert_eq!(sized("tpcb-like", wrong).unwrap_err().key.as_deref(), Some("data"), "{wrong}");
+        }
+        let both = Settings::from(&options(&[("data", text("20GB"))])).unwrap_err();
+        assert!(both.message.contains("conflicts with `scale`"));
+        assert!(Settings::from(&Options::default()).unwrap_err().help.unwrap().contains("data ="));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The scripts of a pgbench workload: built in, in files, or in the plan itself.
 
+use super::shipped::{self, Shipped, Transaction};
 use crate::error::Error;
 use crate::host::files;
 use crate::record::operation::Writes;
@@ -15,7 +16,8 @@ pub const DEFAULT_SCRIPT: &str = "tpcb-like";
 /// One script with its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Name of its measure: the built-in's name, the file's stem or `sql`, numbered if there are duplicates.
+    /// Name of its measure: that of the built-in or shipped transaction, the file's stem or `sql`, numbered if there are
+    /// duplicates.
     pub name: String,
     pub source: ScriptSource,
     /// Relative frequency.
@@ -29,6 +31,7 @@ pub enum ScriptSource {
     File(PathBuf),
     /// SQL in the plan itself.
     Sql(String),
+    Shipped(&'static Transaction),
 }
 
 /// Makes the paths of scripts absolute: relative ones start at `folder`. Keeps weights.
@@ -50,11 +53,23 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
     }
 }
 
+/// The shipped script of a plan, if it names one: whatever else it names is refused by [`scripts`].
+pub fn shipped(options: &Options) -> Option<&'static Shipped> {
+    options.texts("script").iter().find_map(|text| shipped::named(text))
+}
+
 /// The scripts of a plan, with their weights.
 ///
 /// # Errors
-/// For a script that is neither built in, nor a file, nor SQL.
+/// For a script that is neither built in, nor shipped, nor a file, nor SQL; for a shipped one beside others.
 pub fn scripts(options: &Options) -> Result<Vec<Script>, OptionProblem> {
+    if let (Some(shipped), 1) = (shipped(options), options.texts("script").len()) {
+        let scripts = shipped.transactions.iter().map(|transaction| {
+            let source = ScriptSource::Shipped(transaction);
+            Script { name: source.plain_name(), source, weight: transaction.weight }
+        });
+        return Ok(scripts.collect());
+    }
     let mut texts = options.texts("script");
     if texts.is_empty() {
         texts.push(DEFAULT_SCRIPT.to_owned());
@@ -88,10 +103,18 @@ pub(crate) fn script(text: &str) -> Result<Script, OptionProblem> {
         None if Path::new(what).extension().is_some_and(|e| e == "sql") || what.contains('/') => {
             ScriptSource::File(PathBuf::from(what))
         }
+        None if shipped::named(what).is_some() => {
+            let message =
+                format!("`{what}` is a mix of transactions with tables of its own: it is used alone, without weight");
+            return Err(OptionProblem::at("script", message).help(format!("write script = \"{what}\"")));
+        }
         None => {
             let message =
-                format!("`{what}` is neither a built-in script, nor a file `path.sql`, nor SQL that ends with `;`");
-            return Err(OptionProblem::at("script", message).help(format!("built-in scripts: {}", BUILTINS.join(", "))));
+                format!("`{what}` is no script that is known, nor a file `path.sql`, nor SQL that ends with `;`");
+            let (builtin, shipped) = (BUILTINS.join(", "), shipped::names());
+            return Err(OptionProblem::at("script", message).help(format!(
+                "shipped: {shipped}; built into pgbench: {builtin}; a file of such a name: `./{what}`"
+            )));
         }
     };
     Ok(Script { name: source.plain_name(), source, weight })
@@ -122,6 +145,7 @@ impl ScriptSource {
                 files::read_given(path, u64::MAX, || format!("read the script {}", path.display()))
             }
             ScriptSource::Sql(sql) => Ok(format!("{sql}\n").into_bytes()),
+            ScriptSource::Shipped(transaction) => Ok(transaction.sql.as_bytes().to_vec()),
         }
     }
 
@@ -130,6 +154,7 @@ impl ScriptSource {
         match self {
             ScriptSource::Builtin(name) => (*name).to_owned(),
             ScriptSource::Sql(_) => "sql".to_owned(),
+            ScriptSource::Shipped(transaction) => transaction.name.to_owned(),
             ScriptSource::File(path) => {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
                 stem.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
@@ -179,6 +204,25 @@ mod tests {
         let problem = Settings::from(&options(&[("script", text("tpcb"))])).unwrap_err();
         assert!(problem.help.unwrap().contains("tpcb-like"));
         assert!(Settings::from(&options(&[("script", text("tpcb-like@0"))])).is_err());
+    }
+
+    #[test]
+    fn a_shipped_script_is_a_mix_and_stands_alone() {
+        let of = |value: OptionValue| Settings::from(&options(&[("script", value)]));
+        for shipped in &shipped::ALL {
+            let settings = of(text(shipped.name)).unwrap();
+            assert_eq!(settings.shipped, Some(shipped));
+            assert_eq!(settings.scripts.iter().map(|script| script.weight).sum::<u32>(), 100, "{}", shipped.name);
+            assert!(!settings.uses_builtin() && settings.writes() == Writes::Unknown);
+        }
+        assert_eq!(of(OptionValue::List(vec![text("queue")])).unwrap().scripts[0].name, "push");
+        for value in [text("orders@2"), OptionValue::List(vec![text("orders"), text("my.sql")])] {
+            assert!(of(value).unwrap_err().message.contains("used alone"));
+        }
+        let help = of(text("order")).unwrap_err().help.unwrap();
+        assert!(help.contains("orders, events, queue, documents") && help.contains("./order"), "{help}");
+        let own = of(text("./orders")).unwrap();
+        assert!(own.shipped.is_none() && own.scripts[0].source == ScriptSource::File("./orders".into()));
     }
 
     #[test]

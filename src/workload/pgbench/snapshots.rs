@@ -42,6 +42,7 @@ const INFO: WorkloadInfo = WorkloadInfo {
             .doc("snapshots that are kept; the oldest one above that is deleted half-way to the next snapshot"),
         of_pgbench("script"),
         of_pgbench("scale"),
+        of_pgbench("data"),
         of_pgbench("clients"),
         of_pgbench("jobs"),
         of_pgbench("mode"),

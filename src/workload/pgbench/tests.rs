@@ -2,10 +2,13 @@
 
 use super::Pgbench;
 use super::recovery::Recovery;
+use super::shipped;
+use crate::cluster::install::{self, Installation};
 use crate::cluster::server::{DATABASE, Server};
-use crate::cluster::testing::server_in;
+use crate::cluster::testing::{server_of, some_installation};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
+use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::record::counts::Counts;
@@ -37,14 +40,19 @@ struct Bench {
 
 impl Bench {
     fn new() -> Option<Bench> {
-        let host = Host::this();
-        let folder = tempfile::tempdir().unwrap();
-        let server = Some(server_in(&host, folder.path())?);
-        let raw = folder.path().join("raw");
-        std::fs::create_dir(&raw).unwrap();
-        let bench = Bench { host, server, folder, raw, interrupt: Interrupt::never() };
+        let bench = Bench::empty(some_installation()?);
         Pgbench.load(&bench.place(), &options(&[]), MEMORY).unwrap();
         Some(bench)
+    }
+
+    /// Without pgbench's tables.
+    fn empty(install: Installation) -> Bench {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let server = Some(server_of(&host, install, folder.path()));
+        let raw = folder.path().join("raw");
+        std::fs::create_dir(&raw).unwrap();
+        Bench { host, server, folder, raw, interrupt: Interrupt::never() }
     }
 
     fn measure(&self, options: &Options, listener: &Listener<'_>) -> Result<Counts> {
@@ -456,4 +464,80 @@ fn recovery_options() -> Options {
     wanted.0.remove("duration");
     Recovery.check(&wanted).unwrap();
     wanted
+}
+
+/// What `docs/scripts.md` says of a table or transaction of a shipped script: the two figures of its row.
+fn stated(script: &str, name: &str) -> [f64; 2] {
+    let page = include_str!("../../../docs/scripts.md");
+    let section = page.split("\n## ").find(|section| section.starts_with(&format!("{script}: "))).unwrap();
+    let row = section.lines().find_map(|line| line.strip_prefix(&format!("| `{name}` | ")));
+    let mut cells = row.unwrap_or_else(|| panic!("{script} has no row `{name}`")).split(" |");
+    [(); 2].map(|()| cells.next().unwrap().trim().parse().unwrap())
+}
+
+/// Loads each shipped script, and compares its size, its rows and the WAL of each transaction with what its page says.
+fn assert_shipped_scripts(install: Installation) {
+    let bench = Bench::empty(install);
+    let server = bench.server.as_ref().unwrap();
+    let mut client = server.connect(DATABASE).unwrap();
+    // Neither full-page images nor autovacuum in the WAL.
+    for sql in ["full_page_writes", "autovacuum"] {
+        client.query(&format!("ALTER SYSTEM SET {sql} = off")).unwrap();
+    }
+    client.query("SELECT pg_reload_conf()").unwrap();
+    let mut number = |sql: &str| client.number::<f64>(sql).unwrap();
+    for shipped in &shipped::ALL {
+        let mut wanted = options(&[("script", text(shipped.name)), ("data", text("20MB"))]);
+        wanted.0.remove("scale");
+        let set = Pgbench.data_set(&wanted, MEMORY).unwrap();
+        let units: u64 = set.key.rsplit('-').next().unwrap().parse().unwrap();
+        let (size, all) = ("SELECT pg_database_size(current_database())", format!("{}: {set:?}", shipped.name));
+        let before = number(size);
+        Pgbench.load(&bench.place(), &wanted, MEMORY).unwrap();
+        let grown = (number(size) - before) / set.expected.0 as f64;
+        assert!((0.95..1.12).contains(&grown), "{all}: {grown}");
+        let created = shipped.setup.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
+        let tables: Vec<&str> = created.map(|rest| rest.split(' ').next().unwrap()).collect();
+        for table in &tables {
+            let rows = number(&format!("SELECT count(*) FROM {table}"));
+            assert_eq!(rows, stated(shipped.name, table)[0] * units as f64, "{all}: {table}");
+        }
+        for transaction in shipped.transactions {
+            let [weight, wal] = stated(shipped.name, transaction.name);
+            assert_eq!(weight, f64::from(transaction.weight), "{all}: {}", transaction.name);
+            let file = bench.folder.path().join("one.sql");
+            std::fs::write(&file, transaction.sql).unwrap();
+            let position = "SELECT pg_current_wal_insert_lsn() - '0/0'";
+            let before = number(position);
+            let pgbench = Command::new(server.spec.install.bin.join("pgbench"))
+                .args(["-n", "-t", "100", "--random-seed", "7", "-s", &units.to_string(), "-f"])
+                .args([file.to_str().unwrap()])
+                .args(server.client_args().unwrap())
+                .arg(DATABASE);
+            bench.host.run(&pgbench).unwrap();
+            let written = (number(position) - before) / 100.0;
+            assert!((written - wal).abs() < 0.35 * wal + 150.0, "{all}: {}: {written} B", transaction.name);
+        }
+        for table in &tables {
+            let bytes = number(&format!("SELECT avg(pg_column_size(t.*))::bigint FROM {table} AS t"));
+            let stated = stated(shipped.name, table)[1];
+            assert!((bytes / stated - 1.0).abs() < 0.1, "{all}: {table}: {bytes} B");
+        }
+    }
+}
+
+#[test]
+fn shipped_scripts_are_what_their_page_says() {
+    let Some(install) = some_installation() else { return };
+    assert_shipped_scripts(install);
+}
+
+#[test]
+fn shipped_scripts_are_the_same_on_another_server() {
+    let named = std::env::var_os("PGSTRATA_TEST_POSTGRES").unwrap_or_default();
+    let Some(bin) = std::env::split_paths(&named).find(|bin| bin.join("initdb").is_file()) else {
+        println!("skipped: no second PostgreSQL in PGSTRATA_TEST_POSTGRES (scripts/setup postgresql)");
+        return;
+    };
+    assert_shipped_scripts(install::find(&Host::this(), bin.to_str().unwrap()).unwrap());
 }

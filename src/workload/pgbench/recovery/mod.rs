@@ -75,6 +75,7 @@ const INFO: WorkloadInfo = WorkloadInfo {
     ),
     of_pgbench("script"),
     of_pgbench("scale"),
+    of_pgbench("data"),
     OptionSpec::with_default("clients", OptionKind::Integer { min: 1 }, "8")
         .doc("concurrent clients, each with its own connection"),
     of_pgbench("jobs"),

@@ -1,0 +1,113 @@
+//! Shipped scripts on real stacks: loaded once, each transaction counted for itself.
+
+use crate::depth::waits_for_full;
+use crate::program::workshop::{Workshop, can_build_stacks, json};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Stacks of this size, and workloads with this much data.
+fn plan(stack: &str, data: &str, scripts: &[&str]) -> String {
+    let workload = |script: &&str| {
+        format!(
+            "[workload.{script}]\npgbench = {{ script = \"{script}\", data = \"{data}\", clients = 4, duration = \"3s\", \
+             warmup = \"0s\", log_sample = 1.0 }}\n"
+        )
+    };
+    let workloads: String = scripts.iter().map(workload).collect();
+    // Full-page images would make WAL depend on the number of transactions.
+    let settings = "settings = { shared_buffers = \"64MB\", full_page_writes = \"off\" }";
+    format!("name = \"scripts\"\nblocks = 1\n{stack}\n[postgres]\n{settings}\n{workloads}")
+}
+
+/// Weight and WAL of each transaction, as the page of the scripts says.
+fn stated(script: &str) -> BTreeMap<String, (f64, f64)> {
+    let page = include_str!("../../docs/scripts.md");
+    let section = page.split("\n## ").find(|section| section.starts_with(&format!("{script}: "))).unwrap();
+    let rows = section.split("| transaction |").nth(1).unwrap().lines().filter_map(|line| line.strip_prefix("| `"));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        (cells[0].trim_end_matches('`').to_owned(), (cells[1].parse().unwrap(), cells[2].parse().unwrap()))
+    };
+    rows.map(row).collect()
+}
+
+/// Runs two scripts at 20 MB on ext4 and on tmpfs.
+fn run_on_both(scripts: [&str; 2]) {
+    if !can_build_stacks("shipped scripts") {
+        return;
+    }
+    let stacks = "[stack.ext4]\ndevice = { loop = \"1GiB\" }\nfilesystem = \"ext4\"\n\
+                  [stack.tmp]\nfilesystem = { tmpfs = \"1GiB\" }";
+    let shop = Workshop::new();
+    let ran = shop.ran(&plan(stacks, "20MB", &scripts));
+    for script in scripts {
+        let stated = stated(script);
+        let mut loads = 0;
+        for case in ["ext4", "tmp"].map(|stack| format!("{stack}.{script}")) {
+            let trial = ran.folder.join("trials").join(&case).join("1");
+            let record = json(&fs::read(trial.join("trial.json")).unwrap());
+            let [all, measures @ ..] = record["counts"]["measures"].as_array().unwrap().as_slice() else {
+                panic!("{case}")
+            };
+            let done = all["done"].as_f64().unwrap();
+            assert!(done > 20.0 && all["failed"] == 0, "{case}: {all}");
+            assert!(
+                measures.iter().all(|one| stated.contains_key(one["name"].as_str().unwrap())),
+                "{case}: {measures:?}"
+            );
+            for (name, (weight, _)) in &stated {
+                let of =
+                    measures.iter().find(|one| one["name"] == **name).map_or(0.0, |one| one["done"].as_f64().unwrap());
+                let (share, error) = (weight / 100.0, (weight / 100.0 / done).sqrt());
+                assert!((of / done - share).abs() < 6.0 * error, "{case}: {name}: {of} of {done}");
+            }
+            // Longer transactions are the ones that a few seconds may have few of.
+            let mean: f64 = stated.values().map(|(weight, wal)| weight / 100.0 * wal).sum();
+            let cases = ran.findings["cases"].as_array().unwrap();
+            let strata = &cases.iter().find(|found| found["id"] == case.as_str()).unwrap()["strata"];
+            let wal = strata["wal_bytes"].as_f64().unwrap();
+            assert!((0.4..2.5).contains(&(wal / mean)), "{case}: {wal} instead of {mean}");
+            loads += usize::from(trial.join(format!("raw/{script}-setup.sql")).exists());
+        }
+        assert_eq!(loads, 1, "{script}");
+    }
+}
+
+#[test]
+fn orders_and_events_run_on_ext4_and_tmpfs() {
+    run_on_both(["orders", "events"]);
+}
+
+#[test]
+fn queue_and_documents_run_on_ext4_and_tmpfs() {
+    run_on_both(["queue", "documents"]);
+}
+
+#[test]
+fn a_plan_is_sized_and_ageing_by_pgbench_refused() {
+    let shop = Workshop::new();
+    let stack = "[stack.tmp]\nfilesystem = { tmpfs = \"1GiB\" }\nage = { pgbench = [0, 1] }";
+    let plan = shop.file("plan.toml", &plan(stack, "100MB", &["orders", "tpcb-like"]));
+    let output = shop.pgstrata(&["plan", plan.to_str().unwrap()]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("orders-scale-62") && said.contains("pgbench-scale-6"), "{said}");
+    assert!(said.contains("pgbench's tables, which the workload orders does not have"), "{said}");
+    assert!(!said.contains("which the workload tpcb-like"), "{said}");
+}
+
+#[test]
+fn data_of_every_script_have_the_size_asked_for() {
+    if waits_for_full() || !can_build_stacks("sized data") {
+        return;
+    }
+    let scripts = ["tpcb-like", "orders", "events", "queue", "documents"];
+    let stack = "[stack.tmp]\nfilesystem = { tmpfs = \"4GiB\" }";
+    let shop = Workshop::new();
+    let ran = shop.ran(&plan(stack, "1GiB", &scripts));
+    for script in scripts {
+        let record = json(&fs::read(ran.folder.join(format!("trials/tmp.{script}/1/trial.json"))).unwrap());
+        let bytes = record["data"]["database_bytes"].as_f64().unwrap();
+        let share = bytes / (1u64 << 30) as f64;
+        assert!((0.97..1.03).contains(&share), "{script}: {bytes}");
+    }
+}
