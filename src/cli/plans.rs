@@ -1,12 +1,13 @@
 //! `pgstrata plans`: the plans that the program carries.
 
+use super::help::folded;
 use super::out;
 use crate::error::{Error, Result};
 use crate::host::machine;
 use crate::plan::shipped::{self, Shipped};
 use crate::plan::{self, Plan, did_you_mean};
 use crate::report::text::paragraph;
-use crate::run::forecast::{expected_without_images, make_quick};
+use crate::run::forecast::{expected_without_images, lacking, make_quick};
 use crate::units::{Bytes, Micros, count};
 use serde::Serialize;
 use std::path::Path;
@@ -57,7 +58,7 @@ pub fn run(args: &Args) -> Result<u8> {
         let lines =
             found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
         let plan: String = lines.collect();
-        out::bytes(format!("{}\n    # plans/{}.toml\n\n{plan}", found.page, found.name).as_bytes())?;
+        out::fitted(|| format!("{}\n\n    # plans/{}.toml\n\n{plan}", folded(found.page), found.name))?;
         return Ok(0);
     }
     match &args.name {
@@ -108,6 +109,9 @@ fn meant(name: &str) -> String {
     did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("there are {}", known.join(", ")))
 }
 
+/// In the hint of what a guest has.
+const GUEST: &str = "--guest";
+
 /// A plan in the list.
 #[derive(Serialize)]
 struct PlanLine {
@@ -115,6 +119,9 @@ struct PlanLine {
     question: String,
     full: PlanExtent,
     quick: PlanExtent,
+    /// How many of its cases this machine can run, and what is missing first for the others, with the remedy.
+    cases_here: usize,
+    missing: Option<(String, String)>,
 }
 
 /// Extent of a plan. The time is that of the trials, without writing images.
@@ -139,18 +146,43 @@ impl PlanLine {
         let full = PlanExtent::of(&plan, memory)?;
         make_quick(&mut plan)?;
         let quick = PlanExtent::of(&plan, memory)?;
-        Ok(PlanLine { name: shipped.name, question: shipped.question(), full, quick })
+        let checked = super::plan::checked(parsed(&shipped)?, Path::new(shipped.name), None);
+        let (cases_here, missing) = match checked.and_then(|read| super::plan::unmet_here(&read)) {
+            Ok(unmet) => {
+                // What no package has says more.
+                let first = unmet.iter().find(|lack| lack.hint.contains(GUEST)).or(unmet.first());
+                let first = first.map(|first| (first.what.clone(), first.hint.clone()));
+                (full.cases.saturating_sub(lacking(&unmet)), first)
+            }
+            Err(_) => (0, Some(("a mount option that it needs".to_owned(), String::new()))),
+        };
+        Ok(PlanLine { name: shipped.name, question: shipped.question(), full, quick, cases_here, missing })
     }
 }
 
 fn shown(lines: &[PlanLine]) -> String {
-    let shown = lines.iter().map(|PlanLine { name, question, full, quick }| {
+    let shown = lines.iter().map(|line| {
+        let PlanLine { name, question, full, quick, .. } = line;
         let question = paragraph("  ", question);
         let (cases, trials) = (count(full.cases, "case"), count(quick.trials, "trial"));
         let (full, quick) = (Micros(full.expected_us), Micros(quick.expected_us));
-        format!("{name}\n{question}  {cases}, {full}; with --quick: {trials}, {quick}\n")
+        let here = paragraph("  ", &line.here());
+        format!("{name}\n{question}  {cases}, {full}; with --quick: {trials}, {quick}\n{here}")
     });
     shown.collect::<Vec<_>>().join("\n")
+}
+
+impl PlanLine {
+    /// "here: 12 of 16 cases; missing: the program cryptsetup".
+    fn here(&self) -> String {
+        let Some((what, hint)) = &self.missing else { return "here: all cases".to_owned() };
+        let guest = if hint.contains(GUEST) { "; a guest may have it: --guest" } else { "" };
+        let cases = match self.cases_here {
+            0 => "no case".to_owned(),
+            some => format!("{some} of {}", count(self.full.cases, "case")),
+        };
+        format!("here: {cases}; missing: {what}{guest}")
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +198,24 @@ mod tests {
             assert!(line.quick.expected_us < 20 * 60_000_000, "{}: {}", line.name, Micros(line.quick.expected_us));
             assert!(line.full.trials >= line.quick.trials, "{}", line.name);
             assert!(shown(&lines).contains(line.name));
+            assert_eq!(line.cases_here == line.full.cases, line.missing.is_none(), "{}", line.name);
         }
+    }
+
+    #[test]
+    fn a_plan_is_marked_by_what_it_lacks_here() {
+        let line = |cases_here, missing: Option<(&str, &str)>| PlanLine {
+            name: "x",
+            question: String::new(),
+            full: PlanExtent { cases: 16, trials: 80, expected_us: 1 },
+            quick: PlanExtent { cases: 16, trials: 16, expected_us: 1 },
+            cases_here,
+            missing: missing.map(|(what, hint)| (what.to_owned(), hint.to_owned())),
+        };
+        assert_eq!(line(16, None).here(), "here: all cases");
+        let (program, filesystem) = (("the program zpool", "apt-get install x"), ("zfs", "run the plan with --guest"));
+        assert_eq!(line(12, Some(program)).here(), "here: 12 of 16 cases; missing: the program zpool");
+        assert_eq!(line(0, Some(filesystem)).here(), "here: no case; missing: zfs; a guest may have it: --guest");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::record::run::Share;
 use crate::run::died::{Crashed, Died};
 use crate::run::opening::{self, Continuing};
 use crate::run::session::{self, Ending, RunContext, RunPlaces};
-use crate::run::{check, clean, drives};
+use crate::run::{check, clean, drives, forecast};
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, count};
 use std::collections::BTreeSet;
@@ -162,6 +162,9 @@ pub(super) fn measured(
     places: &RunPlaces,
     watched: Watched<'_>,
 ) -> Result<Ending> {
+    if let RunTask::Start(plan, _) = &task {
+        forecast::must_run(plan, &forecast::unmet(host, &plan.part_in(places.guest.as_deref()).cases))?;
+    }
     check::places(host, task.cases(), &places.state)?;
     task.consent(host, watched.yes)?;
     let interrupt = Interrupt::listen()?;
