@@ -3,7 +3,6 @@
 //! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose:
 //! the work of each step.
 
-mod blocks;
 mod built;
 mod catalogue;
 mod check;
@@ -42,6 +41,7 @@ mod report;
 mod rerun;
 mod run;
 mod serve;
+mod share;
 mod shelf;
 mod siblings;
 mod status;
