@@ -26,6 +26,7 @@ mod import;
 mod init;
 mod man;
 mod merge;
+mod named;
 mod on;
 pub(crate) mod out;
 mod page;

@@ -167,9 +167,9 @@ pub fn checked(mut plan: Plan, file: &Path, guest: Option<&str>) -> Result<Check
 /// # Errors
 /// Mistakes in the plan file.
 pub fn parsed(file: &Path) -> Result<Plan> {
-    match super::plans::named(file)? {
+    match super::named::named(file)? {
         Some(plan) => Ok(plan),
-        None => plan::read(file, &super::catalogue(), paint()).map_err(|e| super::plans::hinted(e, file)),
+        None => plan::read(file, &super::catalogue(), paint()).map_err(|e| super::named::hinted(e, file)),
     }
 }
 

@@ -1,11 +1,12 @@
 //! `pgstrata plans`: the plans that the program carries.
 
 use super::help::folded;
+use super::named::{parsed, unknown};
 use super::out;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::machine;
+use crate::plan::Plan;
 use crate::plan::shipped::{self, Shipped};
-use crate::plan::{self, Plan, did_you_mean};
 use crate::report::text::paragraph;
 use crate::run::forecast::{expected_without_images, lacking, make_quick};
 use crate::units::{Bytes, Micros, count};
@@ -72,41 +73,6 @@ pub fn run(args: &Args) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// Parses the shipped plan of this name, if there is one and no file has that name.
-///
-/// # Errors
-/// As for a plan file.
-pub fn named(name: &Path) -> Result<Option<Plan>> {
-    meant_by(name).map(|found| parsed(&found)).transpose()
-}
-
-/// The shipped plan of this name. A folder of that name, such as one with the plan's results, is not a plan.
-fn meant_by(name: &Path) -> Option<Shipped> {
-    name.to_str().filter(|_| !name.exists() || name.is_dir()).and_then(shipped::find)
-}
-
-/// Adds a hint about shipped plans if an unreadable path may be meant as the name of one.
-pub fn hinted(error: Error, name: &Path) -> Error {
-    let bare = name.to_str().filter(|text| !text.contains(['/', '.']) && !name.exists());
-    match bare {
-        Some(text) => error.hint(format!("no shipped plan has that name either: {}", meant(text))),
-        None => error,
-    }
-}
-
-fn parsed(shipped: &Shipped) -> Result<Plan> {
-    plan::parse(shipped.text, shipped.name, &super::catalogue())
-}
-
-fn unknown(name: &str) -> Error {
-    Error::user(format!("no shipped plan is named `{}`", out::harmless(name))).hint(meant(name))
-}
-
-fn meant(name: &str) -> String {
-    let known: Vec<&str> = shipped::all().map(|plan| plan.name).collect();
-    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("there are {}", known.join(", ")))
 }
 
 /// In the hint of what a guest has.
@@ -216,14 +182,5 @@ mod tests {
         let (program, filesystem) = (("the program zpool", "apt-get install x"), ("zfs", "run the plan with --guest"));
         assert_eq!(line(12, Some(program)).here(), "here: 12 of 16 cases; missing: the program zpool");
         assert_eq!(line(0, Some(filesystem)).here(), "here: no case; missing: zfs; a guest may have it: --guest");
-    }
-
-    #[test]
-    fn a_name_is_a_plan_where_no_file_has_it() {
-        assert_eq!(named(Path::new("filesystem-matrix")).unwrap().unwrap().name, "filesystem-matrix");
-        assert!(named(Path::new("/filesystem-matrix")).unwrap().is_none());
-        let folder = tempfile::tempdir().unwrap();
-        assert!(named(&folder.path().join("filesystem-matrix")).unwrap().is_none());
-        assert_eq!(unknown("filesystem-matrx").hint_text(), Some("did you mean `filesystem-matrix`?"));
     }
 }
