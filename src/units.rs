@@ -62,7 +62,7 @@ impl Micros {
             "m" | "min" => 60_000_000,
             "h" => 3_600_000_000,
             "d" => 86_400_000_000,
-            "" => return Err(format!("`{text}` has no unit; write it as 60s, 5min or 1h")),
+            "" => return Err(format!("`{text}` has no unit; write it as 5ms, 60s or 1h")),
             other => return Err(format!("unknown unit `{other}` in `{text}`; use us, ms, s, min, h or d")),
         };
         scale(number, factor, text).map(Micros)

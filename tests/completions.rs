@@ -42,4 +42,8 @@ fn bash_completes_publications_and_cases_of_a_run_for_compare() {
     assert!(options.contains(&"--html".to_owned()), "{options:?}");
     let names = of("pgstrata shelf show wal", &["pgstrata", "shelf", "show", "wal"]).unwrap();
     assert_eq!(names, ["wal-blocksize-2012"]);
+    fs::write(folder.path().join("encoded.toml"), "").unwrap();
+    assert_eq!(of("pgstrata run enc", &["pgstrata", "run", "enc"]).unwrap(), ["encryption", "encoded.toml"]);
+    let options = of("pgstrata run --", &["pgstrata", "run", "--"]).unwrap();
+    assert!(options.contains(&"--quick".to_owned()) && !options.contains(&"--inside".to_owned()), "{options:?}");
 }

@@ -30,6 +30,8 @@ fn of_wal_blocks_it_says_what_single_runs_can_carry() {
         assert_eq!((it.trials, it.interval), ((1, 1), None), "one run each has no interval");
         assert!(it.sentence.contains("one run of 60 s each, so no interval"), "{}", it.sentence);
     }
+    let shown = printed(&["shelf", "show", "wal-blocksize-2012"]);
+    assert!(shown.contains("NOT PROVEN, its figures agree, which may be chance."), "{shown}");
 }
 
 #[test]

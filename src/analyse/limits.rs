@@ -9,7 +9,7 @@ use super::compare::judge::{self, reason_title};
 use super::compare::side::{FigureKind, Side, SideMeasure};
 use super::compare::{estimate, facts, ratio};
 pub use super::probe::requirements::Compliance;
-use crate::analyse::findings::Estimate;
+use crate::analyse::findings::{Estimate, names};
 use crate::record::run::RunRecord;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -17,19 +17,13 @@ use std::collections::BTreeSet;
 /// Version of this document; 1 is the first.
 pub const FORMAT: u32 = 1;
 
-/// Latencies by their names in a report's CSV, with `compare`'s name for each.
-const LATENCIES: [(&str, &str); 5] = [
-    ("latency_us_mean", "mean"),
-    ("latency_us_p50", "p50"),
-    ("latency_us_p95", "p95"),
-    ("latency_us_p99", "p99"),
-    ("latency_us_p999", "p99.9"),
-];
+/// Latencies that have an interval.
+const LATENCIES: [&str; 5] = ["mean", "p50", "p95", "p99", "p99.9"];
 
 /// Allowed change of a figure relative to the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Name of the figure: `tps`, `latency_us_p99`, `fdatasync`, or a measure as named by `compare`.
+    /// Name of the figure: `tps`, `p99`, `fdatasync`, or a measure as named by `compare`.
     pub figure: String,
     /// Allowed change as a share: -0.05 for a fall of 5 %.
     pub change: f64,
@@ -38,15 +32,15 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Parses `tps -5 %`, `latency_us_p99 +10 %`.
+    /// Parses `tps -5 %`, `p99 +10 %`.
     ///
     /// # Errors
     /// A message for the user, if the text is not a limit.
     pub fn parse(text: &str) -> Result<Limit, String> {
-        let form = "expected FIGURE and a signed percentage: 'tps -5 %' or 'latency_us_p99 +10 %'";
+        let form = "expected FIGURE and a signed percentage: 'tps -5 %' or 'p99 +10 %'";
         let (rest, _) = text.trim().rsplit_once('%').filter(|(_, rest)| rest.is_empty()).ok_or(form)?;
         let at = rest.rfind(['+', '-']).ok_or(form)?;
-        let (figure, percent) = (rest[..at].trim(), rest[at + 1..].trim());
+        let (figure, percent) = (names::of_latency(rest[..at].trim()), rest[at + 1..].trim());
         let percent: f64 = percent.parse().map_err(|_| form.to_owned())?;
         let is_fall = rest[at..].starts_with('-');
         if figure.is_empty() || !percent.is_finite() || percent < 0.0 {
@@ -55,10 +49,8 @@ impl Limit {
         if is_fall && percent >= 100.0 {
             return Err("nothing falls by 100 % or more; a limit on a fall is below that".to_owned());
         }
-        if figure == "latency_us_max" {
-            return Err(
-                "latency_us_max has no interval, so no limit on it can be decided; use latency_us_p999".to_owned()
-            );
+        if figure == "max" {
+            return Err("the maximum has no interval, so no limit on it can be decided; use p99.9".to_owned());
         }
         let share = percent / 100.0;
         Ok(Limit { figure: figure.to_owned(), change: if is_fall { -share } else { share }, is_fall })
@@ -70,7 +62,7 @@ impl Limit {
     }
 
     fn names(&self, measure: &SideMeasure) -> bool {
-        match LATENCIES.iter().any(|(name, _)| *name == self.figure) {
+        match LATENCIES.contains(&self.figure.as_str()) {
             true => measure.item == "latency" && figure_name(measure) == Some(&self.figure),
             false => measure.key() == self.figure || (measure.more_is_better() && measure.item == self.figure),
         }
@@ -101,7 +93,7 @@ fn figure_name(measure: &SideMeasure) -> Option<&str> {
         FigureKind::Mean => "mean",
         FigureKind::Percentile(which) => which,
     };
-    LATENCIES.iter().find(|(_, known)| *known == which).map(|(name, _)| *name)
+    LATENCIES.into_iter().find(|known| *known == which)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -403,10 +395,9 @@ mod tests {
     fn a_limit_is_read_with_its_sign() {
         let read = |text| Limit::parse(text).map(|limit| (limit.figure.clone(), limit.is_fall, limit.words()));
         assert_eq!(read("tps -5 %"), Ok(("tps".to_owned(), true, "tps -5 %".to_owned())));
-        assert_eq!(
-            read(" latency_us_p99+2.5%"),
-            Ok(("latency_us_p99".to_owned(), false, "latency_us_p99 +2.5 %".to_owned()))
-        );
+        for p999 in [" p99.9+2.5%", "latency_us_p999 +2.5 %"] {
+            assert_eq!(read(p999), Ok(("p99.9".to_owned(), false, "p99.9 +2.5 %".to_owned())));
+        }
         assert_eq!(read("pgbench/a-b/tps -0 %").map(|it| it.2), Ok("pgbench/a-b/tps -0 %".to_owned()));
         for bad in [
             "tps",

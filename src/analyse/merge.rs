@@ -203,7 +203,7 @@ fn has_more(run: &MergeCandidate, owner: &MergeCandidate, block: u32) -> bool {
 fn too_few(left_out: &[LeftOut]) -> Error {
     let lines: Vec<String> = left_out.iter().map(line).collect();
     let message = format!("fewer than two of the folders belong together\n{}", lines.join("\n"));
-    Error::user(message).hint("merge run folders of one plan, each with other blocks: pgstrata run PLAN --blocks 1/3")
+    Error::user(message).hint("merge run folders of one plan, each with other blocks: pgstrata run PLAN --share 1/3")
 }
 
 /// Describes one exclusion in a line.

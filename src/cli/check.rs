@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata check results/new --against results/old --limit 'tps -5 %'
-  pgstrata check results/new --against results/old --limit 'tps -5 %' --limit 'latency_us_p99 +10 %' --junit check.xml
+  pgstrata check results/new --against results/old --limit 'tps -5 %' --limit 'p99 +10 %' --junit check.xml
   pgstrata check results/x:pg18 --against results/x:pg17 --limit 'tps -2 %'    two cases of one run: paired
   pgstrata check results/new --against results/old --rerun-baseline --limit 'tps -5 %'    both measured again: paired
 
-A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, latency_us_mean, \
-latency_us_p50, latency_us_p95, latency_us_p99, latency_us_p999, a row of a probe such as fdatasync, or a measure as \
+A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, mean, p50, p95, p99, p99.9 \
+(latencies, which files call latency_us_p50 and so on), a row of a probe such as fdatasync, or a measure as \
 `pgstrata compare` prints it. Cases are matched by name, and what `compare` refuses to compare is undecided, with the \
 reason. So is a case of the baseline that the run lacks; one that only the run has is listed.
 
@@ -46,7 +46,7 @@ pub struct Args {
     /// Run folder to check against, or FOLDER:CASE
     #[arg(long, value_name = "BASELINE")]
     against: String,
-    /// Allowed change of a figure: 'tps -5 %', 'latency_us_p99 +10 %'; may be given several times
+    /// Allowed change of a figure: 'tps -5 %', 'p99 +10 %'; may be given several times
     #[arg(long = "limit", value_name = "LIMIT", required = true, value_parser = Limit::parse, allow_hyphen_values = true)]
     limits: Vec<Limit>,
     /// Also write a JUnit file: an exceeded limit is a failure, an undecided one an error

@@ -52,7 +52,7 @@ A SIDE is one of
   FILE               the output of a tool: pg_test_fsync or pgbench; packed or not
   shelf:NAME[:CASE]  a publication that ships with pgstrata
   DIR                any other folder: probed as by pgstrata probe; several folders take
-                     turns, in three rounds (one round below 3 s)
+                     turns, in three rounds (one round below 3 s); six rows for folders alone (--rows all)
 
 A DIR with tool output directly in it is ambiguous and refused; the error shows the import command.
 Always probed are `.`, `..`, DIR/. and PostgreSQL data directories.
@@ -85,6 +85,9 @@ pub struct Args {
     /// Also write an HTML page to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Rows to probe, as in `pgstrata probe` [default: main for folders alone, else all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    rows: Vec<String>,
     /// Probing time per folder over all rounds, in seconds
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: Duration,
@@ -135,12 +138,17 @@ fn measured(args: &Args, found: Vec<SideSource>) -> Result<Vec<Side>> {
     let folders =
         found.iter().filter_map(|found| if let SideSource::Probe(folder) = found { Some(folder) } else { None });
     let folders: Vec<PathBuf> = folders.cloned().collect();
+    let choice = match args.rows.as_slice() {
+        [] if folders.len() < found.len() => RowChoice::All,
+        [] => RowChoice::of_names(&["main".to_owned()])?,
+        names => RowChoice::of_names(names)?,
+    };
     let rounds = if folders.len() > 1 && args.seconds >= SHORTEST_ROUND * ROUNDS { ROUNDS } else { 1 };
     let interrupt = if folders.is_empty() { Interrupt::never() } else { interrupt()? };
     let mut records: Vec<Vec<ProbeRecord>> = vec![Vec::new(); folders.len()];
     for round in 1..=rounds {
         for (folder, records) in folders.iter().zip(&mut records) {
-            records.push(probed(args, folder, (round, rounds), &interrupt)?);
+            records.push(probed(args, folder, &choice, (round, rounds), &interrupt)?);
         }
     }
     let mut records = folders.iter().zip(records);
@@ -160,11 +168,17 @@ fn measured(args: &Args, found: Vec<SideSource>) -> Result<Vec<Side>> {
     Ok(sides)
 }
 
-fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &Interrupt) -> Result<ProbeRecord> {
+fn probed(
+    args: &Args,
+    folder: &Path,
+    choice: &RowChoice,
+    (round, rounds): (u32, u32),
+    interrupt: &Interrupt,
+) -> Result<ProbeRecord> {
     let budget = args.seconds / rounds;
     let request = ProbeRequest {
         folder: folder.to_owned(),
-        choice: RowChoice::All,
+        choice: choice.clone(),
         budget,
         precision: PRECISION,
         wal_block: WAL_BLOCK,

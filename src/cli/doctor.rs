@@ -172,7 +172,13 @@ fn servers(diagnosis: &Diagnosis) -> Lines {
 fn disks(diagnosis: &Diagnosis) -> Lines {
     let lines = diagnosis.disks.iter().flat_map(|disk| {
         let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
-        let kind = disk.rotational.map(|rotates| if rotates { "rotating" } else { "non-rotating" }.to_owned());
+        let kind = disk.rotational.map(|rotates| match rotates {
+            // The kernel's default for disks that do not report it.
+            true if is_virtual(&disk.path) => "virtual",
+            true => "rotating",
+            false => "non-rotating",
+        });
+        let kind = kind.map(str::to_owned);
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
         let facts: Vec<String> =
             [size, disk.model.clone(), kind, disk.write_cache.clone(), scheduler].into_iter().flatten().collect();
@@ -188,6 +194,12 @@ fn disks(diagnosis: &Diagnosis) -> Lines {
         [first].into_iter().chain(others.map(|text| (" ".repeat(OK.len()), text)))
     });
     lines.collect()
+}
+
+/// True for a disk of virtio or Xen.
+fn is_virtual(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ["vd", "xvd"].iter().any(|start| name.starts_with(start))
 }
 
 fn machine(diagnosis: &Diagnosis) -> Lines {
@@ -208,6 +220,7 @@ fn machine(diagnosis: &Diagnosis) -> Lines {
 mod tests {
     use super::*;
     use crate::provision::Unmet;
+    use crate::provision::disk::FoundDisk;
 
     #[test]
     fn a_bug_report_has_the_version_and_names_no_machine() {
@@ -224,6 +237,19 @@ mod tests {
         );
         assert!(!text.contains("nowhere") && !text.contains("serial"), "{text}");
         assert!(write_for_a_bug(&diagnosis, &path).is_err(), "an older file is not overwritten");
+    }
+
+    #[test]
+    fn a_virtual_disk_is_not_said_to_rotate() {
+        let mut diagnosis = doctor::diagnose(&Host::this(), "/nowhere".as_ref(), "/nowhere".as_ref());
+        let disk = |name: &str| FoundDisk {
+            path: Path::new("/dev").join(name),
+            rotational: Some(true),
+            ..FoundDisk::default()
+        };
+        diagnosis.disks = vec![disk("vda"), disk("sda")];
+        let lines: Vec<String> = disks(&diagnosis).into_iter().map(|(_, text)| text).collect();
+        assert_eq!((lines[0].as_str(), lines[2].as_str()), ("/dev/vda: virtual", "/dev/sda: rotating"));
     }
 
     #[test]

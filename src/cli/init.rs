@@ -4,14 +4,17 @@ mod text;
 
 use super::out;
 use crate::error::{Context, Error, Result};
-use crate::host::Host;
+use crate::host::{Host, machine};
+use crate::plan::shipped::{self, Shipped};
 use crate::plan::{self, Problems};
 use crate::provision::disk::{self, FoundDisk};
-use crate::units::Bytes;
+use crate::run::forecast::expected_without_images;
+use crate::units::{Bytes, Micros};
+use clap::builder::PossibleValuesParser;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 pub(super) use text::StackPlace;
-use text::{QUESTIONS, Question};
+use text::{FirstPlanSize, QUESTIONS, Question};
 
 /// Write a first plan; asks which disk or folder to test and which question to answer
 #[derive(Debug, clap::Args)]
@@ -20,7 +23,10 @@ Examples:
   pgstrata init                                   ask, then write plan.toml
   pgstrata init --on loop --question filesystem   ext4 or xfs, on image files
   pgstrata init --on /srv/pg --question clients   in a folder: no root, nothing formatted
+  pgstrata init --on loop --question filesystem --data 20GiB --time 2h
   pgstrata init --on /dev/disk/by-id/nvme-X --question wal-sync-method --out wal.toml
+
+Questions: filesystem, mount-options, wal-sync-method, wal-compression, clients, and the plans that `pgstrata plans` lists.
 
 Next: pgstrata plan plan.toml, then pgstrata run plan.toml.
 
@@ -29,12 +35,51 @@ pub struct Args {
     /// Where to build the stacks: a disk (/dev/...; ALL ITS DATA ARE LOST in the run), a folder, or `loop` for image files
     #[arg(long, value_name = "DISK|FOLDER|loop")]
     on: Option<String>,
-    /// Question the plan answers
-    #[arg(long, value_name = "QUESTION", value_parser = QUESTIONS.map(|question| question.name))]
+    /// Question the plan answers, or the name of a shipped plan
+    #[arg(long, value_name = "QUESTION", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     question: Option<String>,
+    /// Size of the database [default: 300MB, which is read from memory alone]
+    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
+    data: Option<Bytes>,
+    /// Time for the run, such as 30min: as many blocks as it has room for, at least 3 [default: at most 5 blocks]
+    #[arg(long, value_name = "TIME", value_parser = Micros::parse)]
+    time: Option<Micros>,
     /// File to write; an existing file is never overwritten
     #[arg(long, value_name = "FILE", default_value = "plan.toml")]
     out: PathBuf,
+}
+
+/// What a first plan answers.
+#[derive(Debug, Clone, Copy)]
+enum FirstQuestion {
+    Own(&'static Question),
+    Shipped(Shipped),
+}
+
+/// All questions; a shipped plan that has the name of one is left to `pgstrata plans`.
+fn questions() -> impl Iterator<Item = FirstQuestion> {
+    let shipped = shipped::all().filter(|plan| !QUESTIONS.iter().any(|question| question.name == plan.name));
+    QUESTIONS.iter().map(FirstQuestion::Own).chain(shipped.map(FirstQuestion::Shipped))
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    questions().map(FirstQuestion::name)
+}
+
+impl FirstQuestion {
+    fn name(self) -> &'static str {
+        match self {
+            FirstQuestion::Own(question) => question.name,
+            FirstQuestion::Shipped(plan) => plan.name,
+        }
+    }
+
+    fn doc(self) -> String {
+        match self {
+            FirstQuestion::Own(question) => question.doc.to_owned(),
+            FirstQuestion::Shipped(plan) => format!("{} (a plan that ships)", plan.question()),
+        }
+    }
 }
 
 /// Asks for options that are not set, and writes the plan.
@@ -54,31 +99,62 @@ pub fn run(args: &Args) -> Result<u8> {
         None => ask_place(&disk::found(&host))?,
     };
     let question = match &args.question {
-        Some(name) => QUESTIONS.iter().find(|question| question.name == name),
+        Some(name) => questions().find(|question| question.name() == name),
         None => Some(ask_question(&place)?),
     };
     let question = question.ok_or_else(|| Error::bug("a question accepted by clap is unknown"))?;
-    if question.formats && matches!(place, StackPlace::Folder(_)) {
-        return Err(Error::user(format!(
-            "the question {} needs a disk or `loop`: a folder is never formatted",
-            question.name
-        ))
-        .hint("use --on loop, or another --question"));
-    }
-    let text = text::plan(question, &place);
-    let folder = Path::new("/");
-    plan::check(&text, folder, &super::catalogue())
-        .map_err(|problems: Problems| Error::bug(problems.render(&text, "the plan", plan::Paint::Plain)))?;
+    let (text, on) = match question {
+        FirstQuestion::Own(question) => (own(args, &host, question, &place)?, String::new()),
+        FirstQuestion::Shipped(_) if args.data.is_some() || args.time.is_some() => {
+            return Err(Error::user("a shipped plan has its own size and blocks").hint("leave out --data and --time"));
+        }
+        FirstQuestion::Shipped(plan) => (plan.text.to_owned(), text::on(&place)),
+    };
     let mut file = match std::fs::File::options().write(true).create_new(true).open(&args.out) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(there()),
         Err(e) => return Err(Error::host(e.to_string()).while_doing(format!("write {shown}"))),
     };
     file.write_all(text.as_bytes()).or_host(|| format!("write {shown}"))?;
-    out::line(&format!("wrote {shown}: {}", question.doc))?;
-    out::line(&format!("next:  pgstrata plan {shown}   checks it and estimates the duration"))?;
-    out::line(&format!("       pgstrata run {shown}    runs it"))?;
+    out::line(&format!("wrote {shown}: {}", question.doc()))?;
+    out::line(&format!("next:  pgstrata plan {shown}{on}   checks it and estimates the duration"))?;
+    out::line(&format!("       pgstrata run {shown}{on}    runs it"))?;
     Ok(0)
+}
+
+/// The text of a plan for one of the own questions, with as many blocks as the time allows.
+fn own(args: &Args, host: &Host, question: &Question, place: &StackPlace) -> Result<String> {
+    if question.formats && matches!(place, StackPlace::Folder(_)) {
+        let message = format!("the question {} needs a disk or `loop`: a folder is never formatted", question.name);
+        return Err(Error::user(message).hint("use --on loop, or another --question"));
+    }
+    let asks = args.on.is_none() || args.question.is_none();
+    let data = match args.data {
+        None if asks => Some(ask(
+            &[],
+            "the size of the database, such as 20GiB (300MB is read from memory alone)",
+            parse(Bytes::parse),
+        )?),
+        data => data,
+    };
+    let time = match args.time {
+        None if asks => Some(ask(&[], "the time that the run may take, such as 30min", parse(Micros::parse))?),
+        time => time,
+    };
+    let memory = Bytes(machine::facts(host).memory_bytes);
+    let mut size = FirstPlanSize { data: data.unwrap_or(text::SMALL), memory, blocks: text::USUAL_BLOCKS };
+    let text = text::plan(question, place, &size);
+    let plan = plan::check(&text, Path::new("/"), &super::catalogue())
+        .map_err(|problems: Problems| Error::bug(problems.render(&text, "the plan", plan::Paint::Plain)))?;
+    let Some(Micros(time_us)) = time else { return Ok(text) };
+    let block_us = expected_without_images(&plan, memory)? / u64::from(size.blocks);
+    let blocks = time_us / block_us.max(1);
+    if blocks < u64::from(text::FEWEST_BLOCKS) {
+        let least = Micros(block_us * u64::from(text::FEWEST_BLOCKS));
+        out::remark(&format!("the plan takes {least}, for {} blocks; --quick makes it shorter", text::FEWEST_BLOCKS));
+    }
+    size.blocks = blocks.clamp(u64::from(text::FEWEST_BLOCKS), text::MOST_BLOCKS) as u32;
+    Ok(text::plan(question, place, &size))
 }
 
 /// The place named by `--on`.
@@ -134,24 +210,24 @@ fn ask_place(disks: &[FoundDisk]) -> Result<StackPlace> {
     }
     out::remark("Where should the stacks be built? Disks in use are not listed.");
     let lines: Vec<String> = places.iter().map(|(_, line)| line.clone()).collect();
-    let answer = ask(&lines, "a number, or a folder path")?;
-    match chosen(&answer, places.len()) {
-        Some(at) => Ok(places.swap_remove(at).0),
-        None => place(&answer, disks),
-    }
+    ask(&lines, "a number, or a folder path", |answer| match chosen(answer, places.len())? {
+        Some(at) => Ok(places[at].0.clone()),
+        None => place(answer, disks),
+    })
 }
 
-fn ask_question(place: &StackPlace) -> Result<&'static Question> {
+fn ask_question(place: &StackPlace) -> Result<FirstQuestion> {
     must_be_asked("--question")?;
     let in_folder = matches!(place, StackPlace::Folder(_));
-    let questions: Vec<&Question> = QUESTIONS.iter().filter(|question| !(in_folder && question.formats)).collect();
-    let lines: Vec<String> =
-        questions.iter().map(|question| format!("{:<16} {}", question.name, question.doc)).collect();
+    let questions: Vec<FirstQuestion> =
+        questions().filter(|one| !(in_folder && matches!(one, FirstQuestion::Own(own) if own.formats))).collect();
+    let lines: Vec<String> = questions.iter().map(|one| format!("{:<18} {}", one.name(), one.doc())).collect();
     out::remark("Which question?");
-    let answer = ask(&lines, "a number")?;
-    let at = chosen(&answer, questions.len()).or_else(|| questions.iter().position(|one| one.name == answer));
-    at.map(|at| questions[at])
-        .ok_or_else(|| Error::user(format!("`{}` is not one of the choices", out::harmless(&answer))))
+    ask(&lines, "a number", |answer| {
+        let at = chosen(answer, questions.len())?.or_else(|| questions.iter().position(|one| one.name() == answer));
+        at.map(|at| questions[at])
+            .ok_or_else(|| Error::user(format!("`{}` is not one of the choices", out::harmless(answer))))
+    })
 }
 
 fn must_be_asked(flag: &str) -> Result<()> {
@@ -162,12 +238,27 @@ fn must_be_asked(flag: &str) -> Result<()> {
         .hint("for example: pgstrata init --on loop --question filesystem --out plan.toml"))
 }
 
-fn ask(lines: &[String], wanted: &str) -> Result<String> {
+fn ask<T>(lines: &[String], wanted: &str, accepted: impl Fn(&str) -> Result<T>) -> Result<T> {
     for (line, n) in lines.iter().zip(1..) {
-        out::remark(&format!("  {n}  {}", out::harmless(line)));
+        out::remark(&format!("  {n:>2}  {}", out::harmless(line)));
     }
     out::remark(&format!("Type {wanted}:"));
-    answer(&mut std::io::stdin().lock(), wanted)
+    accept(&mut std::io::stdin().lock(), wanted, accepted)
+}
+
+/// The first answer that is accepted; each other one is said to be wrong, and asked again.
+fn accept<T>(from: &mut dyn BufRead, wanted: &str, accepted: impl Fn(&str) -> Result<T>) -> Result<T> {
+    loop {
+        match accepted(&answer(from, wanted)?) {
+            Ok(found) => return Ok(found),
+            Err(e) => out::remark(&format!("{}. Type {wanted}:", out::harmless_lines(&e.chain()))),
+        }
+    }
+}
+
+/// A parser of the command line as one of answers.
+fn parse<T>(read: fn(&str) -> Result<T, String>) -> impl Fn(&str) -> Result<T> {
+    move |answer| read(answer).map_err(Error::user)
 }
 
 /// The first line that is not empty.
@@ -186,9 +277,13 @@ fn answer(from: &mut dyn BufRead, wanted: &str) -> Result<String> {
     }
 }
 
-/// Index for a number in a list that is counted from 1.
-fn chosen(answer: &str, length: usize) -> Option<usize> {
-    answer.parse::<usize>().ok().filter(|n| (1..=length).contains(n)).map(|n| n - 1)
+/// Index for a number in a list that is counted from 1; `None` for an answer that is no number.
+fn chosen(answer: &str, length: usize) -> Result<Option<usize>> {
+    match answer.parse::<usize>() {
+        Ok(n) if (1..=length).contains(&n) => Ok(Some(n - 1)),
+        Ok(n) => Err(Error::user(format!("there is no choice {n}, only 1 to {length}"))),
+        Err(_) => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -216,7 +311,9 @@ mod tests {
             [StackPlace::Loop, of_disk(&disk(&[], Some("S\"\\1"))).unwrap(), StackPlace::Folder("/srv/p\"g".into())];
         for question in &QUESTIONS {
             for place in places.iter().filter(|place| !(question.formats && matches!(place, StackPlace::Folder(_)))) {
-                let text = text::plan(question, place);
+                let size = FirstPlanSize { data: Bytes(20 << 30), memory: Bytes(4 << 30), blocks: 4 };
+                let text = text::plan(question, place, &size);
+                assert!(text.contains("scale = 1369,") && text.contains("at_most = 4"), "{text}");
                 let plan = plan::check(&text, Path::new("/"), &super::super::catalogue());
                 let plan = plan.unwrap_or_else(|e| panic!("{}", e.render(&text, "x", plan::Paint::Plain)));
                 assert!((2..=4).contains(&plan.cases.len()) && plan.blocks >= 3, "{}", question.name);
@@ -245,7 +342,16 @@ mod tests {
 
     #[test]
     fn answers_are_counted_from_one() {
-        assert_eq!((chosen("1", 2), chosen("2", 2)), (Some(0), Some(1)));
-        assert_eq!((chosen("0", 2), chosen("3", 2), chosen("x", 2)), (None, None, None));
+        let choice = |answer| chosen(answer, 2).ok();
+        assert_eq!((choice("1"), choice("2"), choice("x")), (Some(Some(0)), Some(Some(1)), Some(None)));
+        assert_eq!((choice("0"), choice("3")), (None, None));
+    }
+
+    #[test]
+    fn a_wrong_answer_is_asked_again() {
+        let size = accept(&mut &b"large\n20\n20GiB\n"[..], "a size", parse(Bytes::parse)).unwrap();
+        assert_eq!(size, Bytes(20 << 30));
+        assert!(accept(&mut &b"9\n"[..], "a number", |answer| chosen(answer, 2)).is_err(), "the input ended");
+        assert!(names().any(|name| name == "encryption") && names().any(|name| name == "clients"));
     }
 }

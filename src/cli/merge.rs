@@ -23,7 +23,7 @@ use std::path::PathBuf;
   pgstrata merge a/run b/run c/run --into all     into the folder `all`
   pgstrata merge results/* --json | jq .left_out  what was not merged, and why
 
-Each run has other blocks of the plan (pgstrata run PLAN --blocks 1/3). Trials keep their machine, and cases are compared inside \
+Each run has other blocks of the plan (pgstrata run PLAN --share 1/3). Trials keep their machine, and cases are compared inside \
 a block, so only inside a machine. Left out, with the reason, are runs of another plan, seed, number of blocks or set of cases; \
 runs whose machine lacked something for a case that another machine has; runs on another class of machine (version of pgstrata or PostgreSQL, \
 storage model, firmware) than most blocks; active runs and merged ones; runs with adaptive or added blocks, or without any trial with a result; blocks that another run has, too, or whose trials ran \

@@ -3,7 +3,6 @@
 //! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose:
 //! the work of each step.
 
-mod blocks;
 mod built;
 mod catalogue;
 mod check;
@@ -22,10 +21,12 @@ mod follow;
 mod graph_tests;
 mod guest;
 mod guest_run;
+mod help;
 mod import;
 mod init;
 mod man;
 mod merge;
+mod named;
 mod on;
 pub(crate) mod out;
 mod page;
@@ -41,6 +42,7 @@ mod report;
 mod rerun;
 mod run;
 mod serve;
+mod share;
 mod shelf;
 mod siblings;
 mod status;
@@ -87,7 +89,7 @@ const NEED_LINUX: [&str; 10] =
 /// Builds each storage stack of a plan, runs a real PostgreSQL on it, measures every layer, judges durability, and
 /// writes one report.
 #[derive(Debug, Parser)]
-#[command(name = "pgstrata", version = env!("PGSTRATA_VERSION"), after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "pgstrata", version = env!("PGSTRATA_VERSION"), after_help = AFTER_HELP, disable_help_subcommand = true)]
 struct Cli {
     /// When to use color: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", hide_possible_values = true)]
@@ -168,7 +170,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let parsed = command().try_get_matches_from(args);
+    let parsed = help::at(out::width(), command()).try_get_matches_from(args);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,

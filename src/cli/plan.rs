@@ -17,7 +17,7 @@ use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
 use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
 use crate::run::check::{self, PlanCheck, ServerLine, check};
-use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
+use crate::run::forecast::{self, make_quick, must_fit, must_run_all};
 use crate::run::verdicts;
 use crate::units::{Micros, count};
 use serde::Serialize;
@@ -80,18 +80,17 @@ pub fn run(args: &Args) -> Result<u8> {
         let read = read(file, args.quick, &args.on, None)?;
         let CheckedPlan { plan, checked, builds } = &read;
         let places = args.places.places()?;
-        check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
-        let mut forecast = forecast(&Host::this(), plan, None, &places.state)?;
+        let mut forecast = forecast::forecast(&Host::this(), plan, None, &places.state)?;
         forecast.warnings.extend(design::warnings(plan));
-        forecast.unmet.extend(guests::unmet(&plan.cases)?);
-        forecast.unmet.extend(builds.iter().flat_map(unmet).chain(refused(plan, checked)));
+        forecast.unmet.extend(unmet_by_servers(&read)?);
         if args.json {
             out::json(&PlanDocument::new(&read, &forecast))?;
         } else {
             out::fitted(|| shown(plan, checked, builds, &forecast))?;
         }
-        must_fit(&forecast)?;
         must_run_all(plan, &forecast)?;
+        must_fit(&forecast)?;
+        check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
     } else {
         return Err(Error::user("no plan given").hint("pgstrata plan FILE"));
     }
@@ -104,6 +103,25 @@ pub struct CheckedPlan {
     pub checked: PlanCheck,
     /// Builds of the plan, and those that exist.
     pub builds: Vec<BuildLine>,
+}
+
+/// Missing guests and builds, and settings that a server refuses, for each case that needs them.
+fn unmet_by_servers(CheckedPlan { plan, checked, builds }: &CheckedPlan) -> Result<Vec<CaseUnmet>> {
+    Ok(guests::unmet(&plan.cases)?
+        .into_iter()
+        .chain(builds.iter().flat_map(unmet))
+        .chain(refused(plan, checked))
+        .collect())
+}
+
+/// Everything that the cases of a plan lack on this machine.
+///
+/// # Errors
+/// If an existing guest cannot be read.
+pub fn unmet_here(read: &CheckedPlan) -> Result<Vec<CaseUnmet>> {
+    let mut unmet = forecast::unmet(&Host::this(), &read.plan.part_in(None).cases);
+    unmet.extend(unmet_by_servers(read)?);
+    Ok(unmet)
 }
 
 /// Missing requirements of a build, for each of its cases.
@@ -131,6 +149,14 @@ pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Res
     if !on.is_empty() {
         out::remark(&on::put(&Host::this(), &mut plan.cases, quick, on)?);
     }
+    checked(plan, file, guest)
+}
+
+/// Has server and kernel check a plan, and finds its builds.
+///
+/// # Errors
+/// What server or kernel refuse.
+pub fn checked(mut plan: Plan, file: &Path, guest: Option<&str>) -> Result<CheckedPlan> {
     let builds = built::find(&Host::this(), &mut plan.cases)?;
     let checked = accepted(&plan, file, guest)?;
     Ok(CheckedPlan { plan, checked, builds })
@@ -141,9 +167,9 @@ pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Res
 /// # Errors
 /// Mistakes in the plan file.
 pub fn parsed(file: &Path) -> Result<Plan> {
-    match super::plans::named(file)? {
+    match super::named::named(file)? {
         Some(plan) => Ok(plan),
-        None => plan::read(file, &super::catalogue(), paint()).map_err(|e| super::plans::hinted(e, file)),
+        None => plan::read(file, &super::catalogue(), paint()).map_err(|e| super::named::hinted(e, file)),
     }
 }
 

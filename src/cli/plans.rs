@@ -1,12 +1,14 @@
 //! `pgstrata plans`: the plans that the program carries.
 
+use super::help::folded;
+use super::named::{parsed, unknown};
 use super::out;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::machine;
+use crate::plan::Plan;
 use crate::plan::shipped::{self, Shipped};
-use crate::plan::{self, Plan, did_you_mean};
 use crate::report::text::paragraph;
-use crate::run::forecast::{expected_without_images, make_quick};
+use crate::run::forecast::{expected_without_images, lacking, make_quick};
 use crate::units::{Bytes, Micros, count};
 use serde::Serialize;
 use std::path::Path;
@@ -57,7 +59,7 @@ pub fn run(args: &Args) -> Result<u8> {
         let lines =
             found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
         let plan: String = lines.collect();
-        out::bytes(format!("{}\n    # plans/{}.toml\n\n{plan}", found.page, found.name).as_bytes())?;
+        out::fitted(|| format!("{}\n\n    # plans/{}.toml\n\n{plan}", folded(found.page), found.name))?;
         return Ok(0);
     }
     match &args.name {
@@ -73,40 +75,8 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// Parses the shipped plan of this name, if there is one and no file has that name.
-///
-/// # Errors
-/// As for a plan file.
-pub fn named(name: &Path) -> Result<Option<Plan>> {
-    meant_by(name).map(|found| parsed(&found)).transpose()
-}
-
-/// The shipped plan of this name. A folder of that name, such as one with the plan's results, is not a plan.
-fn meant_by(name: &Path) -> Option<Shipped> {
-    name.to_str().filter(|_| !name.exists() || name.is_dir()).and_then(shipped::find)
-}
-
-/// Adds a hint about shipped plans if an unreadable path may be meant as the name of one.
-pub fn hinted(error: Error, name: &Path) -> Error {
-    let bare = name.to_str().filter(|text| !text.contains(['/', '.']) && !name.exists());
-    match bare {
-        Some(text) => error.hint(format!("no shipped plan has that name either: {}", meant(text))),
-        None => error,
-    }
-}
-
-fn parsed(shipped: &Shipped) -> Result<Plan> {
-    plan::parse(shipped.text, shipped.name, &super::catalogue())
-}
-
-fn unknown(name: &str) -> Error {
-    Error::user(format!("no shipped plan is named `{}`", out::harmless(name))).hint(meant(name))
-}
-
-fn meant(name: &str) -> String {
-    let known: Vec<&str> = shipped::all().map(|plan| plan.name).collect();
-    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("there are {}", known.join(", ")))
-}
+/// In the hint of what a guest has.
+const GUEST: &str = "--guest";
 
 /// A plan in the list.
 #[derive(Serialize)]
@@ -115,6 +85,9 @@ struct PlanLine {
     question: String,
     full: PlanExtent,
     quick: PlanExtent,
+    /// How many of its cases this machine can run, and what is missing first for the others, with the remedy.
+    cases_here: usize,
+    missing: Option<(String, String)>,
 }
 
 /// Extent of a plan. The time is that of the trials, without writing images.
@@ -139,18 +112,43 @@ impl PlanLine {
         let full = PlanExtent::of(&plan, memory)?;
         make_quick(&mut plan)?;
         let quick = PlanExtent::of(&plan, memory)?;
-        Ok(PlanLine { name: shipped.name, question: shipped.question(), full, quick })
+        let checked = super::plan::checked(parsed(&shipped)?, Path::new(shipped.name), None);
+        let (cases_here, missing) = match checked.and_then(|read| super::plan::unmet_here(&read)) {
+            Ok(unmet) => {
+                // What no package has says more.
+                let first = unmet.iter().find(|lack| lack.hint.contains(GUEST)).or(unmet.first());
+                let first = first.map(|first| (first.what.clone(), first.hint.clone()));
+                (full.cases.saturating_sub(lacking(&unmet)), first)
+            }
+            Err(_) => (0, Some(("a mount option that it needs".to_owned(), String::new()))),
+        };
+        Ok(PlanLine { name: shipped.name, question: shipped.question(), full, quick, cases_here, missing })
     }
 }
 
 fn shown(lines: &[PlanLine]) -> String {
-    let shown = lines.iter().map(|PlanLine { name, question, full, quick }| {
+    let shown = lines.iter().map(|line| {
+        let PlanLine { name, question, full, quick, .. } = line;
         let question = paragraph("  ", question);
         let (cases, trials) = (count(full.cases, "case"), count(quick.trials, "trial"));
         let (full, quick) = (Micros(full.expected_us), Micros(quick.expected_us));
-        format!("{name}\n{question}  {cases}, {full}; with --quick: {trials}, {quick}\n")
+        let here = paragraph("  ", &line.here());
+        format!("{name}\n{question}  {cases}, {full}; with --quick: {trials}, {quick}\n{here}")
     });
     shown.collect::<Vec<_>>().join("\n")
+}
+
+impl PlanLine {
+    /// "here: 12 of 16 cases; missing: the program cryptsetup".
+    fn here(&self) -> String {
+        let Some((what, hint)) = &self.missing else { return "here: all cases".to_owned() };
+        let guest = if hint.contains(GUEST) { "; a guest may have it: --guest" } else { "" };
+        let cases = match self.cases_here {
+            0 => "no case".to_owned(),
+            some => format!("{some} of {}", count(self.full.cases, "case")),
+        };
+        format!("here: {cases}; missing: {what}{guest}")
+    }
 }
 
 #[cfg(test)]
@@ -166,15 +164,23 @@ mod tests {
             assert!(line.quick.expected_us < 20 * 60_000_000, "{}: {}", line.name, Micros(line.quick.expected_us));
             assert!(line.full.trials >= line.quick.trials, "{}", line.name);
             assert!(shown(&lines).contains(line.name));
+            assert_eq!(line.cases_here == line.full.cases, line.missing.is_none(), "{}", line.name);
         }
     }
 
     #[test]
-    fn a_name_is_a_plan_where_no_file_has_it() {
-        assert_eq!(named(Path::new("filesystem-matrix")).unwrap().unwrap().name, "filesystem-matrix");
-        assert!(named(Path::new("/filesystem-matrix")).unwrap().is_none());
-        let folder = tempfile::tempdir().unwrap();
-        assert!(named(&folder.path().join("filesystem-matrix")).unwrap().is_none());
-        assert_eq!(unknown("filesystem-matrx").hint_text(), Some("did you mean `filesystem-matrix`?"));
+    fn a_plan_is_marked_by_what_it_lacks_here() {
+        let line = |cases_here, missing: Option<(&str, &str)>| PlanLine {
+            name: "x",
+            question: String::new(),
+            full: PlanExtent { cases: 16, trials: 80, expected_us: 1 },
+            quick: PlanExtent { cases: 16, trials: 16, expected_us: 1 },
+            cases_here,
+            missing: missing.map(|(what, hint)| (what.to_owned(), hint.to_owned())),
+        };
+        assert_eq!(line(16, None).here(), "here: all cases");
+        let (program, filesystem) = (("the program zpool", "apt-get install x"), ("zfs", "run the plan with --guest"));
+        assert_eq!(line(12, Some(program)).here(), "here: 12 of 16 cases; missing: the program zpool");
+        assert_eq!(line(0, Some(filesystem)).here(), "here: no case; missing: zfs; a guest may have it: --guest");
     }
 }

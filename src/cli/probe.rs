@@ -31,7 +31,7 @@ const NEWEST_SERVER: u32 = 18;
   pgstrata probe /var/tmp                           ten seconds; no PostgreSQL, no root needed
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is within ±1 %
   pgstrata probe . --rows all                       every row, including those of pg_test_fsync
-  pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 0 only if all are met
+  pgstrata probe . --require durable,p99=5ms,tps=1000    for CI: exit code 0 only if all are met
   pgstrata probe . --json | jq .findings.credibility    record and findings as JSON
   pgstrata probe . --format pg_test_fsync           output format of pg_test_fsync 18
 
@@ -52,7 +52,7 @@ it for open_*, so its open_* rows do not match a server with default settings. T
 page writable with madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
 
 --require takes durable (the credibility is `flushed` or `declared stable`, and no sync failed),
-rate=N (at least N WAL writes per second), p50=TIME, p99=TIME and p99.9=TIME (at most), all for the
+tps=N (at least N WAL writes per second), p50=TIME, p95=TIME, p99=TIME and p99.9=TIME (at most), all for the
 row that matches a server with default settings. A requirement passes if the whole 95 % CI meets it,
 fails if none of it does, and is otherwise undecided, which is not a pass. A probe of a few seconds
 may leave percentiles undecided.
@@ -70,7 +70,7 @@ pub struct Args {
     /// write, for comparison with published figures. Fewer rows get more time each.
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "main", hide_default_value = true)]
     rows: Vec<String>,
-    /// Requirements, one exit code: durable, rate=N, p50=TIME, p99=TIME, p99.9=TIME
+    /// Requirements, one exit code: durable, tps=N, p50=TIME, p95=TIME, p99=TIME, p99.9=TIME
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Requirement::parse)]
     require: Vec<Requirement>,
     /// Measuring time: seconds (0.2 to 86400) or a span like 2min; ends early when every rate reaches --precision

@@ -7,7 +7,7 @@ use crate::analyse::limits::{self, CheckedRun, Limit, LimitFindings};
 use crate::analyse::load;
 use crate::cli::follow::Follower;
 use crate::cli::run::{self, RunTask, Watched};
-use crate::cli::{blocks, guest_run, out};
+use crate::cli::{guest_run, out, share};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::Plan;
@@ -157,7 +157,7 @@ fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32,
 
 /// Runs the plan, or the rest of an earlier call; returns the run folder, or the exit code of a run that stopped.
 fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, u8>> {
-    let task = match blocks::of_plan(&places.results, &plan).pop() {
+    let task = match share::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
         Some(folder) => RunTask::Resume(Box::new(opening::stored(folder.path(), None)?)),
         None => RunTask::Start(Box::new(plan), None),

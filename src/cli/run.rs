@@ -1,10 +1,10 @@
 //! `pgstrata run`: executes a plan, or resumes a run.
 
-use super::blocks::{self, BlocksArg};
 use super::follow::Follower;
 use super::places::PlaceArgs;
 use super::plan::guests;
 use super::progress::ProgressLine;
+use super::share::{self, ShareArg};
 use super::{built, guest_run, out, prepared};
 use crate::analyse::findings::Findings;
 use crate::cut;
@@ -20,11 +20,10 @@ use crate::record::case::CaseSpec;
 use crate::record::drive::DriveRecord;
 use crate::record::event::Stamped;
 use crate::record::guest_disk::GuestDisk;
-use crate::record::run::Share;
 use crate::run::died::{Crashed, Died};
 use crate::run::opening::{self, Continuing};
 use crate::run::session::{self, Ending, RunContext, RunPlaces};
-use crate::run::{check, clean, drives};
+use crate::run::{check, clean, drives, forecast};
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, count};
 use std::collections::BTreeSet;
@@ -42,7 +41,7 @@ use std::path::{Path, PathBuf};
   pgstrata run separate-wal --on data=/dev/disk/by-id/nvme-X --on log=/dev/disk/by-id/nvme-Y   one on two disks
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
-  pgstrata run plan.toml --blocks 2/3           blocks 2, 5, 8 ... of the plan; other machines have the others
+  pgstrata run plan.toml --share 2/3            blocks 2, 5, 8 ... of the plan; other machines have the others
   pgstrata run plan.toml --guest=bookworm       in a throw-away virtual machine (see pgstrata guest)
   pgstrata run --resume results/2026-11-22-0241-which-filesystem --guest
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
@@ -64,11 +63,13 @@ pub struct Args {
     #[arg(long, value_name = "RUN_FOLDER")]
     resume: Option<PathBuf>,
     /// Run share I of N of the plan's blocks (from 1), or the share that the environment of a job array says (`slurm`,
-    /// `slurm/N`, `kubernetes/N`; their indices count from 0); a share that was begun is resumed. With --resume and a number:
-    /// extend the run to so many blocks in total; ranks are then decided by e-values, which stay valid however often blocks
-    /// are added
-    #[arg(long, value_name = "I/N|slurm|kubernetes/N|TOTAL")]
-    blocks: Option<BlocksArg>,
+    /// `slurm/N`, `kubernetes/N`; their indices count from 0); a share that was begun is resumed
+    #[arg(long, value_name = "I/N|slurm|kubernetes/N")]
+    share: Option<ShareArg>,
+    /// Extend the resumed run to so many blocks in total; ranks are then decided by e-values, which stay valid however often
+    /// blocks are added
+    #[arg(long, value_name = "TOTAL", requires = "resume", conflicts_with = "share", value_parser = total)]
+    blocks: Option<u32>,
     /// Print each event as one line of JSON instead of progress
     #[arg(long)]
     json: bool,
@@ -162,6 +163,9 @@ pub(super) fn measured(
     places: &RunPlaces,
     watched: Watched<'_>,
 ) -> Result<Ending> {
+    if let RunTask::Start(plan, _) = &task {
+        forecast::must_run(plan, &forecast::unmet(host, &plan.part_in(places.guest.as_deref()).cases))?;
+    }
     check::places(host, task.cases(), &places.state)?;
     task.consent(host, watched.yes)?;
     let interrupt = Interrupt::listen()?;
@@ -186,7 +190,7 @@ fn continuing(args: &Args) -> Result<Continuing> {
         args.died.as_ref().map(|list| serde_json::from_str(list).or_user(|| "read --died".to_owned())).transpose()?;
     let crashed = args.crashed.as_ref().map(|crash| serde_json::from_str(crash)).transpose();
     let crashed: Option<Crashed> = crashed.or_user(|| "read --crashed".to_owned())?;
-    Ok(Continuing { blocks: args.blocks.and_then(BlocksArg::total), died, crashed })
+    Ok(Continuing { blocks: args.blocks, died, crashed })
 }
 
 /// Suites of the run's guests, that of the next trial first, and the disks that they need; empty if it runs on the
@@ -217,12 +221,12 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
             return Err(Error::user(format!("the plan names its guests itself: {named}"))
                 .hint("leave out --guest, or remove `guest` from the plan"));
         }
-        (Some(_), None) if args.blocks.is_some() => {}
+        (Some(_), None) if args.share.is_some() => {}
         (Some(suite), None) => return Ok(vec![suite.clone().unwrap_or_default()]),
     }
-    if args.blocks.is_some_and(|blocks| blocks.total().is_none()) && (!suites.is_empty() || args.guest.is_some()) {
+    if args.share.is_some() && (!suites.is_empty() || args.guest.is_some()) {
         return Err(Error::user("blocks are spread over machines, and this plan runs in guests")
-            .hint("leave out --blocks, or run the plan without guests"));
+            .hint("leave out --share, or run the plan without guests"));
     }
     if !args.on.is_empty() && !suites.is_empty() {
         return Err(Error::user("--on names a disk or folder of this machine, and the plan runs in guests")
@@ -264,7 +268,7 @@ fn in_guests(
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
     let task = match (&args.plan, &folder) {
-        (_, Some(folder)) => guest_run::GuestTask::Resume { folder, blocks: args.blocks.and_then(BlocksArg::total) },
+        (_, Some(folder)) => guest_run::GuestTask::Resume { folder, blocks: args.blocks },
         (Some(plan), None) => {
             let (name, text) = guest_run::text_of(plan)?;
             guest_run::GuestTask::Start { name, text, quick: args.quick }
@@ -324,16 +328,16 @@ impl RunTask {
         match (&args.plan, &args.resume) {
             (plan, Some(folder)) => {
                 let stored = opening::stored(folder, plan.as_deref())?;
-                resumable(&stored, args.blocks)?;
+                resumable(&stored, args)?;
                 Ok(RunTask::Resume(Box::new(stored)))
             }
             (Some(path), None) => {
-                let share = share(args.blocks)?;
+                let share = args.share.map(ShareArg::share).transpose()?;
                 let guest = args.inside.as_ref().map(Suite::name);
                 let mut read = super::plan::read(path, args.quick, &args.on, guest)?;
                 if let Some(share) = share {
                     read.plan.keep_share(share)?;
-                    if let Some(begun) = blocks::begun(&places.results, &read.plan, share)? {
+                    if let Some(begun) = share::begun(&places.results, &read.plan, share)? {
                         let stored = opening::stored(begun.path(), None)?;
                         return Ok(RunTask::Resume(Box::new(stored)));
                     }
@@ -380,33 +384,29 @@ impl RunTask {
     }
 }
 
-/// The share of a new run.
-fn share(blocks: Option<BlocksArg>) -> Result<Option<Share>> {
-    if let Some(total) = blocks.and_then(BlocksArg::total) {
-        return Err(Error::user(format!("--blocks {total} extends a run, and no run is named"))
-            .hint("name its folder with --resume; a share of the plan's blocks is --blocks 1/3"));
-    }
-    Ok(blocks.map(BlocksArg::share).transpose()?.flatten())
+/// Value of `--blocks`.
+fn total(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a total number of blocks; a share of the plan's blocks is --share 1/3".to_owned())
 }
 
 /// Refuses to resume a merged run, to extend a share, and to resume with another share.
-fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
+fn resumable(stored: &RunFolder, args: &Args) -> Result<()> {
     let (folder, record) = (stored.path().display(), stored.record());
     if !record.merged.is_empty() {
         return Err(Error::user(format!("{folder} was merged from {} runs", record.merged.len()))
             .hint("resume the run that lacks trials, then merge again: pgstrata merge DIR..."));
     }
-    let Some(blocks) = blocks else { return Ok(()) };
-    let asked = blocks.share()?;
+    let asked = args.share.map(ShareArg::share).transpose()?;
     match (record.share, asked) {
-        (Some(share), None) => {
+        (Some(share), None) if args.blocks.is_some() => {
             Err(Error::user(format!("{folder} has share {share} of its plan, which is not extended"))
                 .hint("for more blocks, raise `blocks` in the plan, and run and merge its shares"))
         }
         (held, Some(asked)) if held != Some(asked) => {
             let has = held.map_or_else(|| "all blocks".to_owned(), |held| format!("share {held}"));
-            Err(Error::user(format!("{folder} has {has} of its plan, and --blocks asks for share {asked}"))
-                .hint("leave out --blocks to resume it; leave out --resume to run another share"))
+            Err(Error::user(format!("{folder} has {has} of its plan, and --share asks for {asked}"))
+                .hint("leave out --share to resume it; leave out --resume to run another share"))
         }
         _ => Ok(()),
     }

@@ -1,9 +1,9 @@
 //! `pgstrata submit`: submits the shares of a plan to Slurm, Kubernetes or ssh hosts, and resubmits missing ones.
 
-use super::blocks::run_folders;
 use super::engines::EngineArgs;
 use super::out;
 use super::plan::guests;
+use super::share::run_folders;
 use crate::analyse::fleet::shares::{self, ShareProgress, ShareState};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::command::{Command, quoted};

@@ -171,6 +171,7 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::TextOrList => "\"NAME\"".to_owned(),
         OptionKind::TextList => "[\"...\"]".to_owned(),
         OptionKind::Size => "\"4GiB\"".to_owned(),
+        OptionKind::Span if spec.key.starts_with("latency") => "\"10ms\"".to_owned(),
         OptionKind::Span => "\"60s\"".to_owned(),
         OptionKind::IntegerOrShare => "10".to_owned(),
         OptionKind::OrDefault(kind) => sample(&OptionSpec { kind: *kind, ..*spec }),

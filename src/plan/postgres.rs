@@ -186,7 +186,10 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
         }
         _ => {
             let choices = read_choices("`initdb` of [postgres]", node, node.axis_items(false), problems, |node| {
-                read(OptionKind::TextList, node)
+                read(OptionKind::TextList, node).map_err(|refusal| match node.items() {
+                    [] => refusal.help("for an option on and off write initdb = { data-checksums = [true, false] }"),
+                    _ => refusal,
+                })
             });
             choices.map(|choices| Axis::of(INITDB, key.span.clone(), choices)).into_iter().collect()
         }

@@ -91,18 +91,19 @@ pub(super) fn get<'t>(pairs: &'t [Pair], key: &str) -> Option<&'t Pair> {
     pairs.iter().find(|(k, _)| k.text == key)
 }
 
-/// Parses the text; `None` if there are syntax errors, all of which are added to `problems`.
+/// Parses the text; `None` if there are syntax errors, the first of which is added to `problems`: others may only follow from
+/// it.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     if longest_key(text) > MAX_KEY_PARTS {
         problems.add(Problem::at(&(0..0), format!("a key has more than {MAX_KEY_PARTS} parts; this is not a plan")));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let span = error.span().unwrap_or(0..0);
-        problems.add(Problem::at(&span, error.message()).label("invalid TOML"));
-    }
-    if !errors.is_empty() {
+    if let Some(first) = errors.iter().min_by_key(|error| error.span().map(|span| span.start)) {
+        let more = (errors.len() > 1)
+            .then(|| "what is missing may be on the line before; later errors follow from it".to_owned());
+        let problem = Problem::at(&first.span().unwrap_or(0..0), first.message()).label("invalid TOML");
+        problems.add(problem.help_if(more));
         return None;
     }
     let before = problems.len();
@@ -197,10 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn every_syntax_error_is_told() {
-        let mut problems = Problems::default();
-        assert!(parse("a = \nb = [1\nc = 'x\n", &mut problems).is_none());
-        assert!(problems.len() >= 2, "{problems:?}");
+    fn the_first_of_several_syntax_errors_is_shown() {
+        let (text, mut problems) = ("a = { b = 1\nc = 2\n[d]\ne = 3\n", Problems::default());
+        assert!(parse(text, &mut problems).is_none() && problems.len() == 1, "{problems:?}");
+        let shown = problems.render(text, "x", super::super::Paint::Plain);
+        assert!(shown.contains("x:2:1") && shown.contains("may be on the line before"), "{shown}");
     }
 
     #[test]

@@ -259,7 +259,9 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
     }
     // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)). This also detects
     // users that leave no trace above, such as the further members of a btrfs.
-    if let Err(e) = files::open_exclusively(&device.path) {
+    if uses.is_empty()
+        && let Err(e) = files::open_exclusively(&device.path)
+    {
         uses.push(format!("it cannot be opened exclusively: {e}"));
     }
     Ok(uses)

@@ -3,6 +3,7 @@
 use super::build::BuildSpec;
 use super::options::Options;
 use super::stack::StackSpec;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,7 +25,27 @@ pub struct PostgresSpec {
 /// First major version that extends tables with posix_fallocate(3) when adding more than 8 pages at once.
 const RESERVES_SPACE: u32 = 16;
 
+/// Settings of a size, and what a number without a unit counts there, bytes (blocks are those of the default build).
+pub const BARE_SIZES: [(&str, u64); 8] = [
+    ("shared_buffers", 8 << 10),
+    ("effective_cache_size", 8 << 10),
+    ("temp_buffers", 8 << 10),
+    ("wal_buffers", 8 << 10),
+    ("work_mem", 1 << 10),
+    ("maintenance_work_mem", 1 << 10),
+    ("min_wal_size", 1 << 20),
+    ("max_wal_size", 1 << 20),
+];
+
 impl PostgresSpec {
+    /// Size that the plan sets for one of these settings. Negative values mean other things.
+    pub fn size(&self, name: &str) -> Option<Bytes> {
+        let text = self.asked(name)?;
+        let (_, unit) = BARE_SIZES.into_iter().find(|(known, _)| *known == name)?;
+        let bare = text.trim().parse::<u64>().ok().map(|number| Bytes(number.saturating_mul(unit)));
+        bare.or_else(|| Bytes::parse(text).ok())
+    }
+
     /// Value set by the plan: in the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
     pub fn asked(&self, name: &str) -> Option<&str> {
         let of_initdb = self.initdb.iter().filter_map(|argument| {

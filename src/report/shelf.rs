@@ -106,7 +106,7 @@ fn case_caveats(cases: &[PublishedCase]) -> String {
 
 fn conclusion(found: &ConclusionFinding) -> String {
     let mut text = paragraph("  - ", &format!("Claim: {}.", found.says));
-    text.push_str(&paragraph("    ", &format!("{}.", support_text(found.support))));
+    text.push_str(&paragraph("    ", &format!("{}.", support_text(found))));
     let compared = found.comparisons.iter().map(|it| match it.support {
         Support::Contradicted => format!("{} (opposite direction)", it.sentence),
         _ => it.sentence.clone(),
@@ -117,10 +117,13 @@ fn conclusion(found: &ConclusionFinding) -> String {
 }
 
 /// Support by the figures, in capitals as a heading.
-fn support_text(support: Support) -> &'static str {
-    match support {
+fn support_text(found: &ConclusionFinding) -> &'static str {
+    match found.support {
         Support::Shown => "SUPPORTED by its figures",
-        Support::PointsThatWay => "NOT SUPPORTED, but its figures point that way",
+        Support::PointsThatWay => "NOT PROVEN, its figures point that way",
+        Support::NotShown if found.comparisons.iter().all(|it| it.ratio > 1.0) => {
+            "NOT PROVEN, its figures agree, which may be chance"
+        }
         Support::NotShown => "NOT SUPPORTED by its figures",
         Support::Contradicted => "CONTRADICTED by its figures",
         Support::CannotBeTold => "UNDECIDED: not enough was published",

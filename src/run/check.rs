@@ -14,6 +14,7 @@ use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
+use crate::units::Bytes;
 use crate::{ageing, telemetry};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,6 +85,7 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<PlanCheck>
         checked.server(host, bin, values)?;
     }
     checked.mounts(plan);
+    checked.memory(&plan.cases, Bytes(machine::facts(host).memory_bytes));
     checked.io_uring(&plan.cases, || io_uring::refused(host));
     Ok(checked)
 }
@@ -167,6 +169,19 @@ impl PlanCheck {
             spot: Spot::SettingValue(name.clone(), value.clone()),
             message: format!("`{name} = {value}` cannot work here: {}", obstacle.why),
             help: Some(obstacle.hint.clone()),
+        }));
+    }
+
+    /// Rejects servers that do not fit in memory, which would show only when they are started.
+    fn memory(&mut self, cases: &[CaseSpec], memory: Bytes) {
+        const BUFFERS: &str = "shared_buffers";
+        let servers = cases.iter().filter_map(|case| case.postgres.as_ref());
+        let large = servers.filter(|postgres| postgres.size(BUFFERS).is_some_and(|size| size >= memory));
+        let large: BTreeSet<&str> = large.filter_map(|postgres| postgres.asked(BUFFERS)).collect();
+        self.refusals.extend(large.into_iter().map(|value| MachineRefusal {
+            spot: Spot::SettingValue(BUFFERS.to_owned(), value.to_owned()),
+            message: format!("`{BUFFERS} = {value}` does not fit in this machine's memory, {memory}"),
+            help: Some("use less: what is in swap measures the swap".to_owned()),
         }));
     }
 
@@ -360,6 +375,21 @@ mod tests {
         assert_eq!(refusal.help.as_deref(), Some("sysctl x"));
         assert_eq!(refusals(&all, || None), []);
         assert_eq!(refusals(&all[..1], obstacle), []);
+    }
+
+    #[test]
+    fn a_server_larger_than_memory_is_refused_once() {
+        let refused = |value: &str| {
+            let mut checked = PlanCheck::default();
+            let cases = [1, 2].map(|_| crate::run::warnings::tests::case(1, &[("Shared_Buffers", value)]));
+            checked.memory(&cases, Bytes(24 << 30));
+            checked.refusals.into_iter().map(|refusal| (refusal.spot, refusal.message)).collect::<Vec<_>>()
+        };
+        let spot = |value: &str| Spot::SettingValue("shared_buffers".to_owned(), value.to_owned());
+        let message = "`shared_buffers = 64GB` does not fit in this machine's memory, 24 GiB";
+        assert_eq!(refused("64GB"), [(spot("64GB"), message.to_owned())]);
+        assert_eq!(refused("8388608").len(), 1, "blocks of 8 kB: 64 GiB");
+        assert_eq!(refused("128"), []);
     }
 
     #[test]

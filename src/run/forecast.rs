@@ -55,14 +55,8 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     drives::refuse_mixed(host, &plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
-    let mut unmet = Vec::new();
-    let mut asked = KnownUnmet::default();
     let here = plan.part_in(guest);
-    for case in &here.cases {
-        let missing = asked.of(host, case).into_iter();
-        unmet.extend(missing.map(|Unmet { what, hint }| CaseUnmet { case: case.id.clone(), what, hint }));
-        warnings.extend(io_uring::warning(host, case));
-    }
+    warnings.extend(here.cases.iter().filter_map(|case| io_uring::warning(host, case)));
     for case in &plan.cases {
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));
         warnings.extend(warnings::of_case(host, case, plan.quick.is_some())?);
@@ -107,9 +101,19 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         drives,
         windows,
         space,
-        unmet,
+        unmet: unmet(host, &here.cases),
         warnings: warnings.into_iter().collect(),
     })
+}
+
+/// Requirements of these cases that this machine does not meet.
+pub fn unmet(host: &Host, cases: &[CaseSpec]) -> Vec<CaseUnmet> {
+    let (mut asked, mut unmet) = (KnownUnmet::default(), Vec::new());
+    for case in cases {
+        let missing = asked.of(host, case).into_iter();
+        unmet.extend(missing.map(|Unmet { what, hint }| CaseUnmet { case: case.id.clone(), what, hint }));
+    }
+    unmet
 }
 
 /// The images that the plan writes in full. The speed is measured, not assumed: disks differ a hundredfold.
@@ -177,15 +181,14 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
     if small.is_empty() {
         return Ok(());
     }
-    Err(Error::host(small.join("\n"))
-        .hint("reduce the sizes in the plan, or free some space; `pgstrata plan FILE` shows what is needed"))
+    Err(Error::host(small.join("\n")).hint("change the sizes in the plan, or free some space"))
 }
 
 /// # Errors
 /// When no case can run on this machine, with what the first of them lacks.
-pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
-    match forecast.unmet.first() {
-        Some(first) if lacking(forecast) == plan.cases.len() => {
+pub fn must_run(plan: &Plan, unmet: &[CaseUnmet]) -> Result<()> {
+    match unmet.first() {
+        Some(first) if lacking(unmet) == plan.cases.len() => {
             Err(unmet_error(first, format!("nothing of this plan can run here: {}: {}", first.case, first.what)))
         }
         _ => Ok(()),
@@ -193,8 +196,8 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
 }
 
 /// Number of cases that cannot run.
-fn lacking(forecast: &Forecast) -> usize {
-    forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect::<BTreeSet<_>>().len()
+pub fn lacking(unmet: &[CaseUnmet]) -> usize {
+    unmet.iter().map(|unmet| unmet.case.as_str()).collect::<BTreeSet<_>>().len()
 }
 
 fn unmet_error(first: &CaseUnmet, message: String) -> Error {
@@ -208,7 +211,7 @@ fn unmet_error(first: &CaseUnmet, message: String) -> Error {
 /// With how many cannot, and what the first of them lacks.
 pub fn must_run_all(plan: &Plan, forecast: &Forecast) -> Result<()> {
     let Some(first) = forecast.unmet.first() else { return Ok(()) };
-    let (lacking, all) = (lacking(forecast), plan.cases.len());
+    let (lacking, all) = (lacking(&forecast.unmet), plan.cases.len());
     Err(unmet_error(first, format!("{lacking} of {all} cases cannot run here: {}", first.what)))
 }
 
@@ -498,11 +501,10 @@ fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
         return Ok(None);
     };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
-    let needs = Bytes(set.expected.0.saturating_add(EMPTY_CLUSTER));
-    let usable = Bytes((capacity.0 as f64 * DATA_SHARE) as u64);
+    let needs = Bytes((set.expected.0.saturating_add(EMPTY_CLUSTER) as f64 / DATA_SHARE) as u64);
     let share = (DATA_SHARE * 100.0).round();
-    let what = format!("{share} % of stack {} for {}", case.stack.name, set.key);
-    Ok(Some(SpaceLine { what, needs, has: Some(usable), fits: needs <= usable }))
+    let what = format!("stack {} for {} ({share} % of it data)", case.stack.name, set.key);
+    Ok(Some(SpaceLine { what, needs, has: Some(capacity), fits: needs <= capacity }))
 }
 
 #[cfg(test)]

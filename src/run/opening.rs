@@ -27,8 +27,8 @@ pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
     let RunContext { host, places, .. } = *context;
     let guest = places.guest.as_deref();
     let forecast = forecast::forecast(host, plan, guest, &places.state)?;
+    forecast::must_run(plan, &forecast.unmet)?;
     forecast::must_fit(&forecast)?;
-    forecast::must_run(plan, &forecast)?;
     let record = RunRecord {
         format: run::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),

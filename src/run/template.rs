@@ -12,8 +12,10 @@ use crate::error::{Context, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{files, folders};
+use crate::provision::images;
 use crate::record::case::CaseSpec;
 use crate::record::operation::CacheState;
+use crate::workload::pgbench::Pgbench;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -102,6 +104,7 @@ fn make(session: &Session<'_>, case: &CaseSpec, spec: ServerSpec, raw: &Path) ->
     let begun = now();
     let data = spec.data.clone();
     session.ledger.enter(undo::server_thing(&spec)?)?;
+    rehearse(session, case, &spec, raw)?;
     server::init(&session.host, &spec)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
     let options = &case.workload.options;
@@ -111,6 +114,26 @@ fn make(session: &Session<'_>, case: &CaseSpec, spec: ServerSpec, raw: &Path) ->
     let database_bytes = database_bytes(&server)?;
     server.stop(&session.host)?;
     Ok(Template { data, seconds: begun.elapsed().as_secs_f64(), database_bytes })
+}
+
+/// Data sets up to this size, bytes, are loaded in seconds.
+const SOON_LOADED: u64 = 1 << 30;
+
+/// Tries the plan's own SQL on a small cluster where its mistakes would else show only after much was loaded or written.
+fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Path) -> Result<()> {
+    let (workload, memory) = (workload(&case.workload.kind)?, session.memory_of(case));
+    let options = &case.workload.options;
+    let plain = workload.as_pgbench(options).unwrap_or_else(|| options.clone());
+    let is_soon = workload.data_set(options, memory).is_none_or(|set| set.expected.0 <= SOON_LOADED)
+        && images::of_stack(&case.stack).is_empty();
+    let Some(small) = Pgbench.rehearsal(&plain).filter(|_| !is_soon) else { return Ok(()) };
+    server::init(&session.host, spec)?;
+    let server = Server::start(&session.host, spec.clone(), &session.interrupt)?;
+    Pgbench
+        .rehearse(&session.place(&spec.data, Some(&server), raw), &small, memory)
+        .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))?;
+    server.stop(&session.host)?;
+    folders::remove_all(&spec.data)
 }
 
 /// Size of the workload's database as the server reports it.

@@ -5,10 +5,10 @@ use crate::cluster::{install, server};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::build::UNBUILT;
-use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::record::case::{BARE_SIZES, CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
 use crate::record::window::Extent;
-use crate::units::Micros;
+use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Warnings of one case.
@@ -17,7 +17,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// For a workload that this program does not have.
 pub(super) fn of_case(host: &Host, case: &CaseSpec, quick: bool) -> Result<Vec<String>> {
     let cycles = if quick { None } else { without_cycles(case)? };
-    Ok([never_compressed(case, |postgres| major_of(host, postgres)), cycles].into_iter().flatten().collect())
+    let compressed = never_compressed(case, |postgres| major_of(host, postgres));
+    Ok(compressed.into_iter().chain(cycles).chain(bare_sizes(case)).collect())
+}
+
+/// What numbers without a unit mean: `shared_buffers = 128` may have been meant as 128 MB.
+fn bare_sizes(case: &CaseSpec) -> Vec<String> {
+    let Some(postgres) = &case.postgres else { return Vec::new() };
+    let bare = BARE_SIZES.into_iter().filter_map(|(name, unit)| {
+        let text = postgres.asked(name)?;
+        let size = postgres.size(name).filter(|size| size.0 > 0 && text.trim().parse::<u64>().is_ok())?;
+        Some(format!("{name} = {text} is {size}: a number without a unit counts {} each; write the unit", Bytes(unit)))
+    });
+    bare.collect()
 }
 
 /// A warning if a case that may write is measured for a fixed time instead of whole checkpoint cycles.
@@ -117,6 +129,16 @@ pub(super) mod tests {
             workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
             axes: BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn a_size_without_a_unit_is_explained() {
+        let said = |value: &str| bare_sizes(&case(1, &[("shared_buffers", value), ("max_wal_size", "1GB")]));
+        assert_eq!(
+            said("128"),
+            ["shared_buffers = 128 is 1 MiB: a number without a unit counts 8 KiB each; write the unit"]
+        );
+        assert_eq!((said("128MB"), said("0")), (vec![], vec![]));
     }
 
     #[test]

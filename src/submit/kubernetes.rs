@@ -152,7 +152,7 @@ fn config(submission: &Submission, plan: &str) -> Value {
 fn job(submission: &Submission, classes: &[&str]) -> Value {
     let label = json!({ "pgstrata": submission.job_name() });
     let blocks = format!("kubernetes/{}", submission.shares);
-    let mut command = vec!["pgstrata", "run", "/plan/plan.toml", "--blocks", &blocks, "--results", "/results"];
+    let mut command = vec!["pgstrata", "run", "/plan/plan.toml", "--share", &blocks, "--results", "/results"];
     if submission.quick {
         command.push("--quick");
     }
@@ -233,7 +233,7 @@ mod tests {
         let pod = &job["spec"]["template"]["spec"];
         assert_eq!(
             pod["containers"][0]["command"],
-            json!(["pgstrata", "run", "/plan/plan.toml", "--blocks", "kubernetes/3", "--results", "/results"])
+            json!(["pgstrata", "run", "/plan/plan.toml", "--share", "kubernetes/3", "--results", "/results"])
         );
         assert_eq!(pod["containers"][0]["image"], "i\": 1");
         assert_eq!(pod["volumes"][0]["configMap"]["name"], config["metadata"]["name"]);

@@ -154,7 +154,7 @@ pub fn hand_in(host: &Host, engine: &Engine, command: &Command) -> Result<String
 /// The command line that runs a share, for a shell: fixed names, nothing chosen by the user.
 fn run_words(submission: &Submission, program: &str, blocks: &str) -> String {
     let quick = if submission.quick { " --quick" } else { "" };
-    format!("{program} run {PLAN}{quick} --blocks {blocks} --results {RESULTS}")
+    format!("{program} run {PLAN}{quick} --share {blocks} --results {RESULTS}")
 }
 
 /// The command as typed in the folder.

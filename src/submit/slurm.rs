@@ -135,7 +135,7 @@ mod tests {
         let job = Submission { arguments: vec!["--partition=a b".to_owned()], ..submission("slurm") };
         let (name, text) = job_file(&job, &[1, 2, 3], "").unwrap();
         assert!(text.contains("\n#SBATCH --array=0-2\n") && text.contains("\n#SBATCH --requeue\n"), "{text}");
-        assert!(text.ends_with("\nexec ./pgstrata run plan.toml --blocks slurm/3 --results results\n"), "{text}");
+        assert!(text.ends_with("\nexec ./pgstrata run plan.toml --share slurm/3 --results results\n"), "{text}");
         assert_eq!(name, "job.sh");
         assert_eq!(command(&job, &[1, 2, 3]).shown(), "sbatch '--partition=a b' job.sh");
         assert_eq!(command(&job, &[1, 3]).shown(), "sbatch '--partition=a b' --array=0,2 job.sh");

@@ -87,9 +87,9 @@ fn failures(notes: &str) -> Vec<(u32, String)> {
     reasons.collect()
 }
 
-/// The share in `... --blocks 2/3 ...`.
+/// The share in `... --share 2/3 ...`.
 fn share_of(command: &str) -> Option<u32> {
-    command.split_once("--blocks ")?.1.split_once('/')?.0.parse().ok()
+    command.split_once("--share ")?.1.split_once('/')?.0.parse().ok()
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
         assert!(command.starts_with("parallel --jobs 1 --sshlogin db1,root@db2 --filter-hosts "), "{command}");
         assert!(command.contains(" --basefile pgstrata --basefile plan.toml --return results "), "{command}");
         assert!(
-            command.contains("; ./pgstrata run plan.toml --quick --blocks {}/3 --results results' ::: 1 3"),
+            command.contains("; ./pgstrata run plan.toml --quick --share {}/3 --results results' ::: 1 3"),
             "{command}"
         );
         assert_eq!(shares(&on("db1,db2")), 2);
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn a_host_that_was_lost_is_told_with_its_share() {
         let log = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n\
-                   1\tdb1\t1700000000.100\t     3.000\t0\t10\t0\t0\t./pgstrata clean; ./pgstrata run plan.toml --blocks 1/3 --results results\n\
-                   2\tdb2\t1700000000.100\t     3.000\t0\t10\t255\t0\t./pgstrata clean; ./pgstrata run plan.toml --blocks 2/3 --results results\n";
+                   1\tdb1\t1700000000.100\t     3.000\t0\t10\t0\t0\t./pgstrata clean; ./pgstrata run plan.toml --share 1/3 --results results\n\
+                   2\tdb2\t1700000000.100\t     3.000\t0\t10\t255\t0\t./pgstrata clean; ./pgstrata run plan.toml --share 2/3 --results results\n";
         assert_eq!(failures(log), [(2, "db2 was not reached, or lost".to_owned())]);
     }
 }

@@ -86,6 +86,7 @@ fn two_folders_are_probed_alternately_and_compared_round_by_round() {
     let rows = found["pairs"][0]["rows"].as_array().unwrap();
     let how: Vec<&str> = rows.iter().filter_map(|row| row["comparison"]["how"].as_str()).collect();
     assert!(!rows.is_empty() && !how.iter().any(|how| how.contains("slices")), "{how:?}");
+    assert!(rows.len() <= 6, "the rows of `main` share the time: {rows:?}");
     for name in ["one", "two"] {
         assert_eq!(std::fs::read_dir(folder.path().join(name)).unwrap().count(), 0, "the probe leaves nothing");
     }

@@ -20,7 +20,7 @@ pub fn plan(shop: &Workshop) {
 }
 
 fn task(shop: &Workshop, index: &str) -> Command {
-    let mut command = shop.pgstrata(&["run", "plan.toml", "--blocks", "slurm"]);
+    let mut command = shop.pgstrata(&["run", "plan.toml", "--share", "slurm"]);
     command.env("SLURM_ARRAY_TASK_ID", index).env("SLURM_ARRAY_TASK_COUNT", "3").env("SLURM_ARRAY_TASK_MIN", "0");
     command
 }
@@ -93,7 +93,7 @@ fn an_array_with_a_requeued_task_merges_completely() {
         .collect();
     assert_eq!(blocks, ["1 4", "2 5", "3 6"]);
     // Another division of the same plan, beside it, would give blocks twice.
-    let other = shop.pgstrata(&["run", "plan.toml", "--blocks", "1/2"]).output().unwrap();
+    let other = shop.pgstrata(&["run", "plan.toml", "--share", "1/2"]).output().unwrap();
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     assert!(said(&other).contains("asks for 1/2"), "{}", said(&other));
 
@@ -120,12 +120,13 @@ fn what_cannot_be_spread_is_refused_before_anything_is_built() {
     let adaptive = fs::read_to_string(shop.path().join("plan.toml")).unwrap();
     shop.file("adaptive.toml", &adaptive.replace("blocks = 6", "blocks = { at_least = 3, at_most = 6 }"));
     for (arguments, told) in [
-        (vec!["run", "plan.toml", "--blocks", "7/7"], "has no block"),
-        (vec!["run", "plan.toml", "--blocks", "4"], "no run is named"),
-        (vec!["run", "plan.toml", "--blocks", "3/2"], "counted from 1"),
-        (vec!["run", "plan.toml", "--blocks", "kubernetes/2"], "JOB_COMPLETION_INDEX"),
-        (vec!["run", "adaptive.toml", "--blocks", "1/2"], "adaptive"),
-        (vec!["run", "plan.toml", "--guest", "--blocks", "1/2"], "guests"),
+        (vec!["run", "plan.toml", "--share", "7/7"], "has no block"),
+        (vec!["run", "plan.toml", "--blocks", "4"], "--resume"),
+        (vec!["run", "--resume", "x", "--blocks", "2/3"], "is --share 1/3"),
+        (vec!["run", "plan.toml", "--share", "3/2"], "counted from 1"),
+        (vec!["run", "plan.toml", "--share", "kubernetes/2"], "JOB_COMPLETION_INDEX"),
+        (vec!["run", "adaptive.toml", "--share", "1/2"], "adaptive"),
+        (vec!["run", "plan.toml", "--guest", "--share", "1/2"], "guests"),
     ] {
         let output = shop.pgstrata(&arguments).env_remove("JOB_COMPLETION_INDEX").output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));

@@ -22,14 +22,14 @@ fn only_a_lost_share_is_submitted_again() {
     // The program in the folder runs a share, as it would on its host.
     let task = |share: &str| {
         let mut command = Command::new(folder.join("pgstrata"));
-        command.args(["run", "plan.toml", "--blocks", share, "--results", "results"]).current_dir(&folder);
+        command.args(["run", "plan.toml", "--share", share, "--results", "results"]).current_dir(&folder);
         succeeded(&command.env("PGSTRATA_STATE", shop.state()).output().unwrap());
     };
     task("2/3");
     fs::write(
         folder.join("parallel.log"),
         "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n\
-         1\tdb1\t1.0\t1.0\t0\t0\t255\t0\t./pgstrata clean; ./pgstrata run plan.toml --blocks 1/3 --results results\n",
+         1\tdb1\t1.0\t1.0\t0\t0\t255\t0\t./pgstrata clean; ./pgstrata run plan.toml --share 1/3 --results results\n",
     )
     .unwrap();
     let before = fs::read(folder.join("submit.json")).unwrap();

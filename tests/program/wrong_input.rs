@@ -276,6 +276,11 @@ fn init_writes_a_valid_plan_and_overwrites_nothing() {
     let output = call(&args);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     says(&call(&args), 2, &["first.toml already exists"]);
+    let shipped = ["init", "--on", &folder, "--question", "encryption", "--out", "second.toml"];
+    let output = call(&shipped);
+    assert!(output.status.success() && said(&output).contains("pgstrata run second.toml --on /"), "{}", said(&output));
+    let sized = ["init", "--on", "loop", "--question", "encryption", "--data", "1GiB", "--out", "third.toml"];
+    says(&call(&sized), 2, &["has its own size and blocks"]);
     if !has_postgres(&shop) || !can_build_stacks("plans of init") {
         return;
     }

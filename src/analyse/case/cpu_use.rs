@@ -29,6 +29,8 @@ pub struct CpuSums {
     /// Time in which some task waited for a CPU, microseconds.
     waited_us: Flow,
     trials: u32,
+    /// Number of CPUs of the machine.
+    pub cpus: u32,
 }
 
 impl CpuSums {
@@ -92,6 +94,12 @@ impl CpuSums {
     pub fn busiest(&self) -> Option<(String, f64)> {
         let most = self.processes.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
         Some((most.0.clone(), most.1 / f64::from(self.trials.max(1))))
+    }
+
+    /// Share of all CPUs that pgbench used.
+    pub fn clients(&self) -> Option<f64> {
+        let used = self.processes.get("pgbench")? / f64::from(self.trials.max(1));
+        (self.cpus > 0).then(|| used / f64::from(self.cpus))
     }
 
     /// Share of its time that the busiest CPU of each second was busy.
@@ -286,6 +294,16 @@ mod tests {
         seconds.push_counts("others_cpu_ns", vec![0, 1500 * ms, 0, 2250 * ms], &read);
         let sums = sums(&seconds);
         assert!((sums.cpu().unwrap().others - 0.375).abs() < 1e-9 && sums.other() == Some("rustc"));
+    }
+
+    #[test]
+    fn clients_are_a_share_of_all_cpus() {
+        let mut sums = CpuSums { cpus: 2, ..CpuSums::default() };
+        assert_eq!(sums.clients(), None);
+        for used in [0.9, 1.1] {
+            sums.add(&cpu(50, 50), &[("pgbench".to_owned(), used), ("postgres".to_owned(), 0.4)]);
+        }
+        assert_eq!(sums.clients(), Some(0.5));
     }
 
     #[test]

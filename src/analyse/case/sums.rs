@@ -133,6 +133,7 @@ impl CaseSums {
         self.strata.add(&record, &seconds, &operations);
         self.work.add(&record, &seconds, &operations);
         self.cpu.add(&seconds, &found.processes);
+        self.cpu.cpus = record.host.cpus;
         if let Some(waits) = &record.waits {
             self.backends.add(waits, cpu_use::busy_cpus(&seconds, record.host.cpus), self.at_fixed_rate());
         }

@@ -32,17 +32,13 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     format!("{}\n{}", first_line(findings, pair, row, comparison), counted(&compared))
 }
 
-/// Comparison of the most important row, the larger figure first, and how certain it is.
+/// Comparison of the most important row, in the direction of its column, and how certain it is.
 fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &MeasureRow, comparison: &Comparison) -> String {
     let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
-    let (mut ratio, mut ends) = (comparison.ratio, comparison.low.zip(comparison.high));
-    let [mut larger, mut smaller] = sides.map(|side| &side.mark);
-    if ratio < 1.0 {
-        (ratio, ends) = (1.0 / ratio, ends.map(|(low, high)| (1.0 / high, 1.0 / low)));
-        (larger, smaller) = (smaller, larger);
-    }
+    let ends = comparison.low.zip(comparison.high);
+    let [side, reference] = sides.map(|side| &side.mark);
     let less = if row.more_is_better { "" } else { ", lower is better" };
-    let what = format!("{larger} is {}× {smaller} at {}{less}", significant(ratio), spoken(&row.measure));
+    let what = format!("{side} is {}× {reference} at {}{less}", significant(comparison.ratio), spoken(&row.measure));
     let once = comparison.method.is_of_single_runs();
     // The known scatter between runs is that of rates.
     let points = row.more_is_better && lie_apart(row) && single::points_a_way(comparison.ratio);

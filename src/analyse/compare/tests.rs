@@ -200,7 +200,7 @@ fn single_runs_have_a_ratio_without_interval_or_winner() {
     let answer = |a, b| two(tps(a), tps(b)).answer.lines().next().unwrap().to_owned();
     let certain = "; one run each: direction is clear, size is not";
     assert_eq!(answer(100.0, 300.0), format!("B is 3× A at tps, tpcb-like, scale 100, clients 4{certain}"));
-    assert_eq!(answer(300.0, 100.0), format!("A is 3× B at tps, tpcb-like, scale 100, clients 4{certain}"));
+    assert_eq!(answer(300.0, 100.0), format!("B is 0.333× A at tps, tpcb-like, scale 100, clients 4{certain}"));
     assert!(answer(100.0, 210.0).ends_with(
         "2.1× A at tps, tpcb-like, scale 100, clients 4; one run each: neither size nor direction is certain"
     ));

@@ -30,6 +30,14 @@ pub fn of_axes(axes: &Axes, named: &[String]) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
+/// Name of a latency figure, also by the longer one that files have: `p99.9` for `latency_us_p999`.
+pub fn of_latency(name: &str) -> &str {
+    match name.strip_prefix("latency_us_").unwrap_or(name) {
+        "p999" => "p99.9",
+        short => short,
+    }
+}
+
 pub fn of_axis(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
 }

@@ -7,7 +7,7 @@
 
 use super::findings::{ProbeFindings, RateFinding};
 use super::latency::{self, percentile, span};
-use crate::analyse::findings::CredibilityKind;
+use crate::analyse::findings::{CredibilityKind, names};
 use crate::record::probe::{ProbeRecord, RowRecord};
 use crate::stats::interval::CONFIDENCE;
 use crate::stats::student;
@@ -35,7 +35,7 @@ pub enum Requirement {
 }
 
 /// Percentiles that can be required.
-const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// Outcome of a requirement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -63,24 +63,24 @@ pub struct RequirementFinding {
 }
 
 impl Requirement {
-    /// Parses `durable`, `rate=1000`, `p99=5ms`.
+    /// Parses `durable`, `tps=1000`, `p99=5ms`.
     ///
     /// # Errors
     /// A message for the user.
     pub fn parse(text: &str) -> Result<Requirement, String> {
-        let forms = "durable, rate=N (per second), p50=TIME, p99=TIME, p99.9=TIME";
+        let forms = "durable, tps=N, p50=TIME, p95=TIME, p99=TIME, p99.9=TIME";
         let (name, value) = match text.split_once('=') {
             Some(pair) => pair,
             None if text == "durable" => return Ok(Requirement::Durable),
             None => return Err(format!("`{text}` is not one of {forms}")),
         };
-        if name == "rate" {
+        if ["tps", "rate"].contains(&name) {
             let rate = value.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-            return rate.map(Requirement::Rate).ok_or_else(|| format!("rate={value}: not a number above 0"));
+            return rate.map(Requirement::Rate).ok_or_else(|| format!("{text}: not a number above 0"));
         }
         let (name, quantile) = PERCENTILES
             .into_iter()
-            .find(|(known, _)| *known == name)
+            .find(|(known, _)| *known == names::of_latency(name))
             .ok_or_else(|| format!("`{name}` is not one of {forms}"))?;
         let Micros(us) = Micros::parse(value).map_err(|why| format!("{text}: {why}"))?;
         match us {
@@ -92,7 +92,7 @@ impl Requirement {
     fn words(&self) -> String {
         match self {
             Requirement::Durable => "durable".to_owned(),
-            Requirement::Rate(least) => format!("rate={least}"),
+            Requirement::Rate(least) => format!("tps={least}"),
             Requirement::Latency { name, most_ns, .. } => format!("{name}={}", span(*most_ns)),
         }
     }
@@ -122,7 +122,9 @@ fn durable(findings: &ProbeFindings) -> RequirementFinding {
         CredibilityKind::Memory | CredibilityKind::NoFlushSeen => Compliance::Fail,
         CredibilityKind::Implausible | CredibilityKind::Unexplained | CredibilityKind::Unknown => Compliance::Undecided,
     };
-    let found = credibility.headline.clone().unwrap_or_else(|| credibility.reason.clone());
+    // In full under the heading Credibility.
+    let short = credibility.reason.split(" (").next().filter(|_| outcome == Compliance::Pass);
+    let found = credibility.headline.clone().unwrap_or_else(|| short.unwrap_or(&credibility.reason).to_owned());
     RequirementFinding { outcome, found, ..RequirementFinding::default() }
 }
 
@@ -223,7 +225,7 @@ mod tests {
             ("p98=1ms", "not one of durable"),
             ("rate=-1", "above 0"),
             ("rate=many", "above 0"),
-            ("p99=5", "p99=5"),
+            ("p99=5", "write it as 5ms"),
             ("p99=0ms", "above 0"),
         ] {
             let why = Requirement::parse(text).unwrap_err();
@@ -231,7 +233,9 @@ mod tests {
         }
         assert_eq!(Requirement::parse("durable"), Ok(Requirement::Durable));
         let latency = Requirement::Latency { name: "p99.9", quantile: 0.999, most_ns: 5_000_000 };
-        assert_eq!(Requirement::parse("p99.9=5ms"), Ok(latency));
+        assert_eq!(Requirement::parse("p99.9=5ms").as_ref(), Ok(&latency));
+        assert_eq!(Requirement::parse("latency_us_p999=5ms"), Ok(latency));
+        assert_eq!(Requirement::parse("rate=5"), Requirement::parse("tps=5"));
     }
 
     #[test]

@@ -21,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Share of one CPU above which the cost of telemetry is reported: the manual promises less.
 const TELEMETRY_ALLOWANCE: f64 = 0.005;
 
+/// Share of the CPUs from which clients on the server's machine are reported.
+const CLIENTS_WORTH_SAYING: f64 = 1.0 / 3.0;
+
 /// Remarks on one case due in this many blocks, most important first. `found` is its finding.
 pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u32) -> Vec<Remark> {
     if sums.trials.is_empty() {
@@ -40,6 +43,12 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(missing_measures(sums));
     remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums, run.quick.is_some()));
+    let clients = sums.cpu.clients().filter(|share| *share >= CLIENTS_WORTH_SAYING);
+    remarks.extend(of_share(
+        Weight::Elsewhere,
+        "clients take {} of these CPUs: the figures are partly theirs",
+        clients,
+    ));
     remarks.extend(full_cpus(sums));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));

@@ -7,3 +7,9 @@ _pgstrata_sides() {
     compadd -- @SIDES@
     [[ $PREFIX == *:* ]] || _files
 }
+
+(( $+functions[_pgstrata_plans] )) ||
+_pgstrata_plans() {
+    compadd -- @PLANS@
+    _files
+}

@@ -1,5 +1,7 @@
 //! Text of a first plan.
 
+use crate::units::Bytes;
+
 /// Storage for its stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) enum StackPlace {
@@ -67,15 +69,59 @@ pub(super) const QUESTIONS: [Question; 5] = [
     },
 ];
 
-/// A plan that takes about ten to twenty minutes, with comments.
-pub(super) fn plan(question: &Question, place: &StackPlace) -> String {
+/// A database that is read from memory alone.
+pub(super) const SMALL: Bytes = Bytes(300 << 20);
+/// Bytes of pgbench's tables per unit of scale, and the room that an image has beside them: for growth, WAL and the
+/// filesystem.
+const BYTES_PER_SCALE: u64 = 15_684_567;
+const ROOM: u64 = 3 << 30;
+/// Blocks of a run whose time is not limited, and the fewest and most of others.
+pub(super) const USUAL_BLOCKS: u32 = 5;
+pub(super) const FEWEST_BLOCKS: u32 = 3;
+pub(super) const MOST_BLOCKS: u64 = 20;
+
+/// How large a plan is.
+pub(super) struct FirstPlanSize {
+    pub data: Bytes,
+    /// That of this machine.
+    pub memory: Bytes,
+    /// The most.
+    pub blocks: u32,
+}
+
+impl FirstPlanSize {
+    fn scale(&self) -> u64 {
+        (self.data.0 / BYTES_PER_SCALE).max(1)
+    }
+
+    /// Size of an image, GiB: data may fill four fifths of it.
+    fn image_gib(&self) -> u64 {
+        (self.data.0.saturating_mul(5) / 4).saturating_add(ROOM).div_ceil(1 << 30)
+    }
+
+    fn reads_from(&self) -> &'static str {
+        if self.data < self.memory { "read from this machine's memory" } else { "more than this machine's memory" }
+    }
+}
+
+/// The options by which `plan` and `run` put a shipped plan's images there.
+pub(super) fn on(place: &StackPlace) -> String {
+    match place {
+        StackPlace::Loop => String::new(),
+        StackPlace::Disk { path, .. } => format!(" --on {path}"),
+        StackPlace::Folder(folder) => format!(" --on {folder}"),
+    }
+}
+
+/// A plan with comments; a small one takes about ten to twenty minutes.
+pub(super) fn plan(question: &Question, place: &StackPlace, size: &FirstPlanSize) -> String {
     let mut text = format!(
         "# {}: {}.\n\
          # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example --all\n\
          name = \"{}\"\n\
-         blocks = {{ at_least = 3, at_most = 5 }}  # every case runs once per block; the run ends when all pairs are decided\n\
+         blocks = {{ at_least = 3, at_most = {} }}  # every case runs once per block; the run ends when all pairs are decided\n\
          baseline = {}  # ratios are relative to this case\n",
-        question.name, question.doc, question.name, question.baseline
+        question.name, question.doc, question.name, size.blocks, question.baseline
     );
     if *place == StackPlace::Loop {
         text.push_str(
@@ -89,7 +135,7 @@ pub(super) fn plan(question: &Question, place: &StackPlace) -> String {
             text.push_str(&format!("[stack.here]\ndirectory = {}\n", quoted(folder)));
         }
         _ => {
-            let device = device(place);
+            let device = device(place, size.image_gib());
             for (name, filesystem) in question.stacks {
                 text.push_str(&format!("\n[stack.{name}]\n{device}\nfilesystem = {filesystem}\n"));
             }
@@ -98,14 +144,19 @@ pub(super) fn plan(question: &Question, place: &StackPlace) -> String {
     text.push_str(&format!(
         "\n[postgres]\nbin = \"auto\"      # the newest installed; `pgstrata plan` shows which\n{}\
          \n# pgbench's TPC-B-like transaction: every commit writes. Measured over two full checkpoint cycles.\n\
-         [workload.tpcb]\npgbench = {{ scale = 20, clients = {}, cycles = 2, warmup = \"30s\" }}\n",
-        question.settings, question.clients
+         # The database has {}: {}.\n\
+         [workload.tpcb]\npgbench = {{ scale = {}, clients = {}, cycles = 2, warmup = \"30s\" }}\n",
+        question.settings,
+        size.data,
+        size.reads_from(),
+        size.scale(),
+        question.clients
     ));
     text
 }
 
 /// The lines of a stack that name its device.
-fn device(place: &StackPlace) -> String {
+fn device(place: &StackPlace, image_gib: u64) -> String {
     match place {
         StackPlace::Disk { path, key, value } => format!(
             "# ALL DATA ON THIS DISK ARE LOST. A disk that holds data is refused; with `overwrite = true` the run asks first.\n\
@@ -113,9 +164,10 @@ fn device(place: &StackPlace) -> String {
             quoted(path),
             quoted(value)
         ),
-        _ => "# An image file in /var/lib/pgstrata; in = \"/FOLDER\" puts it on another disk.\n\
-              device = { loop = \"4GiB\" }"
-            .to_owned(),
+        _ => format!(
+            "# An image file in /var/lib/pgstrata; in = \"/FOLDER\" puts it on another disk.\n\
+             device = {{ loop = \"{image_gib}GiB\" }}"
+        ),
     }
 }
 

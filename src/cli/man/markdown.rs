@@ -130,7 +130,7 @@ fn sampler(sampler: &dyn Sampler) -> String {
 }
 
 fn commands() -> Vec<Described> {
-    let mut command = crate::cli::command().max_term_width(80).term_width(80);
+    let mut command = crate::cli::help::at(80, crate::cli::command());
     command.build();
     let shown = command.get_subcommands_mut().filter(|one| !one.is_hide_set());
     shown

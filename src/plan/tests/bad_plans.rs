@@ -143,6 +143,7 @@ fn servers_and_workloads() -> Vec<(&'static str, String)> {
         ("a setting with a bad name", bent("fsync = true", "\"f sync\" = true")),
         ("a setting named like an option", bent("fsync = true", "clients = 3")),
         ("initdb as text", bent("[postgres]", "[postgres]\ninitdb = \"--data-checksums -k\"")),
+        ("no arguments of initdb as a value", bent("[postgres]", "[postgres]\ninitdb = [[], [\"-k\"]]")),
         ("an unknown kind of workload", bent("pgbench = {", "pgbnech = {")),
         ("a workload without kind", bent("sync = {}", "")),
         ("two kinds in one workload", bent("sync = {}", "sync = {}\npgbench = {}")),

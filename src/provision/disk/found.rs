@@ -7,7 +7,7 @@ use crate::provision::sysfs::{self, DeviceNumber};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FoundDisk {
     /// Path without symlinks: `/dev/nvme0n1`.
     pub path: PathBuf,

@@ -261,7 +261,7 @@ fn a_mounted_disk_is_refused_even_when_overwrite_is_allowed() {
     let error = bench.error(&bench.options("S5GX", true));
     bench.place.host.run(&Command::new("umount").arg(target.path())).unwrap();
     assert!(error.contains("is in use") && error.contains("is mounted on"), "{error}");
-    assert!(error.contains("cannot be opened exclusively"), "{error}");
+    assert!(!error.contains("cannot be opened exclusively"), "a known use is enough: {error}");
     bench.place.clean();
 }
 

@@ -6,6 +6,19 @@ use crate::analyse::compare::findings::{ComparisonFindings, MeasureRow, PairFind
 use crate::report::layout::TextTable;
 use crate::report::text::{paragraph, section};
 
+/// Facts that explain most differences.
+const DECIDING: [&str; 7] = [
+    "host.kernel",
+    "mount.options",
+    "postgresql.shared_buffers",
+    "postgresql.version",
+    "postgresql.wal_sync_method",
+    "stack.device0.write_cache",
+    "stack.filesystem",
+];
+/// Most facts named that only some sides have.
+const MOST_FACTS: usize = 8;
+
 /// The whole report.
 pub fn terminal(findings: &ComparisonFindings) -> String {
     let mut text: String = findings.answer.lines().map(|line| paragraph("", line)).collect();
@@ -80,8 +93,16 @@ fn facts(findings: &ComparisonFindings) -> String {
         paragraph("  ", &fact.key) + &values.collect::<String>()
     });
     let known = known_of(findings).into_iter();
-    let known = known.map(|(who, keys)| paragraph("  ", &format!("Known for {who} only: {}.", keys.join(", "))));
+    let known = known.map(|(who, keys)| paragraph("  ", &format!("Known for {who} only: {}.", most_telling(keys))));
     section("Facts that differ: the candidate causes", none.into_iter().chain(differing).chain(known))
+}
+
+/// Facts that decide most, first, and few others.
+fn most_telling(mut keys: Vec<String>) -> String {
+    keys.sort_by_key(|key| !DECIDING.contains(&key.as_str()));
+    let others = keys.split_off(keys.len().min(MOST_FACTS)).len();
+    let others = if others > 0 { format!(" and {others} others (--json)") } else { String::new() };
+    keys.join(", ") + &others
 }
 
 fn caveats(findings: &ComparisonFindings) -> String {
@@ -90,4 +111,18 @@ fn caveats(findings: &ComparisonFindings) -> String {
         findings.sides.iter().flat_map(|side| side.caveats.iter().map(|it| (side.mark.as_str(), it.clone())));
     let of_sides = grouped(of_sides).into_iter();
     section("Caveats", own.chain(of_sides.map(|(caveat, marks)| paragraph("  - ", &format!("{marks}: {caveat}")))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_one_side_are_cut_to_those_that_decide() {
+        let mut keys: Vec<String> = (0..20).map(|n| format!("host.a{n}")).collect();
+        keys.push("stack.filesystem".to_owned());
+        let said = most_telling(keys);
+        assert!(said.starts_with("stack.filesystem, host.a0, ") && said.ends_with(" and 13 others (--json)"), "{said}");
+        assert_eq!(most_telling(vec!["b".to_owned()]), "b");
+    }
 }

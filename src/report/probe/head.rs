@@ -4,7 +4,7 @@
 use super::numbers::{half_width, rate, spoken};
 use super::sections::title;
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
+use crate::analyse::probe::findings::{ProbeFindings, RowFinding, StandingEntry};
 use crate::analyse::probe::requirements::{Compliance, RequirementFinding};
 use crate::report::text::{paragraph, printable};
 use crate::units::Micros;
@@ -60,9 +60,11 @@ fn recommendation(findings: &ProbeFindings) -> String {
     format!("{line}{default}, PostgreSQL {}", findings.server_major)
 }
 
-/// Rank of the folder, with the next faster device.
+/// Rank of the folder, with the next faster device. What is in memory is ranked with others that are.
 fn place(findings: &ProbeFindings) -> String {
-    let entries = &findings.standing.entries;
+    let in_memory = findings.credibility.kind == CredibilityKind::Memory;
+    let entries = findings.standing.entries.iter().filter(|entry| in_memory || entry.class != "memory");
+    let entries: Vec<&StandingEntry> = entries.collect();
     let Some(here) = entries.iter().position(|entry| entry.here) else { return "not compared".to_owned() };
     // Published figures are for single writes, not for the WAL writes of the first line.
     let own = rate(entries[here].fdatasync_per_s);
@@ -70,7 +72,7 @@ fn place(findings: &ProbeFindings) -> String {
     match here.checked_sub(1).and_then(|above| entries.get(above)) {
         Some(above) => {
             let name = above.device.split(',').next().unwrap_or_default();
-            format!("{nth}; above: {name}")
+            format!("{nth}; faster: {name}")
         }
         None => nth,
     }

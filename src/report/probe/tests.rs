@@ -143,7 +143,7 @@ fn the_answer_stands_in_the_first_six_lines() {
     assert!(head[0].starts_with("WAL writes      1001/s ±0.4% by one backend"), "{head:?}");
     assert!(head[1].contains("p99 1 ms, median 1 ms, maximum 1 ms"), "{head:?}");
     assert!(head[3].contains("wal_sync_method = fdatasync (the default), PostgreSQL 18"), "{head:?}");
-    assert!(head[4].contains("6th of 11, 1001 fdatasync/s; above: Samsung 970 Evo Plus 2 TB"), "{head:?}");
+    assert!(head[4].contains("5th of 10, 1001 fdatasync/s; faster: Samsung 970 Evo Plus 2 TB"), "{head:?}");
     assert!(head[5].contains("/data/pg on ext4, nvme0n1, 9 s") && head[6].is_empty(), "{head:?}");
 }
 
@@ -152,11 +152,11 @@ fn each_requirement_has_its_line_with_figure_and_interval() {
     use crate::analyse::probe::requirements::{Requirement, judge};
     let record = sample::honest();
     let findings = find(&record, 18);
-    let required = ["durable", "rate=5000", "p99=5ms"].map(|text| Requirement::parse(text).unwrap());
+    let required = ["durable", "tps=5000", "p99=5ms"].map(|text| Requirement::parse(text).unwrap());
     let text = super::terminal(&findings, &judge(&record, &findings, &required));
     let starts = |of: &str| text.lines().any(|line| line.starts_with(of));
     assert!(starts("  pass       durable       flushes were counted"), "{text}");
-    assert!(starts("  FAIL       rate=5000     100"), "{text}");
+    assert!(starts("  FAIL       tps=5000      100"), "{text}");
     assert!(starts("  UNDECIDED  p99=5 ms      1 ms (too short for an interval)"), "{text}");
     assert!(text.contains(" per second (95 % CI "), "{text}");
 }

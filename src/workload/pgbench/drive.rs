@@ -140,6 +140,18 @@ pub fn load(place: &Place<'_>, shipped: Option<&Shipped>, units: u64) -> Result<
     run_to_end(place, &args, "pgbench-init", &mut || Ok(WindowProgress::default()))
 }
 
+/// Runs each script once, by one client.
+pub fn once(place: &Place<'_>, settings: &Settings) -> Result<()> {
+    let server = server_of(place)?;
+    for script in &settings.scripts {
+        let alone = Settings { scripts: vec![script.clone()], clients: 1, jobs: 1, rate: None, ..settings.clone() };
+        let mut args = run_args(place, server, &alone, 1, Micros(0))?;
+        args.splice(1..3, ["-t".to_owned(), "1".to_owned()]);
+        run_to_end(place, &args, "pgbench-once", &mut || Ok(WindowProgress::default()))?;
+    }
+    Ok(())
+}
+
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
     let Until { longest, progress, .. } = until;
     let server = server_of(place)?;

@@ -67,6 +67,28 @@ const INFO: WorkloadInfo = WorkloadInfo {
 #[derive(Debug)]
 pub struct Pgbench;
 
+impl Pgbench {
+    /// The same at scale 1, if there is SQL of the user's own that may fail.
+    pub fn rehearsal(&self, options: &Options) -> Option<Options> {
+        let settings = Settings::from(options).ok()?;
+        let mut sources = settings.setup.iter().chain(settings.scripts.iter().map(|script| &script.source));
+        sources.any(|source| !matches!(source, ScriptSource::Builtin(_))).then(|| {
+            let mut small = options.clone();
+            small.set("scale", OptionValue::Integer(1));
+            small
+        })
+    }
+
+    /// Loads data and runs each script once, by one client.
+    ///
+    /// # Errors
+    /// With the server's or pgbench's own message.
+    pub fn rehearse(&self, place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<()> {
+        self.load(place, options, memory)?;
+        drive::once(place, &settings(options)?)
+    }
+}
+
 impl Workload for Pgbench {
     fn info(&self) -> &WorkloadInfo {
         &INFO

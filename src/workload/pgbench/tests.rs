@@ -286,6 +286,22 @@ fn an_sql_error_in_a_script_is_reported_by_pgbench() {
 }
 
 #[test]
+fn own_sql_is_tried_at_scale_1_before_it_is_measured() {
+    assert_eq!(Pgbench.rehearsal(&options(&[])), None, "pgbench's own scripts need no try");
+    let Some(bench) = Bench::new() else { return };
+    let tried = |sql: &str| {
+        let script = bench.folder.path().join("mine.sql");
+        std::fs::write(&script, sql).unwrap();
+        let wanted = options(&[("script", text(script.to_str().unwrap())), ("scale", OptionValue::Integer(5000))]);
+        Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&wanted).unwrap(), MEMORY)
+    };
+    tried("SELECT abalance FROM pgbench_accounts WHERE aid = 100000 * :scale;\n").unwrap();
+    let error = tried("SELEC 1;\n").unwrap_err();
+    assert!(error.to_string().contains("syntax error at or near \"SELEC\""), "{error}");
+    bench.assert_clean();
+}
+
+#[test]
 fn an_interrupt_ends_pgbench_and_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
     let ears = Ears { on_second: Some(bench.interrupt.clone()), ..Ears::default() };

@@ -1,5 +1,4 @@
-//! `--blocks` of `pgstrata run`: a number, a share of the plan's blocks, or a job array whose environment names the
-//! share.
+//! `--share` of `pgstrata run`: a share of the plan's blocks, or a job array whose environment names it.
 
 use crate::error::{Error, Kind, Result};
 use crate::plan::Plan;
@@ -8,11 +7,9 @@ use crate::store::folder::RunFolder;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Value of `--blocks`.
+/// Value of `--share`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlocksArg {
-    /// `8`: total blocks of an extended run.
-    Total(u32),
+pub enum ShareArg {
     /// `2/6`: the share of this machine.
     Share(Share),
     /// `slurm`, `slurm/6`: the share by the index of a Slurm job array.
@@ -21,22 +18,20 @@ pub enum BlocksArg {
     Kubernetes(u32),
 }
 
-const FORMS: &str = "write --blocks i/n (share i of n, from 1), --blocks slurm, --blocks slurm/n, --blocks kubernetes/n, or with \
-                     --resume a total number of blocks";
+const FORMS: &str = "write --share i/n (share i of n, from 1), --share slurm, --share slurm/n or --share kubernetes/n";
 
-impl FromStr for BlocksArg {
+impl FromStr for ShareArg {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<BlocksArg, String> {
+    fn from_str(text: &str) -> Result<ShareArg, String> {
         let found = match text.split_once('/') {
-            None if text == "slurm" => Some(BlocksArg::Slurm(None)),
-            None => positive(text).map(BlocksArg::Total),
-            Some(("slurm", of)) => positive(of).map(|of| BlocksArg::Slurm(Some(of))),
-            Some(("kubernetes", of)) => positive(of).map(BlocksArg::Kubernetes),
-            Some((part, of)) => positive(part).zip(positive(of)).map(|(part, of)| BlocksArg::Share(Share { part, of })),
+            None => (text == "slurm").then_some(ShareArg::Slurm(None)),
+            Some(("slurm", of)) => positive(of).map(|of| ShareArg::Slurm(Some(of))),
+            Some(("kubernetes", of)) => positive(of).map(ShareArg::Kubernetes),
+            Some((part, of)) => positive(part).zip(positive(of)).map(|(part, of)| ShareArg::Share(Share { part, of })),
         };
         match found {
-            Some(BlocksArg::Share(share)) if share.part > share.of => {
+            Some(ShareArg::Share(share)) if share.part > share.of => {
                 Err(format!("there is no share {} of {}: shares are counted from 1", share.part, share.of))
             }
             Some(found) => Ok(found),
@@ -49,29 +44,23 @@ fn positive(text: &str) -> Option<u32> {
     text.parse().ok().filter(|number| *number > 0)
 }
 
-impl BlocksArg {
-    /// Total of an extension.
-    pub fn total(self) -> Option<u32> {
-        if let BlocksArg::Total(total) = self { Some(total) } else { None }
-    }
-
-    /// The requested share; `None` for a total.
+impl ShareArg {
+    /// The requested share.
     ///
     /// # Errors
     /// If the environment does not name it.
-    pub fn share(self) -> Result<Option<Share>> {
+    pub fn share(self) -> Result<Share> {
         self.share_in(&|name| std::env::var(name).ok())
     }
 
-    fn share_in(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Option<Share>> {
+    fn share_in(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Share> {
         match self {
-            BlocksArg::Total(_) => Ok(None),
-            BlocksArg::Share(share) => Ok(Some(share)),
-            BlocksArg::Slurm(of) => slurm(of, environment).map(Some),
-            BlocksArg::Kubernetes(of) => {
+            ShareArg::Share(share) => Ok(share),
+            ShareArg::Slurm(of) => slurm(of, environment),
+            ShareArg::Kubernetes(of) => {
                 let index = number("JOB_COMPLETION_INDEX", environment)
                     .map_err(|e| e.hint("kubernetes/n is for pods of an Indexed Job (completionMode: Indexed)"))?;
-                within("JOB_COMPLETION_INDEX", index, of).map(Some)
+                within("JOB_COMPLETION_INDEX", index, of)
             }
         }
     }
@@ -79,7 +68,7 @@ impl BlocksArg {
 
 /// Slurm numbers tasks as given by `--array`; shares are counted from its first task.
 fn slurm(of: Option<u32>, environment: &dyn Fn(&str) -> Option<String>) -> Result<Share> {
-    const ARRAY: &str = "--blocks slurm is for tasks of a job array: sbatch --array=0-5 for a plan in 6 shares";
+    const ARRAY: &str = "--share slurm is for tasks of a job array: sbatch --array=0-5 for a plan in 6 shares";
     let index = number("SLURM_ARRAY_TASK_ID", environment).map_err(|e| e.hint(ARRAY))?;
     if let Some(of) = of {
         return within("SLURM_ARRAY_TASK_ID", index, of);
@@ -87,9 +76,8 @@ fn slurm(of: Option<u32>, environment: &dyn Fn(&str) -> Option<String>) -> Resul
     let count = number("SLURM_ARRAY_TASK_COUNT", environment).map_err(|e| e.hint(ARRAY))?;
     let least = number("SLURM_ARRAY_TASK_MIN", environment).map_err(|e| e.hint(ARRAY))?;
     if least != 0 {
-        return Err(Error::user(format!("the job array begins at task {least}, not at 0")).hint(
-            "use sbatch --array=0-5, or name the number of shares: --blocks slurm/6 (tasks are counted from 0)",
-        ));
+        return Err(Error::user(format!("the job array begins at task {least}, not at 0"))
+            .hint("use sbatch --array=0-5, or name the number of shares: --share slurm/6 (tasks are counted from 0)"));
     }
     within("SLURM_ARRAY_TASK_ID", index, count)
 }
@@ -131,7 +119,7 @@ pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFold
         let Some(other) = folder.record().share else { continue };
         if other.of != share.of {
             let path = folder.path().display();
-            let message = format!("{path} has share {other} of this plan, and --blocks asks for {share}");
+            let message = format!("{path} has share {other} of this plan, and --share asks for {share}");
             return Err(Error::new(Kind::User, message).hint(
                 "all shares of a plan have the same n; for another division choose another folder with --results DIR",
             ));
@@ -147,30 +135,29 @@ pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFold
 mod tests {
     use super::*;
 
-    fn share(argument: &str, environment: &[(&str, &str)]) -> Result<Option<Share>> {
+    fn share(argument: &str, environment: &[(&str, &str)]) -> Result<Share> {
         let of =
             |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        argument.parse::<BlocksArg>().unwrap().share_in(&of)
+        argument.parse::<ShareArg>().unwrap().share_in(&of)
     }
 
     #[test]
     fn a_share_counts_from_1_and_an_array_from_0() {
-        assert_eq!(share("2/3", &[]).unwrap(), Some(Share { part: 2, of: 3 }));
-        assert_eq!(share("8", &[]).unwrap(), None);
+        assert_eq!(share("2/3", &[]).unwrap(), Share { part: 2, of: 3 });
         let array = |id| [("SLURM_ARRAY_TASK_ID", id), ("SLURM_ARRAY_TASK_COUNT", "3"), ("SLURM_ARRAY_TASK_MIN", "0")];
-        assert_eq!(share("slurm", &array("0")).unwrap(), Some(Share { part: 1, of: 3 }));
-        assert_eq!(share("slurm", &array("2")).unwrap(), Some(Share { part: 3, of: 3 }));
-        assert_eq!(share("kubernetes/4", &[("JOB_COMPLETION_INDEX", "3")]).unwrap(), Some(Share { part: 4, of: 4 }));
+        assert_eq!(share("slurm", &array("0")).unwrap(), Share { part: 1, of: 3 });
+        assert_eq!(share("slurm", &array("2")).unwrap(), Share { part: 3, of: 3 });
+        assert_eq!(share("kubernetes/4", &[("JOB_COMPLETION_INDEX", "3")]).unwrap(), Share { part: 4, of: 4 });
         // A task that is submitted alone still knows the size of its array.
         let alone = [("SLURM_ARRAY_TASK_ID", "2"), ("SLURM_ARRAY_TASK_COUNT", "1"), ("SLURM_ARRAY_TASK_MIN", "2")];
-        assert_eq!(share("slurm/3", &alone).unwrap(), Some(Share { part: 3, of: 3 }));
+        assert_eq!(share("slurm/3", &alone).unwrap(), Share { part: 3, of: 3 });
         assert!(share("slurm", &alone).unwrap_err().to_string().contains("begins at task 2"));
     }
 
     #[test]
     fn what_names_no_share_is_refused() {
-        for wrong in ["0", "x", "0/3", "4/3", "1/0", "1/", "/3", "slurm/0", "kubernetes", "pbs/3"] {
-            assert!(wrong.parse::<BlocksArg>().is_err(), "{wrong}");
+        for wrong in ["0", "8", "x", "0/3", "4/3", "1/0", "1/", "/3", "slurm/0", "kubernetes", "pbs/3"] {
+            assert!(wrong.parse::<ShareArg>().is_err(), "{wrong}");
         }
         for (argument, environment) in [
             ("slurm", vec![]),
