@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// Arguments that are plans or folders: (subcommand, argument, hint).
-const HINTS: [(&str, &str, ValueHint); 11] = [
+const HINTS: [(&str, &str, ValueHint); 12] = [
     ("plan", "file", ValueHint::FilePath),
     ("run", "plan", ValueHint::FilePath),
     ("plan", "on", ValueHint::AnyPath),
@@ -44,6 +44,7 @@ const HINTS: [(&str, &str, ValueHint); 11] = [
     ("run", "resume", ValueHint::DirPath),
     ("status", "folder", ValueHint::DirPath),
     ("report", "folder", ValueHint::DirPath),
+    ("commands", "source", ValueHint::AnyPath),
     ("probe", "folder", ValueHint::DirPath),
     ("submit", "plan", ValueHint::FilePath),
     ("submit", "into", ValueHint::DirPath),

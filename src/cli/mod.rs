@@ -7,6 +7,7 @@ mod built;
 mod catalogue;
 mod check;
 mod clean;
+mod commands;
 mod compare;
 mod completions;
 mod cut;
@@ -116,6 +117,7 @@ enum SubcommandArgs {
     Check(check::Args),
     Import(import::Args),
     Report(report::Args),
+    Commands(commands::Args),
     Serve(serve::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
@@ -146,6 +148,7 @@ impl SubcommandArgs {
             SubcommandArgs::Check(args) => check::run(args),
             SubcommandArgs::Import(args) => import::run(args),
             SubcommandArgs::Report(args) => report::run(args),
+            SubcommandArgs::Commands(args) => commands::run(args),
             SubcommandArgs::Serve(args) => serve::run(args),
             SubcommandArgs::Shelf(args) => shelf::run(args),
             SubcommandArgs::Clean(args) => clean::run(args),

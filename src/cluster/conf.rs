@@ -3,6 +3,7 @@
 use super::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::files;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const FILE: &str = "pgstrata.conf";
@@ -119,15 +120,24 @@ fn text(spec: &ServerSpec) -> Result<String> {
         // A plan may override it: then autovacuum is reported only in part.
         ("log_autovacuum_min_duration", "0"),
     ];
-    let asked = spec.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in asked.clone() {
+    for (name, value) in ours {
+        text.push_str(&format!("{name} = {}\n", quoted(value)));
+    }
+    Ok(text + &lines(&spec.settings)?)
+}
+
+/// Lines of postgresql.conf for settings of a plan.
+///
+/// # Errors
+/// If one is reserved, or its name or value is not fit for the file.
+pub(crate) fn lines(settings: &BTreeMap<String, String>) -> Result<String> {
+    let mut text = String::new();
+    for (name, value) in settings {
         if let Some(reason) = reserved(name) {
             return Err(Error::user(format!("the setting `{name}` is reserved for pgstrata: {reason}")));
         }
         check_name(name)?;
         check_value(name, value)?;
-    }
-    for (name, value) in ours.into_iter().chain(asked) {
         text.push_str(&format!("{name} = {}\n", quoted(value)));
     }
     Ok(text)

@@ -88,17 +88,27 @@ struct Postmaster {
 /// # Errors
 /// With initdb's own message.
 pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
-    let mut command = Command::new(spec.install.bin.join("initdb"))
-        .arg("-D")
-        .arg(&spec.data)
-        .args(["-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C"])
-        .user(&spec.user);
-    if let Some(wal) = &spec.wal {
-        command = command.arg("--waldir").arg(wal);
-    }
+    let initdb = spec.install.bin.join("initdb");
+    let command = initdb_command(&initdb, &spec.data, spec.wal.as_deref(), &spec.initdb, spec.install.major);
+    host.run(&command.args(["-U", ROLE, "-A", "trust"]).user(&spec.user)).map(drop)
+}
+
+/// Makes the cluster by this initdb, with its defaults for roles and authentication.
+pub(crate) fn initdb_command(
+    initdb: &Path,
+    data: &Path,
+    wal: Option<&Path>,
+    arguments: &[String],
+    major: u32,
+) -> Command {
     // Older versions default to off and have no such option.
-    let knows_it = spec.install.major >= CHECKSUMS_BY_DEFAULT;
-    host.run(&command.args(spec.initdb.iter().filter(|argument| knows_it || *argument != NO_CHECKSUMS))).map(drop)
+    let knows_it = major >= CHECKSUMS_BY_DEFAULT;
+    Command::new(initdb)
+        .arg("-D")
+        .arg(data)
+        .args(["-E", "UTF8", "--locale=C"])
+        .args(wal.into_iter().flat_map(|wal| [Path::new("--waldir"), wal]))
+        .args(arguments.iter().filter(|argument| knows_it || *argument != NO_CHECKSUMS))
 }
 
 /// The statement that creates a tablespace in an existing, empty folder of the server's user.

@@ -145,6 +145,11 @@ impl Command {
         self
     }
 
+    /// The program and its arguments.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &OsStr> {
+        std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
+    }
+
     /// The command as typed in a shell.
     pub fn shown(&self) -> String {
         let mut text = quoted(&self.program);

@@ -13,9 +13,12 @@ pub static BCACHEFS: Recipe = Recipe {
     // BCH_SB_LABEL_SIZE is 32.
     label_bytes: 31,
     label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],
-    facts: |host, device, _| superblock(host, &["bcachefs", "show-super"], device, "External UUID", FACTS),
+    reading: READING,
+    facts: |host, device, _| superblock(host, READING, device, "External UUID", FACTS),
     ..Recipe::defaults()
 };
+
+const READING: &[&str] = &["bcachefs", "show-super"];
 
 const FACTS: &str = "Block size, Btree node size, Checksum, Device index, External UUID, Features, Version";
 

@@ -28,12 +28,14 @@ pub static BTRFS: Recipe = Recipe {
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
     label_bytes: 255,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
-    prepare: |_, _, options, _| Ok(profiles(options)),
+    further: |making| profiles(making.options),
     members: |devices| devices.data[1..].iter().map(|path| format!("device={}", path.display())).collect(),
     rules: RULES,
-    after_mount: set_nocow,
+    mark_folder,
+    after_mount: nocow,
     snapshots: Some(snapshot_way),
     delete_snapshot,
+    reading: &["btrfs", "inspect-internal", "dump-super"],
     facts,
     ..Recipe::defaults()
 };
@@ -78,11 +80,12 @@ const fn profile(key: &'static str, doc: &'static str) -> OptionSpec {
 const NOCOW: OptionSpec = OptionSpec::with_default("nocow", OptionKind::Boolean, "false")
     .doc("Turn off copy on write, checksums and compression for new files (chattr +C on the folder).");
 
-/// Sets the attribute on the empty folder, so that its files inherit it, and reads it back.
-fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<Details> {
-    if options.boolean("nocow") == Some(true) {
-        host.run(&Command::new("chattr").arg("+C").arg(target))?;
-    }
+/// Sets the attribute on the empty folder, so that its files inherit it.
+fn mark_folder(target: &Path, options: &Options) -> Option<Command> {
+    (options.boolean("nocow") == Some(true)).then(|| Command::new("chattr").arg("+C").arg(target))
+}
+
+fn nocow(host: &Host, target: &Path, options: &Options) -> Result<Details> {
     let printed = host.run(&Command::new("lsattr").arg("-d").arg(target))?.stdout;
     let has = printed.split_whitespace().next().is_some_and(|attributes| attributes.contains('C'));
     if options.boolean("nocow") == Some(true) && !has {

@@ -1,15 +1,13 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
-use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
-use super::ledger::Thing;
+use super::Details;
+use super::filesystem::{self, CopyOptions, FilesystemDevices, Making, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
-use super::{Details, Site};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
-use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
 use std::path::Path;
 
@@ -46,11 +44,13 @@ const fn recipe(
         copies: CopyOptions { bare: "cjnqvFKSV", short: 'd', long: "" },
         label_bytes: 16,
         label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
-        prepare: make_journal,
+        further,
+        make_log: Some(make_journal),
         wipe_log: filesystem::wipe,
         members,
         rules: RULES,
         in_force,
+        reading: &["dumpe2fs", "-h"],
         facts,
         ..Recipe::defaults()
     }
@@ -84,30 +84,23 @@ fn last_value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
     inside.or_else(|| arguments.get(at + 1).map(String::as_str))
 }
 
-/// Makes a journal device with a UUID of its own. Returns further arguments of mkfs.
-fn make_journal(
-    site: &Site<'_>,
-    devices: &FilesystemDevices<'_>,
-    options: &Options,
-    _uuid: &str,
-) -> Result<Vec<String>> {
-    let mut further = if site.images.is_empty() { Vec::new() } else { zeroed(&options.texts("mkfs")) };
-    let Some(journal) = devices.log else { return Ok(further) };
-    let uuid = filesystem::new_uuid(site.host)?;
-    site.ledger.enter(Thing::new("ext4", LOG).with_path("device", journal)?.with("uuid", &uuid))?;
-    let arguments = options.texts("mkfs");
-    let given = last_value(&arguments, "-b");
-    let label = filesystem::shortened(&site.name, 16);
-    let command = Command::new("mke2fs")
-        .args(["-q", "-O", "journal_dev", "-b", given.unwrap_or(BLOCK_BYTES), "-L", label, "-U", &uuid])
-        .arg(journal)
-        .cwd(&site.folder);
-    filesystem::run_mkfs(site.host, &command)?;
-    further.extend(["-J".to_owned(), format!("device={}", journal.display())]);
-    if given.is_none() {
-        further.extend(["-b", BLOCK_BYTES].map(str::to_owned));
+fn further(making: &Making<'_>) -> Vec<String> {
+    let asked = making.options.texts("mkfs");
+    let mut further = if making.on_images { zeroed(&asked) } else { Vec::new() };
+    if let Some(journal) = making.devices.log {
+        further.extend(["-J".to_owned(), format!("device={}", journal.display())]);
+        if last_value(&asked, "-b").is_none() {
+            further.extend(["-b", BLOCK_BYTES].map(str::to_owned));
+        }
     }
-    Ok(further)
+    further
+}
+
+fn make_journal(making: &Making<'_>, journal: &Path) -> Command {
+    let asked = making.options.texts("mkfs");
+    let block = last_value(&asked, "-b").unwrap_or(BLOCK_BYTES);
+    let (label, uuid) = (making.label, making.log_uuid.as_str());
+    Command::new("mke2fs").args(["-q", "-O", "journal_dev", "-b", block, "-L", label, "-U", uuid]).arg(journal)
 }
 
 /// The journal's device number in the superblock may belong to another device by now.

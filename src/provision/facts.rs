@@ -2,7 +2,7 @@
 
 use super::devices::{DeviceWalk, DevicesBelow, Tops};
 use super::identity::BlockDevice;
-use super::{Base, Built, mount};
+use super::{Base, Built, folder, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
 use crate::record::built::{BaseFacts, NodeFacts, StackFacts};
@@ -191,3 +191,22 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &F
 
 /// Bases that the nodes of a stack offer, by name.
 pub type Bases = BTreeMap<BaseName, Base>;
+/// Facts of a node that do not differ between one building of it and the next: no names and identifiers, no defaults of
+/// ZFS, which are many.
+pub(super) fn lasting(node: &NodeFacts) -> Vec<(String, String)> {
+    let lasts = |name: &str, value: &str| {
+        let lower = name.to_lowercase();
+        let is_name = ["uuid", "fsid", "device", "mapping", "holes", "features ", "canmount", "cachefile"]
+            .iter()
+            .any(|word| lower.contains(word));
+        !is_name && !value.contains(folder::PREFIX) && !value.ends_with("(default)")
+    };
+    let mounts = node.bases.iter().filter_map(|base| base.mount.as_ref());
+    let options = mounts.map(|mount| {
+        let others = mount.super_options.iter().filter(|option| !mount.options.contains(option));
+        let all: Vec<&str> = mount.options.iter().chain(others).map(String::as_str).collect();
+        ("mount options".to_owned(), all.join(","))
+    });
+    let details = node.details.iter().map(|(name, value)| (name.clone(), value.clone()));
+    details.filter(|(name, value)| lasts(name, value)).chain(options).collect()
+}

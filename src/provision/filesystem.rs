@@ -4,6 +4,7 @@
 //! mkfs runs. Undoing wipes its signature only if the device has that UUID, so the next trial finds a blank disk and
 //! foreign data are never touched.
 
+use super::by_hand::{self, Script};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
@@ -58,6 +59,34 @@ impl Layer for Recipe {
             built.details.insert("holes that mkfs left below".to_owned(), left);
         }
         Ok(built)
+    }
+
+    fn by_hand(&self, script: &mut Script, inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
+        let devices = FilesystemDevices::of(inputs, self)?;
+        let (name, uuid) = (script.name(), script.new_uuid());
+        let (mut log_uuid, mut log_sector) = (uuid.clone(), None);
+        match (devices.log, self.make_log) {
+            (None, _) => {}
+            (Some(_), Some(_)) => log_uuid = script.new_uuid(),
+            (Some(log), None) => {
+                log_sector =
+                    Some(script.computed("SECTOR", &format!("$(blockdev --getss {})", by_hand::word(text(log)?))));
+            }
+        }
+        let (label, on_images) = (shortened(&name, self.label_bytes), false);
+        let making = Making { devices: &devices, options, label, uuid: &uuid, log_uuid, on_images, log_sector };
+        self.commands(&making).iter().for_each(|command| script.run(command));
+        let mut asked = mount::asked(options);
+        asked.extend((self.members)(&devices));
+        let first = text(devices.data[0])?;
+        let target = mount::by_hand(script, self.name(), first, &asked.join(","), &format!("UUID={uuid}"));
+        if let Some(command) = (self.mark_folder)(&target, options) {
+            script.run(&command);
+        }
+        if let [program, arguments @ ..] = self.reading {
+            script.read(&Command::new(program).args(arguments).arg(first));
+        }
+        Ok(vec![Base::Folder(target)])
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -141,9 +170,10 @@ pub struct Recipe {
     pub(super) label_and_uuid: fn(&str, &str) -> Vec<String>,
     /// Sets the UUID if mkfs cannot; given the device and the UUID.
     pub(super) set_uuid: Option<fn(&Path, &str) -> Command>,
-    /// Makes what mkfs needs (a journal device), after entering it into the ledger, and returns further arguments of
-    /// mkfs. Given the site, the devices, the options and the filesystem's UUID.
-    pub(super) prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
+    /// Further arguments of mkfs.
+    pub(super) further: fn(&Making<'_>) -> Vec<String>,
+    /// Makes a separate log with a UUID of its own, before mkfs; without it, the log has the filesystem's.
+    pub(super) make_log: Option<fn(&Making<'_>, &Path) -> Command>,
     /// Wipes a separate log from its device if it has the UUID in the ledger.
     pub(super) wipe_log: UndoThing,
     /// Mount options that name its further devices.
@@ -152,13 +182,16 @@ pub struct Recipe {
     pub(super) rules: &'static [KeepRule],
     /// Further evidence of active options; given the host and the device.
     pub(super) in_force: fn(&Host, &str) -> Vec<String>,
-    /// Applies options of its own to the mounted filesystem and reads them back; given the host, the mount point and
-    /// the options.
+    /// Applies options of its own to the mounted filesystem, given the mount point and the options.
+    pub(super) mark_folder: fn(&Path, &Options) -> Option<Command>,
+    /// Reads these back.
     pub(super) after_mount: fn(&Host, &Path, &Options) -> Result<Details>,
     /// How snapshots are taken while it is mounted there.
     pub(super) snapshots: Option<fn(&Path) -> SnapshotWay>,
     /// Deletes a snapshot in the ledger.
     pub(super) delete_snapshot: UndoThing,
+    /// Words before the device of the command that prints its superblock; empty if there is none.
+    pub(super) reading: &'static [&'static str],
     /// Superblock facts; given the host, the first data device and the mount point.
     pub(super) facts: fn(&Host, &Path, &Path) -> Result<Details>,
 }
@@ -166,6 +199,18 @@ pub struct Recipe {
 impl Recipe {
     fn mkfs(&self) -> String {
         format!("mkfs.{}", self.name())
+    }
+
+    /// The commands that make it, in order.
+    fn commands(&self, making: &Making<'_>) -> Vec<Command> {
+        let Making { devices, options, label, uuid, .. } = making;
+        let log = self.make_log.zip(devices.log).map(|(make, log)| make(making, log));
+        let mkfs = Command::new(self.mkfs())
+            .args(options.texts("mkfs"))
+            .args((self.further)(making))
+            .args((self.label_and_uuid)(label, uuid))
+            .args(devices.data.iter().copied());
+        log.into_iter().chain([mkfs]).chain(self.set_uuid.map(|set| set(devices.data[0], uuid))).collect()
     }
 
     /// Defaults for a filesystem on one device, without an external journal, whose mkfs copies no files and whose
@@ -181,17 +226,34 @@ impl Recipe {
             copies: CopyOptions { bare: "", short: '\0', long: "" },
             label_and_uuid: |_, _| Vec::new(),
             set_uuid: None,
-            prepare: |_, _, _, _| Ok(Vec::new()),
+            further: |_| Vec::new(),
+            make_log: None,
             wipe_log: |_, _| Ok(()),
             members: |_| Vec::new(),
             rules: &[],
             in_force: |_, _| Vec::new(),
+            mark_folder: |_, _| None,
             after_mount: |_, _, _| Ok(Details::new()),
             snapshots: None,
             delete_snapshot: |_, _| Ok(()),
+            reading: &[],
             facts: |_, _, _| Ok(Details::new()),
         }
     }
+}
+
+/// A filesystem to make.
+pub(super) struct Making<'a> {
+    pub devices: &'a FilesystemDevices<'a>,
+    pub options: &'a Options,
+    pub label: &'a str,
+    pub uuid: &'a str,
+    /// UUID of a separate log.
+    pub log_uuid: String,
+    /// True on images, whose blocks must all be written before the measurement.
+    pub on_images: bool,
+    /// Sector size of a separate log's device, if known.
+    pub log_sector: Option<String>,
 }
 
 /// mkfs options that name a folder or file of the machine, which a plan must not reach.
@@ -269,25 +331,25 @@ pub(super) fn new_uuid(host: &Host) -> Result<String> {
 }
 
 fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, recipe: &Recipe) -> Result<()> {
-    let uuid = new_uuid(site.host)?;
-    let further = (recipe.prepare)(site, devices, options, &uuid)?;
-    let label = shortened(&site.name, recipe.label_bytes);
+    let (uuid, label) = (new_uuid(site.host)?, shortened(&site.name, recipe.label_bytes));
+    let log_uuid = recipe.make_log.map_or_else(|| Ok(uuid.clone()), |_| new_uuid(site.host))?;
+    let mut log_sector = None;
+    if let Some(log) = devices.log {
+        site.ledger.enter(Thing::new(recipe.name(), LOG).with_path("device", log)?.with("uuid", &log_uuid))?;
+        let sector: Option<u32> = BlockDevice::find(log)?.node.number(site.host, "queue/logical_block_size");
+        log_sector = sector.filter(|sector| *sector > 512).map(|sector| sector.to_string());
+    }
     for device in &devices.data {
         let thing = Thing::new(recipe.name(), "filesystem").with_path("device", device)?.with("uuid", &uuid);
         // Between mkfs and setting its UUID, our filesystem is identified by its label.
         let labeled = recipe.set_uuid.map(|_| label);
         site.ledger.enter(labeled.into_iter().fold(thing, |thing, label| thing.with("label", label)))?;
     }
-    // mkfs runs in the run's private folder, so a stray word among its arguments cannot name a file of the machine.
-    let command = Command::new(recipe.mkfs())
-        .args(options.texts("mkfs"))
-        .args(further)
-        .args((recipe.label_and_uuid)(label, &uuid))
-        .args(devices.data.iter().copied())
-        .cwd(&site.folder);
-    run_mkfs(site.host, &command)?;
-    if let Some(set_uuid) = recipe.set_uuid {
-        site.host.run(&set_uuid(devices.data[0], &uuid))?;
+    let on_images = !site.images.is_empty();
+    let making = Making { devices, options, label, uuid: &uuid, log_uuid, on_images, log_sector };
+    for command in recipe.commands(&making) {
+        // In the run's private folder, so that a stray word among the arguments cannot name a file of the machine.
+        run_mkfs(site.host, &command.cwd(&site.folder))?;
     }
     Ok(())
 }
@@ -307,6 +369,9 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     };
     let target = mount::mount(site, &wanted)?;
     let mut details = (recipe.facts)(site.host, first, &target)?;
+    if let Some(command) = (recipe.mark_folder)(&target, options) {
+        site.host.run(&command)?;
+    }
     details.extend((recipe.after_mount)(site.host, &target, options)?);
     if let Some(units) = atomic_writes(&target)? {
         details.insert("atomic writes".to_owned(), units);

@@ -13,7 +13,8 @@ pub static JFS: Recipe = Recipe {
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("jfs_tune").args(["-U", uuid]).arg(device)),
     rules: RULES,
-    facts: |host, device, _| superblock(host, &["jfs_tune", "-l"], device, "Aggregate block size", FACTS),
+    reading: READING,
+    facts: |host, device, _| superblock(host, READING, device, "Aggregate block size", FACTS),
     ..Recipe::defaults()
 };
 
@@ -27,6 +28,8 @@ const RULES: &[KeepRule] = &[
     ("integrity", Unless(&["nointegrity"])),
     ("errors=remount-ro", Unless(&["errors="])),
 ];
+
+const READING: &[&str] = &["jfs_tune", "-l"];
 
 const FACTS: &str = "Aggregate block size, Aggregate size, Allocation group size, File system UUID, JFS flags, \
     JFS version, Physical block size";

@@ -12,6 +12,7 @@ mod tests;
 pub use setting::{OWNER, strayed};
 pub(super) use setting::{boot, undo};
 
+use super::by_hand::Script;
 use super::identity::BlockDevice;
 use super::ledger::Ledger;
 use super::{Base, Unmet, needs};
@@ -208,6 +209,29 @@ pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()
     Ok(())
 }
 
+/// Adds these knobs to a script.
+pub fn by_hand(script: &mut Script, machine: &Options) {
+    for (name, value) in asked(machine) {
+        if let Some(knob) = of_machine(name) {
+            script.set(knob.file, &value);
+        }
+    }
+}
+
+/// Adds the knobs of a node's devices to a script.
+pub(super) fn queue_by_hand(script: &mut Script, bases: &[Base], options: &Options) {
+    for device in bases.iter().filter_map(Base::device) {
+        for (knob, value) in queue_of(&options.table(QUEUE_KEY)) {
+            script.set_of_device(&device.display().to_string(), knob.file, &value);
+        }
+    }
+}
+
+/// The device knobs requested, in the order of setting.
+fn queue_of(queue: &Options) -> impl Iterator<Item = (&'static Knob, String)> {
+    OF_DEVICE.iter().filter_map(|knob| Some((knob, queue.get(knob.name).and_then(wanted)?)))
+}
+
 /// The devices among a node's bases, with the knobs requested of each, in the order of setting.
 fn of_queue(host: &Host, bases: &[Base], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
     let queue = options.table(QUEUE_KEY);
@@ -216,8 +240,7 @@ fn of_queue(host: &Host, bases: &[Base], options: &Options) -> Result<Vec<(KnobO
     }
     let mut all = Vec::new();
     for device in devices(host, bases)? {
-        let knobs = OF_DEVICE.iter().filter_map(|knob| Some((knob, queue.get(knob.name).and_then(wanted)?)));
-        all.extend(knobs.map(|(knob, value)| (device.clone(), knob, value)));
+        all.extend(queue_of(&queue).map(|(knob, value)| (device.clone(), knob, value)));
     }
     Ok(all)
 }

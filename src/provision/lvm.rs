@@ -10,6 +10,7 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
+use super::by_hand::{self, Script};
 use super::ledger::Thing;
 use super::size::Size;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
@@ -24,6 +25,7 @@ use crate::parse::lvm;
 use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
+use options::Volume;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -92,6 +94,32 @@ impl Layer for Lvm {
         open(site.host, &group, &devices, options)
     }
 
+    fn by_hand(&self, script: &mut Script, inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
+        let (devices, group) = (devices_for(inputs, Role::Data), script.name());
+        options::check_devices(options, devices.len())?;
+        let tool = |program: &str| Command::new("lvm").arg(program);
+        script.run(&tool("pvcreate").args(&devices));
+        script.run(&tool("vgcreate").arg(&group).args(&devices));
+        let mut room = tool("vgs").args(["--noheadings", "--options", "vg_free_count", &group]);
+        let mut unit = 1;
+        if options::is_thin(options) {
+            let pool = format!("{group}/{}", options::POOL);
+            script.run(&tool("lvcreate").args(options::pool_arguments(options, &group)));
+            script.run(&tool("lvchange").args(options::when_full_arguments(&group)));
+            room = tool("lvs").args(["--noheadings", "--nosuffix", "--units=b", "--options=lv_size", &pool]);
+            unit = options::EXTENT;
+        }
+        script.computed("ROOM", &format!("$(($({}) / {unit}))", by_hand::shown(&room)));
+        let volumes = options::volumes(options);
+        for volume in &volumes {
+            let size = script.computed("SIZE", &format!("$(({}))", options::size_by_hand(options, volume)));
+            script.run(&tool("lvcreate").args(options::volume_arguments(options, &volume.name, &size, &group)));
+        }
+        script.read(&tool("lvs").args(["--all", "--units=b", "--nosuffix", "--options", COLUMNS, &group]));
+        let device = |volume: &Volume| format!("/dev/mapper/{}", mapped_name(&group, &volume.name));
+        Ok(volumes.iter().map(|volume| Base::Device(device(volume).into())).collect())
+    }
+
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         kernel_module::load(site.host, "dm-mod", &[])?;
@@ -136,6 +164,9 @@ const ACTIVE: &str = "active volume group";
 
 /// Behaviour of a full pool on writes: the column of lvs, and its name among the facts.
 const WHEN_FULL: (&str, &str) = ("lv_when_full", "when full");
+
+/// Columns of lvs that are read back.
+const COLUMNS: &str = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,lv_when_full";
 
 /// Exists if the kernel has the device mapper.
 const MAPPER: &str = "/sys/class/misc/device-mapper";
@@ -218,7 +249,8 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
                 Bytes(room * extent)
             )));
         }
-        create_volume(site, devices, options::volume_arguments(options, &volume.name, extents, extent, group))?;
+        let size = if options::is_thin(options) { extents * extent } else { extents }.to_string();
+        create_volume(site, devices, options::volume_arguments(options, &volume.name, &size, group))?;
         room -= extents;
     }
     Ok(())
@@ -231,8 +263,7 @@ fn create_volume(site: &Site<'_>, devices: &[&Path], arguments: Vec<String>) -> 
 
 /// Finds the devices of the volumes and reads them back.
 fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Result<Built> {
-    let columns = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,lv_when_full";
-    let rows = report(host, "lv", columns, devices, Some(group))?;
+    let rows = report(host, "lv", COLUMNS, devices, Some(group))?;
     let mut details = Details::from([
         ("volume group".to_owned(), group.to_owned()),
         ("devices".to_owned(), devices.len().to_string()),

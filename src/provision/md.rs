@@ -10,6 +10,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+use super::by_hand::{self, Script};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
@@ -101,14 +102,7 @@ impl Layer for Md {
             site.ledger.enter(Thing::new("md", MEMBER).with_path("device", device)?.with("uuid", &uuid))?;
         }
         let name = enter_array(site, &uuid)?;
-        let create = Command::new("mdadm")
-            .arg("--create")
-            .arg(format!("/dev/md/{name}"))
-            .args(["--run", "--metadata=1.2", &format!("--name={name}"), &format!("--uuid={uuid}")])
-            .args(options::arguments(level, options, data.len()))
-            .args(journal.iter().flat_map(|device| [Path::new("--write-journal"), device]))
-            .args(&data);
-        site.host.run(&create)?;
+        site.host.run(&create(&name, &uuid, inputs, options, level))?;
         let array = find(site.host, &uuid)?;
         if !options.boolean("assume_clean").unwrap_or(false) {
             wait_for_resync(site, array, options)?;
@@ -119,6 +113,25 @@ impl Layer for Md {
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
         Ok(Built::one(Base::Device(path_of(site.host, array)?), details))
+    }
+
+    fn by_hand(&self, script: &mut Script, inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
+        let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
+        let (name, uuid) = (script.name(), script.new_uuid());
+        script.run(&create(&name, &uuid, inputs, options, level));
+        // Without udev nothing makes the link in `/dev/md`.
+        let member = by_hand::word(filesystem::text(devices_for(inputs, Role::Data)[0])?);
+        let path = script.computed("ARRAY", &format!("/dev/$(ls \"$(sysfs {member} holders)\")"));
+        if level.number != 0 {
+            script.remark("Waits for the first resync, if there is one.");
+            script.line(format!("{} || true", by_hand::shown(&Command::new("mdadm").args(["--wait", &path]))));
+        }
+        for (file, value) in options::settings(options) {
+            script.set_of_device(&path, file, &value);
+        }
+        script.remark("For the next boot: mdadm --detail --brief on it, appended to /etc/mdadm/mdadm.conf.");
+        script.read(&Command::new("mdadm").args(["--detail", &path]));
+        Ok(vec![Base::Device(path.into())])
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -163,6 +176,16 @@ fn enter_array(site: &Site<'_>, uuid: &str) -> Result<String> {
     let name = mapper::short_name(site);
     site.ledger.enter(Thing::new("md", ARRAY).with("name", &name).with("uuid", uuid))?;
     Ok(name)
+}
+
+fn create(name: &str, uuid: &str, inputs: &[LayerInput], options: &Options, level: Level) -> Command {
+    let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
+    Command::new("mdadm")
+        .args(["--create", &format!("/dev/md/{name}")])
+        .args(["--run", "--metadata=1.2", &format!("--name={name}"), &format!("--uuid={uuid}")])
+        .args(options::arguments(level, options, data.len()))
+        .args(journal.iter().flat_map(|device| [Path::new("--write-journal"), device]))
+        .args(&data)
 }
 
 /// All arrays of the machine, running or not.

@@ -1,6 +1,7 @@
 //! Filesystems in memory: `tmpfs`, with a limit and swappable; `ramfs`, the page cache without a limit; `hugetlbfs`,
 //! huge pages for mmap(2) only, included so that a plan shows why it cannot hold a cluster.
 
+use super::by_hand::Script;
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepSign::{Shown, Unless};
@@ -104,8 +105,7 @@ impl Layer for MemoryFilesystem {
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
-        let mut asked = mount::asked(options);
-        asked.extend(options.size("size").map(|size| format!("size={}", size.0)));
+        let asked = asked(options);
         let wanted = WantedMount {
             fstype: self.name(),
             source: site.name.as_str(),
@@ -120,9 +120,19 @@ impl Layer for MemoryFilesystem {
         Ok(Built::one(Base::Folder(target), facts))
     }
 
+    fn by_hand(&self, script: &mut Script, _inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
+        let name = self.name();
+        Ok(vec![Base::Folder(mount::by_hand(script, name, name, &asked(options).join(","), name))])
+    }
+
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         mount::undo(host, thing)
     }
+}
+
+fn asked(options: &Options) -> Vec<String> {
+    let size = options.size("size").map(|size| format!("size={}", size.0));
+    mount::asked(options).into_iter().chain(size).collect()
 }
 
 /// Largest page size of any architecture that PostgreSQL runs on: the kernel rounds the limit up to whole pages.

@@ -29,6 +29,7 @@
 //!
 //! # Add to a layer
 //!
+//! Commands for a person: [`Layer::by_hand`] adds those of `build` to a script; both take them from the same function.
 //! Snapshots: [`Layer::snapshots`] returns the commands and the extent of a snapshot (two folders with the same `whole`
 //! are in one); a reflink-only filesystem makes a folder that the workload fills between the server's backup calls.
 //! Steady state of its drive: [`Layer::lasting`] returns a lasting identifier of its device, and both options of
@@ -36,6 +37,7 @@
 //! `knobs`; a layer that offers a device lists `knobs::QUEUE`. Parameters of a module are knobs without a list; if one
 //! does not show the value in force, the ledger records both.
 
+pub mod by_hand;
 pub(crate) mod devices;
 pub(crate) mod disk_probe;
 pub mod drives;
@@ -84,6 +86,7 @@ use crate::record::claim::Promise;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{BaseKind, Role, Take};
 use crate::units::Bytes;
+use by_hand::Script;
 use ledger::{Ledger, Thing};
 use serde::Serialize;
 use snapshots::SnapshotWay;
@@ -388,6 +391,19 @@ pub trait Layer: Described {
     /// The failed step, with the tool's own message. Everything made so far is in the ledger and is undone by the
     /// caller.
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built>;
+    /// Adds the commands of [`Layer::build`] to a script for a person, from the functions that the build takes its own
+    /// from; returns its bases there. By default, a device without inputs is the person's.
+    ///
+    /// # Errors
+    /// If it has no commands.
+    fn by_hand(&self, script: &mut Script, _inputs: &[LayerInput], _options: &Options) -> Result<Vec<Base>> {
+        let name = self.name();
+        Err(match (self.info().takes, self.info().offers) {
+            ([], BaseKind::Device) => return Ok(script.device()),
+            ([], _) => Error::user(format!("the layer `{name}` builds nothing: it uses a folder of the machine")),
+            _ => Error::user(format!("there are no commands for the layer `{name}`")),
+        })
+    }
     /// Reopens it on devices that already carry it (a mount without mkfs, an import without create): after a crash, or
     /// on a copy of its devices. Uses the ledger like [`Layer::build`].
     ///

@@ -3,6 +3,7 @@
 //! Handles a stack's mount: its ledger entry, the check that the mount on the target is ours, and the mount options
 //! that a plan may not use because they make mount(8) do something unknown to the ledger.
 
+use super::by_hand::{self, Script};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES, holding, table};
@@ -48,6 +49,24 @@ pub(super) struct WantedMount<'a> {
     pub rules: &'static [KeepRule],
     /// Further evidence of active options, besides the mount table.
     pub in_force: fn(&Host, &str) -> Vec<String>,
+}
+
+fn command(fstype: &str, source: &str, options: &str, target: &Path) -> Command {
+    let command = Command::new("mount").args(["-t", fstype]);
+    let command = if options.is_empty() { command } else { command.args(["-o", options]) };
+    command.arg(source).arg(target)
+}
+
+/// Adds a mount to a script, with its line of fstab, where `lasting` names the source. Returns the mount point.
+pub(super) fn by_hand(script: &mut Script, fstype: &str, source: &str, options: &str, lasting: &str) -> PathBuf {
+    let target = script.folder();
+    let fstab = script.fill_in("FSTAB", "/etc/fstab", "File that gets the lines for fstab(5)");
+    script.run(&Command::new("mkdir").args(["-p", &target]));
+    script.run(&command(fstype, source, options, Path::new(&target)));
+    let line = format!("{lasting} {target} {fstype} {} 0 0", if options.is_empty() { "defaults" } else { options });
+    script.write(&by_hand::word(&line), ">>", &by_hand::word(&fstab));
+    script.read(&Command::new("findmnt").args(["--noheadings", "--output", "SOURCE,FSTYPE,OPTIONS", &target]));
+    PathBuf::from(target)
 }
 
 /// The single mount options of the key `mount`: items of the list may hold several, separated by commas.
@@ -96,14 +115,10 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
         .with("others", wanted.others.join(" "))
         .with("fstype", wanted.fstype);
     site.ledger.enter(thing)?;
-    let mut command = Command::new("mount").args(["-t", wanted.fstype]);
     let options: Vec<&str> = wanted.options.iter().chain(&wanted.members).map(String::as_str).collect();
-    if !options.is_empty() {
-        command = command.arg("-o").arg(options.join(","));
-    }
     let uptime = site.host.read_optional("/proc/uptime");
     let begun_s = uptime.and_then(|uptime| uptime.split(' ').next()?.parse().ok());
-    let mounted = site.host.run(&command.arg(wanted.source).arg(&target));
+    let mounted = site.host.run(&command(wanted.fstype, wanted.source, &options.join(","), &target));
     mounted.map_err(|e| with_kernel_words(site.host, e, wanted, begun_s))?;
     let facts = mount_of(site.host, &target)?;
     if Path::new(&facts.target) != target {

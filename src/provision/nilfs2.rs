@@ -22,6 +22,7 @@ pub static NILFS2: Recipe = Recipe {
     set_uuid: Some(|device, uuid| Command::new("nilfs-tune").args(["-f", "-U", uuid]).arg(device)),
     rules: RULES,
     in_force,
+    reading: READING,
     facts,
     ..Recipe::defaults()
 };
@@ -51,11 +52,13 @@ fn cleaner(host: &Host, device: &str) -> Option<Vec<String>> {
     })
 }
 
+const READING: &[&str] = &["nilfs-tune", "-l"];
+
 const FACTS: &str = "# of blocks per segment, Block size, Filesystem UUID, Filesystem features, Filesystem \
     revision #, Number of segments, Reserved segments %";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
-    let mut facts = superblock(host, &["nilfs-tune", "-l"], device, "Block size", FACTS)?;
+    let mut facts = superblock(host, READING, device, "Block size", FACTS)?;
     let runs = device.to_str().is_some_and(|device| cleaner(host, device).is_some());
     facts.insert("cleaner".to_owned(), if runs { "runs" } else { "does not run" }.to_owned());
     Ok(facts)

@@ -15,7 +15,8 @@ pub static REISERFS: Recipe = Recipe {
     label_bytes: 16,
     label_and_uuid: |label, uuid| ["-q", "-f", "-l", label, "-u", uuid].map(str::to_owned).to_vec(),
     rules: RULES,
-    facts: |host, device, _| superblock(host, &["debugreiserfs"], device, "Blocksize", FACTS),
+    reading: READING,
+    facts: |host, device, _| superblock(host, READING, device, "Blocksize", FACTS),
     ..Recipe::defaults()
 };
 
@@ -31,6 +32,8 @@ const RULES: &[KeepRule] = &[
     ("commit=30", Unless(&["commit="])),
     ("errors=ro-remount", Unless(&["errors="])),
 ];
+
+const READING: &[&str] = &["debugreiserfs"];
 
 const FACTS: &str = "Blocksize, Count of blocks on the device, Hash function used to sort names, Journal \
     parameters, Set flags in SB, UUID, sb_version";

@@ -3,6 +3,7 @@
 //! Teardown is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
+use super::by_hand::Script;
 use super::facts::{self, Bases};
 use super::images::Images;
 use super::{
@@ -164,6 +165,30 @@ fn stand_up(site: &Site<'_>, spec: &StackSpec, there: Bases, verb: &str, act: Ac
     Ok(BuiltStack { folders, bases, facts, mark })
 }
 
+/// Adds the stack to a script, with the values that a run found. Returns the folders for the parts of the database.
+///
+/// # Errors
+/// If a layer exists only for a measurement.
+pub fn by_hand(script: &mut Script, spec: &StackSpec, found: Option<&StackFacts>) -> Result<BTreeMap<End, PathBuf>> {
+    let mut bases = Bases::new();
+    for node in &spec.nodes {
+        let layer = known(node)?;
+        let from = script.enter(node);
+        let built = layer.by_hand(script, &inputs(node, &bases)?, &node.options);
+        let built = built.map_err(|e| e.while_doing(format!("write commands for `{}`", node.name)))?;
+        knobs::queue_by_hand(script, &built, &node.options);
+        let values = found.and_then(|found| found.node(&node.name)).map(facts::lasting).unwrap_or_default();
+        script.end(from, &values);
+        bases.extend(names(layer, node).into_iter().zip(built));
+    }
+    folders(spec, &bases)
+}
+
+/// The names of a node's bases.
+fn names(layer: &dyn Layer, node: &NodeSpec) -> Vec<BaseName> {
+    layer.bases(&node.options).iter().map(|base| BaseName::of(&node.name, base)).collect()
+}
+
 /// The bases and the nodes of a stack.
 type Raised<'n> = (Bases, Vec<(&'n NodeSpec, Built)>);
 
@@ -177,8 +202,7 @@ fn raise<'n>(site: &Site<'_>, spec: &'n StackSpec, there: Bases, verb: &str, act
         let doing =
             |e: Error| e.while_doing(format!("{verb} `{}` ({}) of the stack {}", node.name, node.layer, spec.name));
         let layer = known(node)?;
-        let names = layer.bases(&node.options).into_iter().map(|base| BaseName::of(&node.name, &base));
-        let names: Vec<BaseName> = names.collect();
+        let names = names(layer, node);
         if given && names.iter().all(|name| bases.contains_key(name)) {
             let there: Vec<Base> = names.iter().map(|name| bases[name].clone()).collect();
             let promises = knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;

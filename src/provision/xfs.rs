@@ -1,18 +1,17 @@
 //! `xfs`.
 
-use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, Making, Recipe, on_one_device};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{delete_reflinks, reflinks};
-use super::{Details, Site, guard};
+use super::{Details, guard};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
-use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
 use std::path::Path;
 
@@ -28,12 +27,13 @@ pub static XFS: Recipe = Recipe {
     label_and_uuid: |label, uuid| {
         vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]
     },
-    prepare,
+    further,
     wipe_log,
     members: |devices| logdev(devices).into_iter().collect(),
     rules: RULES,
     snapshots: Some(reflinks),
     delete_snapshot: delete_reflinks,
+    reading: &["xfs_info"],
     facts,
     ..Recipe::defaults()
 };
@@ -42,17 +42,15 @@ fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
     devices.log.map(|log| format!("logdev={}", log.display()))
 }
 
-fn prepare(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, uuid: &str) -> Result<Vec<String>> {
-    let (Some(log), Some(mut argument)) = (devices.log, logdev(devices)) else { return Ok(Vec::new()) };
-    site.ledger.enter(Thing::new("xfs", LOG).with_path("device", log)?.with("uuid", uuid))?;
+fn further(making: &Making<'_>) -> Vec<String> {
+    let Some(mut argument) = logdev(making.devices) else { return Vec::new() };
     // For an external log mkfs.xfs (6.1) assumes 512 bytes whatever the device's sector size is, and fails to write.
-    let sector: Option<u32> = BlockDevice::find(log)?.node.number(site.host, "queue/logical_block_size");
-    let given =
-        options.texts("mkfs").iter().any(|argument| argument.contains("sectsize=") || argument.contains("sectlog="));
-    if let Some(sector) = sector.filter(|sector| *sector > 512 && !given) {
+    let asked = making.options.texts("mkfs");
+    let given = asked.iter().any(|argument| argument.contains("sectsize=") || argument.contains("sectlog="));
+    if let Some(sector) = making.log_sector.as_ref().filter(|_| !given) {
         argument = format!("{argument},sectsize={sector}");
     }
-    Ok(vec!["-l".to_owned(), argument])
+    vec!["-l".to_owned(), argument]
 }
 
 /// Signature type that wipefs reports for an external XFS log; it prints no UUID.

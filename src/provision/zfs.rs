@@ -3,6 +3,7 @@
 //! Ledger entries: the mount point; the `dataset`, identified by its name and a unique mark; its `mount`. Only `zfs
 //! mount` mounts it (`canmount=noauto`), so that properties that are mount options apply.
 
+use super::by_hand::Script;
 use super::filesystem::new_uuid;
 use super::ledger::Thing;
 use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
@@ -10,6 +11,7 @@ use super::zfs_tools::{self, MARK};
 use super::{Base, Built, InUse, Layer, LayerInfo, LayerInput, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::command::Command;
 use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{BaseKind, Take};
 use std::path::Path;
@@ -64,11 +66,18 @@ impl Layer for ZfsDataset {
         let mark = new_uuid(site.host)?;
         site.ledger.enter(zfs_tools::marked(self.name(), DATASET, &dataset, &mark))?;
         let asked = zfs_tools::asked(options);
-        let own = [format!("mountpoint={}", target.display()), "canmount=noauto".to_owned(), format!("{MARK}={mark}")];
-        let own = own.into_iter().flat_map(|own| ["-o".to_owned(), own]);
-        let create = zfs_tools::call("zfs", &["create"]).args(own).args(zfs_tools::arguments(&asked));
-        site.host.run(&create.arg(&dataset))?;
+        let own = ["-o", "canmount=noauto", "-o", &format!("{MARK}={mark}")];
+        site.host.run(&create(&dataset, &target, &own, &asked))?;
         open(site, &dataset, &target, &asked)
+    }
+
+    fn by_hand(&self, script: &mut Script, inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
+        let (dataset, target) = (script.name_in(pool(inputs)?), script.folder());
+        let asked = zfs_tools::asked(options);
+        script.run(&create(&dataset, Path::new(&target), &[], &asked));
+        script.read(&Command::new("zfs").args(["get", "-p", "mounted,mountpoint", &dataset]));
+        zfs_tools::read_by_hand(script, "zfs", &dataset, &asked);
+        Ok(vec![Base::Folder(target.into())])
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -122,6 +131,12 @@ fn delete_snapshot(host: &Host, thing: &Thing) -> Result<()> {
 }
 
 const DATASET: &str = "dataset";
+
+fn create(dataset: &str, target: &Path, own: &[&str], asked: &[(String, String)]) -> Command {
+    let mountpoint = format!("mountpoint={}", target.display());
+    let create = zfs_tools::call("zfs", &["create", "-o", &mountpoint]).args(own);
+    create.args(zfs_tools::arguments(asked)).arg(dataset)
+}
 
 /// The pool among a layer's inputs.
 pub(super) fn pool(inputs: &[LayerInput]) -> Result<&str> {

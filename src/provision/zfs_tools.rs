@@ -1,6 +1,7 @@
 //! Shared code for ZFS pools, datasets and volumes: properties as plans give them and as `get` shows them, and the mark
 //! that identifies our own.
 
+use super::by_hand::Script;
 use super::knobs::modules;
 use super::ledger::Thing;
 use super::{Details, Unmet, folder, mount_table, needs};
@@ -104,6 +105,14 @@ pub(super) fn skips_same_bytes(options: &Options) -> Option<String> {
 /// `-o NAME=VALUE` for each.
 pub(super) fn arguments(asked: &[(String, String)]) -> Vec<String> {
     asked.iter().flat_map(|(name, value)| ["-o".to_owned(), format!("{name}={value}")]).collect()
+}
+
+/// Adds the command that reads these properties back to a script.
+pub(super) fn read_by_hand(script: &mut Script, tool: &str, name: &str, asked: &[(String, String)]) {
+    let names: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
+        script.read(&call(tool, &["get", "-p", &names.join(","), name]));
+    }
 }
 
 /// Other names that `get` shows for a value: property (empty for any), requested, shown (include/sys/fs/zfs.h and

@@ -6,6 +6,7 @@
 //! imported by the GUID found on the devices of the stack and by their paths, and never entered into the machine's
 //! cache file.
 
+use super::by_hand::Script;
 use super::filesystem::{self, new_uuid, wipe_all};
 use super::identity::BlockDevice;
 use super::knobs::{self, modules};
@@ -101,15 +102,19 @@ impl Layer for Zpool {
         enter_labels(site, inputs)?;
         let vdevs = vdevs(&partitioned(site.host, inputs)?, options)?;
         site.ledger.enter(zfs_tools::marked(self.name(), POOL, name, &mark))?;
-        let mut create = zfs_tools::call("zpool", &["create"]);
-        if vdevs.mixed {
-            create = create.arg("-f");
-        }
-        let dataset =
-            ["-O", "canmount=off", "-O", "mountpoint=none", "-O", &format!("{MARK}={mark}")].map(str::to_owned);
-        let create = create.args(["-o", "cachefile=none"]).args(zfs_tools::arguments(&asked)).args(dataset);
-        site.host.run(&create.arg(name).args(vdevs.words))?;
+        let own = ["-o", "cachefile=none", "-O", &format!("{MARK}={mark}")];
+        site.host.run(&create(name, &own, &asked, vdevs))?;
         read_back(site.host, name, &asked, &parameters)
+    }
+
+    fn by_hand(&self, script: &mut Script, inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
+        let (name, asked, parameters) = (script.name(), zfs_tools::asked(options), options.table(modules::KEY));
+        script.run(&Command::new("modprobe").arg("zfs"));
+        modules::by_hand(script, &parameters);
+        script.run(&create(&name, &[], &asked, vdevs(inputs, options)?));
+        script.read(&Command::new("zpool").args(["status", &name]));
+        zfs_tools::read_by_hand(script, "zpool", &name, &asked);
+        Ok(vec![Base::Pool(name)])
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
@@ -216,6 +221,12 @@ fn vdevs(inputs: &[LayerInput], options: &Options) -> Result<Vdevs> {
         }
     }
     Ok(Vdevs { words, mixed: shapes.windows(2).any(|pair| pair[0] != pair[1]) })
+}
+
+fn create(name: &str, own: &[&str], asked: &[(String, String)], vdevs: Vdevs) -> Command {
+    let create = zfs_tools::call("zpool", if vdevs.mixed { &["create", "-f"] } else { &["create"] });
+    let create = create.args(own).args(zfs_tools::arguments(asked));
+    create.args(["-O", "canmount=off", "-O", "mountpoint=none", name]).args(vdevs.words)
 }
 
 /// `mirror`; `draid2:4d:8c:1s`: data devices per group, children and spares.

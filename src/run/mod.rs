@@ -10,6 +10,7 @@
 //! same code decides when a run stops and how its report ranks. `run` itself computes nothing.
 
 mod age_cost;
+pub(crate) mod by_hand;
 pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod clean;

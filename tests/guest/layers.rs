@@ -107,6 +107,14 @@ fn postgresql_runs_on_every_volume_in_a_guest() {
 }
 
 #[test]
+fn printed_scripts_build_every_volume_in_a_guest() {
+    let Some(_guest) = guest_in_full(SUITE) else { return };
+    let folder = shared_folder(&tests_of(&["--lib"]));
+    let wrong = pass(SUITE, folder.path(), &["provision::by_hand::"]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn a_thin_pool_filling_in_a_guest_is_a_result() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let folder = shared_folder(&tests_of(&["--test", "all"]));

@@ -44,7 +44,19 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "run",
         &[
-            &["case", "died", "drives", "events", "fail_fast", "guests", "io_uring", "looks", "share", "undo"],
+            &[
+                "by_hand",
+                "case",
+                "died",
+                "drives",
+                "events",
+                "fail_fast",
+                "guests",
+                "io_uring",
+                "looks",
+                "share",
+                "undo",
+            ],
             &["age_cost", "check", "disturbance", "doctor", "repeats", "session", "warnings", "window"],
             &["clean", "measure", "template", "verdicts"],
             &["forecast"],
@@ -56,7 +68,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "provision",
         &[
-            &["disk_probe", "ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],
+            &["by_hand", "disk_probe", "ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],
             &["folder", "identity", "kernel_module"],
             &["guard", "knobs", "mapper", "directory"],
             &["precondition", "zfs_tools", "delay", "guest_disk", "null_blk", "scsi_debug", "zram"],

@@ -4,6 +4,7 @@ mod adaptive;
 mod ageing;
 mod bad_input;
 mod capacity;
+mod commands;
 mod cycles;
 mod drives;
 mod durability;

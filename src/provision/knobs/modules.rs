@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
 use crate::provision::Details;
+use crate::provision::by_hand::Script;
 use crate::provision::ledger::Ledger;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 
@@ -109,6 +110,15 @@ pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<Details
         set.insert(name.to_owned(), value);
     }
     Ok(set)
+}
+
+/// Adds parameters to a script.
+pub fn by_hand(script: &mut Script, parameters: &Options) {
+    for (name, value) in asked(parameters) {
+        let module = if name.starts_with("spl_") { "spl" } else { "zfs" };
+        script.set(&format!("{}{name}", folder(module)), &value);
+        script.remark(&format!("For the next boot, in /etc/modprobe.d: options {module} {name}={value}"));
+    }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) const POOL: &str = "pool";
 /// Name of the only volume.
 const ONLY: &str = "data";
 /// Default extent size, 4 MiB (vgcreate(8)).
-const EXTENT: u64 = 4 << 20;
+pub(super) const EXTENT: u64 = 4 << 20;
 
 /// The volumes, in the order of the bases.
 pub(super) fn volumes(options: &Options) -> Vec<Volume> {
@@ -126,6 +126,17 @@ pub(super) fn check_devices(options: &Options, devices: usize) -> Result<()> {
     Err(Error::user(format!("{stripes} stripes need as many devices, but the group has {devices}")))
 }
 
+/// The size of a volume for [`volume_arguments`] as an expression of the shell, whose variable ROOM has the extents of
+/// the group, or of the pool.
+pub(super) fn size_by_hand(options: &Options, volume: &Volume) -> String {
+    let extents = match volume.size.unwrap_or(Size::Percent(100.0)) {
+        Size::Bytes(bytes) => (bytes / EXTENT).to_string(),
+        Size::Percent(share) => format!("ROOM * {} / 100000", (share * 1000.0).round()),
+    };
+    let stripes = stripes(options);
+    if is_thin(options) { format!("{extents} * {EXTENT}") } else { format!("{extents} / {stripes} * {stripes}") }
+}
+
 /// Rounds a number of extents to whole stripes.
 pub(super) fn whole_stripes(options: &Options, extents: u64) -> u64 {
     if is_thin(options) { extents } else { extents - extents % stripes(options) }
@@ -161,14 +172,14 @@ pub(super) fn when_full_arguments(group: &str) -> Vec<String> {
     vec!["--errorwhenfull=y".to_owned(), format!("{group}/{POOL}")]
 }
 
-pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, extent: u64, group: &str) -> Vec<String> {
+/// Arguments of lvcreate for a volume whose size is in bytes if it is thin, else in extents.
+pub(super) fn volume_arguments(options: &Options, name: &str, size: &str, group: &str) -> Vec<String> {
     let name = format!("--name={name}");
     if is_thin(options) {
-        let (size, pool) = (format!("--virtualsize={}b", extents * extent), format!("--thinpool={group}/{POOL}"));
+        let (size, pool) = (format!("--virtualsize={size}b"), format!("--thinpool={group}/{POOL}"));
         return vec!["--type=thin".to_owned(), name, size, pool];
     }
-    let mut arguments =
-        vec![name, format!("--extents={extents}"), "--zero=y".to_owned(), "--wipesignatures=y".to_owned()];
+    let mut arguments = vec![name, format!("--extents={size}"), "--zero=y".to_owned(), "--wipesignatures=y".to_owned()];
     arguments.extend(striping(options));
     arguments.push(group.to_owned());
     arguments

@@ -127,16 +127,15 @@ pub(super) fn arguments(level: Level, options: &Options, members: usize) -> Vec<
     arguments
 }
 
-/// Applies the settings of a running array; they are lost with the array.
+/// Settings of a running array, which are lost with it: files of sysfs with their values.
+pub(super) fn settings(options: &Options) -> impl Iterator<Item = (&'static str, String)> {
+    let stripes = options.integer("stripe_cache").map(|stripes| ("md/stripe_cache_size", stripes.to_string()));
+    stripes.into_iter().chain(options.text("journal_mode").map(|mode| ("md/journal_mode", mode.to_owned())))
+}
+
+/// Applies the settings of a running array.
 pub(super) fn set(host: &Host, array: DeviceNumber, options: &Options) -> Result<()> {
-    let stripes = options.integer("stripe_cache").map(|stripes| stripes.to_string());
-    let mode = options.text("journal_mode").map(str::to_owned);
-    for (file, value) in [("md/stripe_cache_size", stripes), ("md/journal_mode", mode)] {
-        if let Some(value) = value {
-            host.write(array.path_of(file), &value)?;
-        }
-    }
-    Ok(())
+    settings(options).try_for_each(|(file, value)| host.write(array.path_of(file), &value))
 }
 
 /// Compares the options with the kernel's values.

@@ -145,8 +145,7 @@ pub fn once(place: &Place<'_>, settings: &Settings) -> Result<()> {
     let server = server_of(place)?;
     for script in &settings.scripts {
         let alone = Settings { scripts: vec![script.clone()], clients: 1, jobs: 1, rate: None, ..settings.clone() };
-        let mut args = run_args(place, server, &alone, 1, Micros(0))?;
-        args.splice(1..3, ["-t".to_owned(), "1".to_owned()]);
+        let args = run_args(place, server, &alone, 1, (Micros(0), Some(1)))?;
         run_to_end(place, &args, "pgbench-once", &mut || Ok(WindowProgress::default()))?;
     }
     Ok(())
