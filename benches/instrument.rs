@@ -174,8 +174,11 @@ fn run_logged(shop: &Shop, log_sample: f64) -> f64 {
     let interrupt = Interrupt::never();
     let mut options = shop.options();
     options.set("log_sample", OptionValue::Number(log_sample));
-    let until =
-        Until { longest: Micros(u64::from(SECONDS) * 1_000_000), progress: &mut || Ok(WindowProgress::default()) };
+    let until = Until {
+        longest: Micros(u64::from(SECONDS) * 1_000_000),
+        operations: None,
+        progress: &mut || Ok(WindowProgress::default()),
+    };
     Pgbench
         .measure(Measuring {
             place: &shop.place(&interrupt),
