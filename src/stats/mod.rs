@@ -35,3 +35,5 @@ pub mod trend;
 mod rank_errors;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+#[cfg(test)]
+mod turn_errors;
