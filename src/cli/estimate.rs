@@ -16,6 +16,8 @@ pub struct TimeLeft {
     pub ended: u32,
     /// The current trial.
     pub current: Option<TrialUnderWay>,
+    /// Trials that wait while the current one has its turn.
+    waiting: Vec<TrialUnderWay>,
     cases: BTreeMap<String, CaseTimes>,
     /// Time expected for one-time work, and spent on it by trials that have ended.
     once_us: u64,
@@ -33,6 +35,8 @@ pub struct TrialUnderWay {
     began_us: u64,
     /// Spent on one-time work before this step.
     once_us: u64,
+    /// When another trial's turn began, while it waits.
+    left_us: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,13 +88,19 @@ impl TimeLeft {
                 }
             }
             Event::StepStarted { trial, step, expected_us } => {
-                let before = self.current.take().filter(|current| current.trial == *trial);
+                let before = self.resumed(trial, event.at_us);
                 let (began_us, once_us) = before.map_or((event.at_us, 0), |current| {
                     (current.began_us, current.once_us + current.once_in_step(event.at_us))
                 });
-                let (trial, step, step_began_us) = (trial.clone(), *step, event.at_us);
-                let step_expected_us = *expected_us;
-                self.current = Some(TrialUnderWay { trial, step, step_began_us, step_expected_us, began_us, once_us });
+                self.current = Some(TrialUnderWay {
+                    trial: trial.clone(),
+                    step: *step,
+                    step_began_us: event.at_us,
+                    step_expected_us: *expected_us,
+                    began_us,
+                    once_us,
+                    left_us: 0,
+                });
             }
             Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
                 self.ended += 1;
@@ -103,6 +113,25 @@ impl TimeLeft {
             }
             _ => {}
         }
+    }
+
+    /// The trial under way, if it is this one; otherwise that one waits, and this one goes on, if it waited.
+    fn resumed(&mut self, trial: &TrialKey, now_us: u64) -> Option<TrialUnderWay> {
+        match self.current.take() {
+            Some(current) if current.trial == *trial => return Some(current),
+            Some(current) => {
+                let once_us = current.once_us + current.once_in_step(now_us);
+                self.waiting.push(TrialUnderWay { once_us, step: Step::Measure, left_us: now_us, ..current });
+            }
+            None => {}
+        }
+        let place = self.waiting.iter().position(|waiting| waiting.trial == *trial)?;
+        let own = self.waiting.swap_remove(place);
+        Some(TrialUnderWay {
+            began_us: own.began_us + now_us.saturating_sub(own.left_us),
+            step_began_us: now_us,
+            ..own
+        })
     }
 
     /// Microseconds left; `None` if there is nothing left, or no estimate.
@@ -119,15 +148,19 @@ impl TimeLeft {
         let trials: f64 =
             cases.map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * case.each_us(ratio)).sum();
         let current = self.current.as_ref();
-        let spent = current.and_then(|current| {
-            let longest = self.cases.get(&current.trial.case)?.each_us(ratio);
-            Some((current.spent(now_us) as f64).min(longest))
-        });
+        let of_waiting = self.waiting.iter().map(|waiting| (waiting, waiting.left_us));
+        let all = current.iter().map(|current| (*current, now_us)).chain(of_waiting);
+        let spent: f64 = all
+            .filter_map(|(trial, at_us)| {
+                let longest = self.cases.get(&trial.trial.case)?.each_us(ratio);
+                Some((trial.spent(at_us) as f64).min(longest))
+            })
+            .sum();
         let once_spent =
             current.map_or(0, |current| current.once_us + current.once_in_step(now_us)) + self.once_spent_us;
         let untimed = self.cases.values().filter(|case| case.ended == 0).count() as f64;
         let once = self.once_us.saturating_sub(once_spent) as f64 * untimed / self.cases.len().max(1) as f64;
-        Some((trials - spent.unwrap_or(0.0) + once).max(0.0) as u64)
+        Some((trials - spent + once).max(0.0) as u64)
     }
 }
 
@@ -203,6 +236,32 @@ mod tests {
         }
         assert_eq!(estimate.left_us(now * S), None);
         said
+    }
+
+    #[test]
+    fn trials_in_turns_have_their_own_times() {
+        let mut estimate = TimeLeft::default();
+        let left = CaseLeft { trials: 2, expected_us: 20 * S };
+        let cases = ["a", "b"].map(|case| (case.to_owned(), left)).into();
+        let started = Event::RunStarted { run: String::new(), trials: 4, expected_us: 80 * S, most_repeats: 0, cases };
+        estimate.note(&Stamped { at_us: 0, what: started });
+        let mut at_us = 0;
+        for turn in 0..10 {
+            let trial = key(["a", "b"][turn % 2], 1);
+            let what = Event::StepStarted { trial, step: Step::Measure, expected_us: None };
+            estimate.note(&Stamped { at_us, what });
+            at_us += 4 * S;
+        }
+        assert_eq!(estimate.left_us(at_us), Some(40 * S), "both trials of the block have taken their time");
+        for case in ["a", "b"] {
+            let (trial, step) = (key(case, 1), Step::Store);
+            let what = Event::StepStarted { trial: trial.clone(), step, expected_us: None };
+            estimate.note(&Stamped { at_us, what });
+            let done =
+                Event::TrialDone { trial, wall_us: 20 * S, measured_us: 12 * S, rate: None, full_after_us: None };
+            estimate.note(&Stamped { at_us, what: done });
+        }
+        assert_eq!(estimate.left_us(at_us), Some(40 * S));
     }
 
     #[test]
