@@ -11,7 +11,7 @@ impl Labelled<'_> {
     pub fn backend_time(&self) -> Table {
         let storage = ["storage (0 to 1 of backend time)", "storage low (0 to 1)", "storage high (0 to 1)", "trials"];
         let memory = ["stack in memory", "gain", "gain low", "gain high"];
-        let [cpus, fullest] = ["CPU in use (0 to 1 of all CPUs)", "busiest CPU of each second (0 to 1)"];
+        let [cpus, fullest] = ["CPUs busy (0 to 1 of what the hypervisor left)", "busiest CPU of each second (0 to 1)"];
         let [waiting, process] = [&["CPU pressure, some (0 to 1)"][..], &["busiest process", "its CPU (CPUs)"]];
         let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.backend_time.as_ref()?)));
         let table = Table::over("backend-time", "Storage share of backend time, and CPU use", rows).columns(&[
@@ -20,7 +20,7 @@ impl Labelled<'_> {
                 storage_cell(it.1)
             }),
             Column(TableColumn::number("Measured in memory", "").csv(&memory), &|it| in_memory_cell(it.1)),
-            Column(TableColumn::number("CPUs in use", "share").csv(&[cpus]), &|it| {
+            Column(TableColumn::number("CPUs busy", "share").csv(&[cpus]), &|it| {
                 Cell::number(it.1.cpu_busy, percent)
             }),
             Column(TableColumn::number("Busiest CPU", "share").csv(&[fullest]), &|it| {
@@ -48,7 +48,7 @@ impl Labelled<'_> {
             Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
             Column(TableColumn::text("Class").csv(&["wait class"]), &|(_, it)| Cell::text(&it.class)),
             Column(TableColumn::text("Event").csv(&["wait event"]), &|(_, it)| Cell::text(&it.event)),
-            Column(TableColumn::number("Share of samples", "share").csv(&share), &|(_, it)| {
+            Column(TableColumn::number("Share of samples", "").csv(&share), &|(_, it)| {
                 Cell::number(Some(it.share), percent)
             }),
         ])

@@ -101,9 +101,9 @@ impl Labelled<'_> {
             Column(TableColumn::number("Longest stall", "").csv(stalls), &|(_, it)| stall(it)),
         ]);
         table.note(
-            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: time \
-             without a commit of any client, to 1 ms; where a share was logged, by the seconds without one. Longest stall: the slowest \
-             single operation seen by a client.",
+            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: \
+             time without a commit of any client, to 1 ms; to whole seconds if only a share of the transactions was logged. \
+             Longest stall: the slowest single operation seen by a client.",
         )
     }
 

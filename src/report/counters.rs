@@ -1,7 +1,7 @@
 //! Cost of one operation at each layer, compared between the cases of a ranking.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, fields};
+use super::words::{fields, ratio_words};
 use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, PairOutcome, Ranking, names};
 use crate::units::{Bytes, significant};
 
@@ -37,7 +37,7 @@ pub(super) fn differing_counters(ranking: &Ranking, said: Option<CostCounter>) -
     let differing = compared.filter_map(|compared| {
         let rows = compared.rows.iter().filter(|row| row.outcome.is_some_and(PairOutcome::differs));
         let rows = rows.map(|row| {
-            let ratio = ratio_text(row).unwrap_or_else(|| figure_text(compared.counter, row.figure.value));
+            let ratio = row.ratio.as_ref().map_or_else(|| figure_text(compared.counter, row.figure.value), ratio_words);
             format!("{} {ratio}", row.label)
         });
         let rows: Vec<String> = rows.collect();
@@ -75,17 +75,12 @@ fn figure_text(counter: CostCounter, value: f64) -> String {
     }
 }
 
-/// "1.27× (1.22–1.32)".
-fn ratio_text(row: &CounterRow) -> Option<String> {
-    let (ratio, interval) = estimate_text(row.ratio.as_ref()?);
-    Some(format!("{ratio}× ({interval})"))
-}
-
 fn cell(counter: CostCounter, row: Option<&CounterRow>) -> Cell {
     let Some(row) = row else { return Cell::none(7).style("absent") };
     let differs = row.outcome.is_none_or(PairOutcome::differs);
     let words = row.outcome.map(PairOutcome::words).unwrap_or_default();
-    let ratio = ratio_text(row).map(|ratio| if differs { ratio } else { format!("{words}: {ratio}") });
+    let ratio = row.ratio.as_ref().map(ratio_words);
+    let ratio = ratio.map(|ratio| if differs { ratio } else { format!("{words}: {ratio}") });
     let fields = [fields(Some(&row.figure)), fields(row.ratio.as_ref()), vec![words]].concat();
     let style = if differs { "" } else { "quiet undecided" };
     Cell::text(figure_text(counter, row.figure.value)).aside(ratio.unwrap_or_default()).csv(fields).style(style)

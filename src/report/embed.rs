@@ -50,7 +50,7 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
     let data = json!({
         "findings": value,
         "figures": texts(findings, |row| Some(estimate_text(&row.rate).0)),
-        "ratios": texts(findings, |row| Some(comparison_text(row.comparison.as_ref()?).0)),
+        "ratios": texts(findings, |row| row.comparison.as_ref().map(|it| comparison_text(&it.ratio, it.outcome).0)),
         "labels": labels,
     });
     Ok(script_safe(&visible_json(&data).map_err(bug)?))

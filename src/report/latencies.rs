@@ -3,7 +3,7 @@
 use super::labelled::Labelled;
 use super::layout::ABSENT;
 use super::table::{Cell, Column, Table, TableColumn};
-use super::words::{estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
+use super::words::{comparison_text, estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, Latency, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, significant};
 
@@ -76,7 +76,7 @@ impl Labelled<'_> {
             Column(TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(.., one)| {
                 let trials = one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us)));
                 let exact = one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis()));
-                Cell::text(trials.collect::<Vec<_>>().join(", ")).csv(vec![exact.collect::<Vec<_>>().join(", ")])
+                Cell::text(trials.collect::<Vec<_>>().join(", ")).csv(vec![exact.collect::<Vec<_>>().join(", ")]).style("lines")
             }),
             Column(TableColumn::number("Merged", "ms"), &|(.., one)| us_cell(one.merged_us)),
         ]);
@@ -155,14 +155,13 @@ fn percentile_cell(found: Option<&Percentile>) -> Cell {
         .csv(fields)
 }
 
-fn against_cell(found: Option<&PercentileRatio>) -> Cell {
+/// A percentile as a ratio to the baseline.
+pub(super) fn against_cell(found: Option<&PercentileRatio>) -> Cell {
     let Some(found) = found else { return Cell::none(4).style("quiet") };
-    let (ratio, interval) = estimate_text(&found.ratio);
+    let (text, interval) = comparison_text(&found.ratio, found.outcome);
+    let style = if found.outcome.differs() { "" } else { "quiet" };
     let fields = [vec![found.baseline.clone()], fields(Some(&found.ratio))].concat();
-    if !found.outcome.differs() {
-        return Cell::text(found.outcome.words()).aside(format!("{ratio}× ({interval})")).style("quiet").csv(fields);
-    }
-    Cell::text(format!("{ratio}×")).aside(interval).csv(fields)
+    Cell::text(text).aside(interval).style(style).csv(fields)
 }
 
 /// Percentiles of a case's main measure in short tables.
@@ -185,22 +184,13 @@ pub(super) fn missing(case: &CaseFinding) -> Option<(&str, &str)> {
     Some((&missing.name, missing.unavailable.as_deref()?))
 }
 
-/// A ratio of percentiles in words.
-pub(super) fn against_words(found: &PercentileRatio) -> String {
-    let (ratio, interval) = estimate_text(&found.ratio);
-    match (found.outcome.differs(), found.ratio.low) {
-        (false, Some(_)) => format!("{}: {ratio}× ({interval})", found.outcome.words()),
-        (false, None) => format!("{ratio}×, no interval"),
-        (true, _) => format!("{ratio}× ({interval})"),
-    }
-}
-
 /// A percentile in milliseconds and its interval; latencies have a resolution of one microsecond.
 fn percentile_text(ms: &Estimate) -> (String, String) {
-    if ms.value < 0.001 {
-        return (millis(0), String::new());
+    match estimate_text(ms) {
+        _ if ms.value < 0.001 => (millis(0), String::new()),
+        (value, _) if ms.trials == 1 => (value, String::new()),
+        shown => shown,
     }
-    estimate_text(ms)
 }
 
 fn us_cell(value: Option<u64>) -> Cell {

@@ -121,7 +121,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
         for row in &class.rows {
             table.push(rank_row(row, baseline).into());
         }
-        // A single trial of each case decides nothing, which the headline says.
+        // A single trial of each case decides nothing, which the first caveat says.
         let is_decided = class.rows.iter().any(|row| row.trials.len() > 1);
         let decisions = class.decision.iter();
         table.below(decisions.flat_map(|it| it.remarks.iter().chain(is_decided.then_some(&it.sentence))).cloned());
@@ -197,7 +197,7 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         let text = if is_baseline { "baseline" } else { "–" };
         return Cell::text(text).csv(vec![String::new(); 8]).style("quiet");
     };
-    let (text, interval) = comparison_text(comparison);
+    let (text, interval) = comparison_text(&comparison.ratio, comparison.outcome);
     let style = match (comparison.outcome.differs(), &comparison.caveat) {
         (false, _) => "quiet undecided",
         (true, Some(_)) => "quiet",

@@ -37,7 +37,7 @@ impl SectionTitles {
                 .map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
             strata: labelled.extremes(
                 "WAL",
-                |case| case.strata.as_ref()?.wal_bytes,
+                |case| case.strata.as_ref()?.wal_bytes.filter(|bytes| *bytes > 0.0),
                 |bytes| Bytes(bytes.round() as u64).to_string(),
             ),
             windows: (checkpoints > 0).then(|| count(checkpoints, "checkpoint")),

@@ -183,7 +183,9 @@ impl Cell {
             return Cell::none(4).aside(missing.unwrap_or_default()).style("absent");
         };
         let (value, interval) = estimate_text(found);
-        Cell::text(value).aside(interval).csv([fields(estimate), vec![found.trials.to_string()]].concat())
+        Cell::text(value)
+            .aside(if found.trials == 1 { "" } else { &interval })
+            .csv([fields(estimate), vec![found.trials.to_string()]].concat())
     }
 
     /// A figure with its interval, where it has one.

@@ -19,6 +19,7 @@ pub(super) fn render(what: &str, template: &str, values: &Value) -> Result<Strin
     let mut environment = Environment::new();
     environment.add_filter("json", |value: Value| visible_json(&value).unwrap_or_default());
     environment.add_filter("moment", |started: &str| moment(started));
+    environment.add_filter("unbroken", |text: &str| text.replace(" %", "\u{a0}%"));
     environment.set_formatter(write_visible);
     environment
         .add_template("page.html", template)

@@ -3,6 +3,7 @@
 //! Plain UTF-8 without colours, to read the same in a log, a mail and a pager. Every text from outside is passed
 //! through [`printable`], because a terminal obeys control characters.
 
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
     CaseFinding, Caution, CostCounter, DurabilityClass, Effects, Findings, MeasureFinding, Ranking, Verdict,
 };
@@ -13,13 +14,14 @@ use crate::report::device_work::device_work;
 use crate::report::effects::effects_table;
 use crate::report::environment::each_machine;
 use crate::report::labelled::Labelled;
-use crate::report::latencies::{CLOSED_LOOP, SHOWN, against_words, load_words, missing, shown_percentiles};
+use crate::report::latencies::{CLOSED_LOOP, SHOWN, against_cell, load_words, missing, shown_percentiles};
 use crate::report::layout::{ABSENT, TextTable};
 use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_tables, side_by_side};
 use crate::report::table::{Cell, Table};
 use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
-    caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
+    caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges, ratio_words,
+    server_versions,
 };
 use crate::report::{ageing, disk, drives, full, power_cuts};
 use std::collections::BTreeMap;
@@ -258,7 +260,7 @@ fn latencies(labelled: &Labelled<'_>) -> String {
         let mut row = vec![labelled.label(&case.id).to_owned(), load_words(case)];
         row.extend(shown_percentiles(latency));
         let against = latency.percentile("p99").and_then(|one| one.comparison.as_ref());
-        row.extend(with_baseline.then(|| against.map_or_else(absent, against_words)));
+        row.extend(with_baseline.then(|| with_aside(&against_cell(against))));
         table.add_row(row);
     }
     if table.is_empty() {
@@ -317,10 +319,7 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labelled: &Labelled<
         steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
-        time.and_then(|time| time.in_memory.as_ref()).map_or_else(absent, |memory| {
-            let (ratio, interval) = estimate_text(&memory.ratio);
-            format!("{ratio}× ({interval})")
-        }),
+        time.and_then(|time| time.in_memory.as_ref()).map_or_else(absent, |memory| ratio_words(&memory.ratio)),
     ]
 }
 
@@ -372,13 +371,16 @@ fn full_stacks(labelled: &Labelled<'_>) -> String {
 }
 
 fn not_run(labelled: &Labelled<'_>) -> String {
-    let not_run = labelled.findings.not_run.iter().map(|found| {
-        let step = found.step.as_ref().map(|step| format!(" (ended while {step})")).unwrap_or_default();
+    let not_run = by_key(labelled.findings.not_run.iter().map(|found| {
         let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
-        let line = format!("{}, {trials} {}{step}", labelled.label(&found.case), ranges(&found.trials));
-        let reason = found.reason.lines().map(|line| paragraph("      ", line));
-        let hint = found.hint.iter().map(|hint| paragraph("      try: ", hint));
-        paragraph("  - ", &line) + &reason.chain(hint).collect::<String>()
+        let which = format!("{}, {trials} {}", labelled.label(&found.case), ranges(&found.trials));
+        ((&found.step, &found.reason, &found.hint), which)
+    }));
+    let not_run = not_run.into_iter().map(|((step, reason, hint), which)| {
+        let step = step.as_ref().map(|step| format!(" (ended while {step})")).unwrap_or_default();
+        let reason = reason.lines().map(|line| paragraph("      ", line));
+        let hint = hint.iter().map(|hint| paragraph("      try: ", hint));
+        paragraph("  - ", &(which.join("; ") + &step)) + &reason.chain(hint).collect::<String>()
     });
     let title =
         if labelled.findings.run.trials_damaged > 0 { "Not run or damaged, and why" } else { "Not run, and why" };

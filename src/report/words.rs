@@ -1,6 +1,6 @@
 //! Words and number formats shared by all renderers.
 
-use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome};
+use crate::analyse::findings::{Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
 use crate::report::text::{code, is_invisible, width};
@@ -58,17 +58,21 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
 }
 
 /// A comparison in words: the ratio of cases that differ, or the outcome; and the interval.
-pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
-    let (ratio, interval) = estimate_text(&comparison.ratio);
-    if comparison.ratio.is_beyond_use() && !comparison.outcome.differs() {
-        return (comparison.outcome.words(), interval);
+pub(super) fn comparison_text(compared: &Estimate, outcome: PairOutcome) -> (String, String) {
+    let (ratio, interval) = estimate_text(compared);
+    if compared.is_beyond_use() && !outcome.differs() {
+        return (outcome.words(), interval);
     }
-    match comparison.outcome {
+    match outcome {
         PairOutcome::Differs => (format!("{ratio}×"), interval),
-        // Of a single trial nothing has an interval: that is said once, not in each row.
-        outcome if comparison.ratio.trials == 1 => (outcome.words(), format!("{ratio}×")),
-        outcome => (outcome.words(), format!("{ratio}× ({interval})")),
+        outcome => (outcome.words(), ratio_words(compared)),
     }
+}
+
+/// "1.27× (1.22–1.32)". Of a single trial nothing has an interval: that is said once, not in each row.
+pub(super) fn ratio_words(ratio: &Estimate) -> String {
+    let (value, interval) = estimate_text(ratio);
+    if ratio.trials == 1 { format!("{value}×") } else { format!("{value}× ({interval})") }
 }
 
 /// A CSV field; empty for what is missing.

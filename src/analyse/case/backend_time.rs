@@ -106,7 +106,7 @@ impl BackendSums {
             storage_behind_locks: moments::mean(&self.behind_locks).unwrap_or(0.0),
             in_memory: None,
             waits,
-            cpu_busy: cpu.cpu().map(|cpu| cpu.busy),
+            cpu_busy: cpu.cpu().map(CpuUse::busy_of_own),
             fullest_cpu: cpu.fullest(),
             cpu_pressure: cpu.pressure(),
             busiest_process: cpu.busiest(),

@@ -113,7 +113,7 @@ pub struct BackendTime {
     pub in_memory: Option<InMemory>,
     /// Share of backend samples by class and event, largest first.
     pub waits: Vec<WaitShare>,
-    /// CPU use during the measurement, 0 to 1 of all CPUs, excluding time taken by the hypervisor; `None` if unknown.
+    /// CPU use during the measurement, 0 to 1 of the time of all CPUs that the hypervisor left; `None` if unknown.
     pub cpu_busy: Option<f64>,
     /// The same for the busiest CPU of each second.
     pub fullest_cpu: Option<f64>,

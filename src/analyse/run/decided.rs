@@ -193,7 +193,7 @@ impl Decided {
         let shows = margin.and_then(detectable).map(|found| format!(" Smallest {found}.")).unwrap_or_default();
         match self.decisions.procedure {
             Procedure::Nothing if self.blocks.most < 2 => "Ranks: one trial per case cannot separate cases.".to_owned(),
-            Procedure::Nothing => "Ranks: too few trials with operations to separate cases.".to_owned(),
+            Procedure::Nothing => "Ranks: too few trials to separate cases.".to_owned(),
             Procedure::Pair => format!("Ranks: by the ratio's 95 % CI.{shows}"),
             Procedure::Tukey { blocks } => {
                 format!("Ranks: Tukey's test on {all} over {blocks} blocks, 5 % risk of any false difference.{shows}")

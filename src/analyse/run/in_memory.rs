@@ -17,7 +17,8 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
     let stack = memory.spec.stack.name.clone();
     let ratio = Estimate::of_ratio(&gain, case.trials.len().min(memory.trials.len()));
     let ends = gain.interval.filter(|_| !ratio.is_beyond_use()).map(|(low, high)| format!(" ({low:.2} to {high:.2})"));
-    let clause = format!("on {stack} the same settings ran {:.2}×{}", gain.value, ends.unwrap_or_default());
+    let clause =
+        format!("on {stack} the same settings ran at {:.2}× this rate{}", gain.value, ends.unwrap_or_default());
     found.sentence = format!("{}; {clause}", found.sentence);
     found.in_memory = Some(InMemory { case: memory.spec.id.clone(), stack, ratio });
 }

@@ -20,12 +20,12 @@ impl NotRunSums {
     }
 
     pub fn add_pending(&mut self, key: &TrialKey) {
-        let hint = "resume with `pgstrata run --resume`";
+        let hint = "pgstrata run --resume FOLDER";
         self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
     }
 
     pub fn add_damaged(&mut self, key: &TrialKey, reason: &str) {
-        let hint = "`pgstrata run --resume` measures it again";
+        let hint = "pgstrata run --resume FOLDER measures it again";
         self.merge(&key.case, key.trial, None, &format!("damaged, left out: {reason}"), Some(hint));
     }
 

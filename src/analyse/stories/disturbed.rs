@@ -75,6 +75,8 @@ fn a_disk_is_called_unsteady_only_after_repeats_end() {
         remark.contains("after 4 of 10 trials") && remark.ends_with("no more than a fifth are repeated"),
         "{remark}"
     );
+    let several = in_vain.cautions.iter().find(|one| one.text.ends_with("around trials that count")).unwrap();
+    assert_eq!(several.cases.len(), 2, "each case once");
     let own = "trial 4: synced writes to its disk ran at 0.10 times their usual rate, and it counts";
     assert!(in_vain.cases[0].cautions.iter().any(|text| text == own), "{:?}", in_vain.cases[0].cautions);
 }

@@ -15,19 +15,21 @@ pub fn effects(found: &Effects) -> String {
         found.options.iter().filter_map(|option| Some((option, option.outcome?))).collect();
     judged.sort_by(|(one, _), (other, _)| other.ratio.value.ln().abs().total_cmp(&one.ratio.value.ln().abs()));
     let (shown, open): (Vec<_>, Vec<_>) = judged.into_iter().partition(|(_, outcome)| outcome.differs());
+    let table = " in the table of effects";
     let mut parts: Vec<String> = shown.iter().map(|(option, _)| effect(option)).collect();
     match parts.first_mut() {
         Some(first) => *first = first.replacen(" at ", " is at ", 1),
         None => parts.push("no option was shown to have an effect".to_owned()),
     }
     let open = by_key(open.iter().map(|(option, outcome)| (outcome.words(), level(option)))).into_iter();
-    some(&parts) + &open.map(|(words, levels)| format!("; {}: {words}", some(&levels))).collect::<String>()
+    some(&parts, table)
+        + &open.map(|(words, levels)| format!("; {}: {words}", some(&levels, table))).collect::<String>()
 }
 
-/// "a, b, c, d and 3 more".
-fn some(names: &[String]) -> String {
+/// "a, b, c, d and 3 more in the table of effects".
+fn some(names: &[String], rest: &str) -> String {
     let more = names.len().saturating_sub(MOST_NAMED);
-    let shown = names.iter().take(MOST_NAMED).cloned().chain((more > 0).then(|| format!("{more} more")));
+    let shown = names.iter().take(MOST_NAMED).cloned().chain((more > 0).then(|| format!("{more} more{rest}")));
     list(&shown.collect::<Vec<_>>())
 }
 
@@ -53,7 +55,7 @@ pub fn best(found: &BestCombinations, kind: &str) -> String {
         1 => "The only combination".to_owned(),
         several => format!("Best of the {several} combinations"),
     };
-    let best = format!("{of} {kind}{load}: {}", some(&found.labels));
+    let best = format!("{of} {kind}{load}: {}", some(&found.labels, ""));
     let (first, several) = (found.labels.first().cloned().unwrap_or_default(), found.labels.len() > 1);
     let tied = match (several, found.are_same) {
         (false, _) => String::new(),

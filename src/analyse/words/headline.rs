@@ -217,12 +217,9 @@ impl HeadlineSentence<'_> {
 
     /// The detectable difference, and the best compared with the last of these, with its interval.
     fn how_far(&self, rows: &[&RankRow]) -> String {
-        if rows.iter().all(|row| row.rate.trials < 2) {
-            return ": one trial per case has no interval".to_owned();
-        }
         let ratio = rows.first().zip(rows.last()).and_then(|(first, last)| {
             let ratio = self.main.ratio(&first.case, &last.case)?;
-            if estimate(&ratio).is_beyond_use() {
+            if estimate(&ratio).is_beyond_use() || rows.iter().all(|row| row.rate.trials < 2) {
                 return None;
             }
             let is_base = last.comparison.as_ref().is_some_and(|against| against.baseline == first.case);

@@ -25,10 +25,12 @@ pub fn cautions(of_run: Vec<Remark>, all: &[CaseSums], of_cases: &[Vec<Remark>])
         }
     }
     groups.sort_by_key(|(remark, _, cases)| (remark.weight, std::cmp::Reverse(cases.len())));
-    let cautions = groups.into_iter().map(|(remark, numbers, cases)| Caution {
-        text: if cases.len() > 1 { filled(&remark.words, &numbers) } else { remark.text() },
-        scope: scope(all, &cases),
-        cases: cases.into_iter().map(|case| all[case].spec.id.clone()).collect(),
+    let cautions = groups.into_iter().map(|(remark, numbers, mut cases)| {
+        let text = if cases.len() > 1 { filled(&remark.words, &numbers) } else { remark.text() };
+        // A case is named once, however many of its trials have the remark.
+        cases.dedup();
+        let ids = cases.iter().map(|case| all[*case].spec.id.clone()).collect();
+        Caution { text, scope: scope(all, &cases), cases: ids }
     });
     cautions.collect()
 }

@@ -25,8 +25,8 @@ function shown(value) {
 /** A time in milliseconds with its own unit. Counted in whole microseconds: 0 is less than one. */
 function shownMs(ms) {
   if (ms === null || ms === undefined) return "–";
-  if (ms === 0) return "under 1 µs";
-  if (ms < 1) return shown(ms * 1000) + " µs";
+  if (ms === 0) return "under 1 us";
+  if (ms < 1) return shown(ms * 1000) + " us";
   return ms < 1000 ? shown(ms) + " ms" : shown(ms / 1000) + " s";
 }
 

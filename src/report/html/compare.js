@@ -224,7 +224,7 @@ function latencyChart(holder) {
   select.addEventListener("change", function () { chosenMeasure = select.value; redraw(entry); });
 }
 
-/** What a logarithmic axis can show: not what took under 1 µs. The very fastest operation tells nothing, and would stretch the axis for all. */
+/** What a logarithmic axis can show: not what took under 1 us. The very fastest operation tells nothing, and would stretch the axis for all. */
 function drawn(point) { return point[0] > 0 && point[1] > 0; }
 
 function latencyOption(width) {

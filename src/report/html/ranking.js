@@ -1,6 +1,6 @@
 /* Rankings: each trial with the mean, and beside it the ratio to the baseline with the interval that was tested; one block for each durability class. */
 var CLASS_WORDS = {
-  not_applicable: "reads only: no commit to lose",
+  not_applicable: "reads only, no commit to lose",
   flushed: "flushes reach every visible level", declared_stable: "the device claims to need no flushes; unverified",
   unknown: "durability cannot be determined", delayed: "loses the last commits on power loss",
   may_tear: "a page torn by a power cut cannot be repaired", volatile: "may lose everything on power loss"
@@ -20,7 +20,7 @@ function rankingLayout(ranking, width) {
   var names = [].concat.apply([], ranking.classes.map(function (block) { return block.rows.map(function (row) { return row.label; }); }));
   var nameWidth = widestText(names, 13, 500);
   var layout = { narrow: nameWidth > width * 0.36, blocks: [], rows: [], y: 2, width: width };
-  layout.left = layout.narrow ? 10 : nameWidth + 26;
+  layout.left = layout.narrow ? 18 : nameWidth + 26;
   ranking.classes.forEach(function (block) {
     var at = { key: block.class, top: layout.y };
     layout.y += 28;

@@ -111,7 +111,7 @@ pub(super) fn credibility(findings: &ProbeFindings) -> String {
     // If the folder is in memory, no other remark is useful.
     let is_memory = credibility.kind == CredibilityKind::Memory;
     let rules = credibility.rules.iter().filter(|rule| !is_memory || rule.speaks_for == Some(credibility.kind));
-    let rules = rules.filter(|rule| rule.sentence != credibility.reason);
+    let rules = rules.filter(|rule| !credibility.reason.contains(&rule.sentence));
     format!("\nCredibility: {}\n", title(credibility.kind))
         + &indented(said.map(|text| format!("{}.", capital(findings, text))))
         + &listed(rules.map(rule_words))
