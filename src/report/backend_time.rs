@@ -20,9 +20,7 @@ impl Labelled<'_> {
                 storage_cell(it.1)
             }),
             Column(TableColumn::number("Measured in memory", "").csv(&memory), &|it| in_memory_cell(it.1)),
-            Column(TableColumn::number("CPUs busy", "share").csv(&[cpus]), &|it| {
-                Cell::number(it.1.cpu_busy, percent)
-            }),
+            Column(TableColumn::number("CPUs busy", "share").csv(&[cpus]), &|it| Cell::number(it.1.cpu_busy, percent)),
             Column(TableColumn::number("Busiest CPU", "share").csv(&[fullest]), &|it| {
                 Cell::number(it.1.fullest_cpu, percent)
             }),

@@ -76,7 +76,9 @@ impl Labelled<'_> {
             Column(TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(.., one)| {
                 let trials = one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us)));
                 let exact = one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis()));
-                Cell::text(trials.collect::<Vec<_>>().join(", ")).csv(vec![exact.collect::<Vec<_>>().join(", ")]).style("lines")
+                Cell::text(trials.collect::<Vec<_>>().join(", "))
+                    .csv(vec![exact.collect::<Vec<_>>().join(", ")])
+                    .style("lines")
             }),
             Column(TableColumn::number("Merged", "ms"), &|(.., one)| us_cell(one.merged_us)),
         ]);
