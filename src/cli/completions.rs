@@ -154,6 +154,6 @@ mod tests {
             let has_plans = matches!(shell, Shell::Elvish | Shell::PowerShell) || script.contains("encryption");
             assert!(script.contains("notify") && has_plans, "{shell}");
         }
-        assert_eq!(script(Shell::Zsh).matches(":_pgstrata_plans'").count(), 5);
+        assert_eq!(script(Shell::Zsh).matches(":_pgstrata_plans'").count(), 6);
     }
 }

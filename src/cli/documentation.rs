@@ -228,7 +228,7 @@ fn answers_are_plans_that_server_and_kernel_accept() {
 #[test]
 fn times_of_plans_in_the_pages_are_the_forecast() {
     let memory = Bytes(16 << 30);
-    let mut seen = 0;
+    let (mut seen, mut stale) = (0, Vec::new());
     for page in ["docs/answers.md", "docs/published.md"] {
         let text = text_of(page);
         let of_page: Vec<Plan> = plans(&text).iter().map(|(_, plan)| parsed(plan)).collect();
@@ -239,11 +239,14 @@ fn times_of_plans_in_the_pages_are_the_forecast() {
             let full = rounded(expected_without_images(&plan, memory).unwrap());
             make_quick(&mut plan).unwrap();
             let quick = rounded(expected_without_images(&plan, memory).unwrap());
-            assert_eq!(remark, format!("{full}; with --quick {quick}"), "{page}: {words:?}");
+            let forecast = format!("{full}; with --quick {quick}");
+            if remark != forecast {
+                stale.push(format!("{page}: {name}: {remark} is {forecast}"));
+            }
             seen += 1;
         }
     }
-    assert!(seen >= 14, "{seen}");
+    assert!(stale.is_empty() && seen >= 14, "{seen} seen; {stale:#?}");
 }
 
 #[test]

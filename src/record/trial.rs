@@ -4,6 +4,7 @@ use super::age::AgeRecord;
 use super::built::StackFacts;
 use super::case::CaseSpec;
 use super::counts::Counts;
+use super::disk_probe::DiskProbe;
 use super::drive::DriveRecord;
 use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
@@ -16,7 +17,6 @@ use super::window::{SettleRecord, WindowRecord};
 use crate::record::column::Column;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Version of `trial.json`. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -138,27 +138,6 @@ impl TrialRecord {
     /// True if it needs no retry: it was measured, or its stack filled up, as it would again.
     pub fn is_result(&self) -> bool {
         self.outcome == Outcome::Measured || self.full.is_some()
-    }
-}
-
-/// Synced writes of one page in turn, each overwriting allocated blocks, for a moment: whether the machine's storage is in
-/// its usual state.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskProbe {
-    /// Folder of the images; the probe was on its filesystem.
-    pub folder: PathBuf,
-    /// Wall clock of its start, microseconds since 1970.
-    pub wall_us: u64,
-    /// Writes that were synced.
-    pub flushes: u64,
-    /// Time of these, microseconds.
-    pub elapsed_us: u64,
-}
-
-impl DiskProbe {
-    /// Synced writes a second.
-    pub fn rate(&self) -> f64 {
-        self.flushes as f64 * 1e6 / self.elapsed_us.max(1) as f64
     }
 }
 

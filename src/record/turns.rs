@@ -1,6 +1,6 @@
 //! Turns: the measured parts of a trial that stood beside others, each next to theirs in time.
 
-use super::trial::DiskProbe;
+use super::disk_probe::DiskProbe;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -59,7 +59,7 @@ impl Labelled<'_> {
         let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
             "{rounds} rounds, in each of which every case had a turn of a few seconds; {again} more were made again, since \
              the disk was disturbed. Wrote between them: bytes that the idle stack wrote during the turns of others. Turns \
-             after its own: rate of the turn that follows, against all; the order spreads that evenly over the cases."
+             after its own: rate of the turn that follows, against all; every case but itself bears that."
         ));
         for case in found.iter().flat_map(|found| &found.cases) {
             table.push(vec![

@@ -4,9 +4,10 @@
 use crate::error::Result;
 use crate::provision::disk_probe;
 use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::disk_probe::DiskProbe;
 use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
-use crate::record::trial::{DiskProbe, Outcome, TrialRecord};
+use crate::record::trial::{Outcome, TrialRecord};
 use crate::stats::disturbance::{PROBES_COMPARED, against_the_last, is_off, may_repeat, most_repeats};
 use crate::store::folder::{RunFolder, StoredTrial};
 use std::collections::{BTreeMap, BTreeSet};

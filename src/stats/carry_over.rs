@@ -1,7 +1,7 @@
 //! What a case does to the turn that follows its own: it leaves caches, dirty pages and a device at work.
 //!
-//! The order is balanced, so that such an effect widens intervals and shifts no comparison
-//! (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149).
+//! The order is balanced (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149), so that all other cases bear such an effect
+//! alike; the case itself, which does not follow itself, bears none.
 
 use crate::stats::moments::mean;
 use crate::stats::student;

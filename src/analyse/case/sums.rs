@@ -91,8 +91,7 @@ impl CaseSums {
         };
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
-        // If measures take turns, a second contains whichever was running. Seconds of turns with other cases share the
-        // noise that these comparisons are without.
+        // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
         self.add_counts(record.trial, &counts, (!takes_turns && !is_turned).then_some(&own), &latencies);
         if let Some(turns) = &record.turns {
             self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));

@@ -55,10 +55,9 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
         Remark::with(Weight::Disturbed, words, Number::Share(share))
     });
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
-        let words =
-            "turns after those of a case differ from other turns, which the balanced order spreads over all others";
+        let words = "turns after those of a case differ from other turns: every case but itself bears that";
         let own = format!(
-            "turns after its own run at {:.2} times the rate of others; the order spreads that evenly",
+            "turns after its own run at {:.2} times the rate of others: every case but itself bears that",
             after.value
         );
         Remark::plain(Weight::Disturbed, words).alone(own)

@@ -3,7 +3,8 @@
 use crate::analyse::analysis::Analysis;
 use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story};
-use crate::record::trial::{DiskProbe, TrialRecord};
+use crate::record::disk_probe::DiskProbe;
+use crate::record::trial::TrialRecord;
 
 /// A probe of this many synced writes a second.
 fn probe(per_s: u64) -> DiskProbe {

@@ -6,7 +6,7 @@ use crate::host::time::{micros, now, sleep};
 use crate::host::{Host, folders};
 use crate::parse::{diskstats, meminfo};
 use crate::provision::disk_probe;
-use crate::record::trial::DiskProbe;
+use crate::record::disk_probe::DiskProbe;
 use crate::record::window::{DeviceTraffic, SettleRecord};
 use crate::run::session::Session;
 use crate::run::window;
