@@ -147,6 +147,7 @@ fn read_latencies(path: &Path, input: &mut TrialInput) -> Result<()> {
     let TrialInput { record, latencies, phases, heat, .. } = input;
     let main = record.counts.as_ref().and_then(|counts| counts.measures.first()).map(|measure| &measure.name);
     let window = record.window.as_ref().filter(|window| !window.checkpoints.is_empty());
+    let window = window.filter(|_| record.turns.is_none());
     latency::visit(path, |measure, start_us, length_us, of_interval| {
         if main.is_some_and(|main| main == measure) {
             heat.push(heat::interval(start_us, &of_interval));

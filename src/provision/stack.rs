@@ -311,8 +311,10 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
 
 /// True if all that the stack stands on is made for it, so that there may be several of them.
 pub fn is_made_whole(spec: &StackSpec) -> bool {
-    let lowest = spec.nodes.iter().filter(|node| node.inputs.is_empty());
-    lowest.map(|node| layer(&node.layer)?.space(&node.options)).all(|space| space.is_some())
+    let is_only = |node: &NodeSpec| layer(&node.layer).is_some_and(|layer| layer.claims(&node.options).is_some());
+    let mut lowest = spec.nodes.iter().filter(|node| node.inputs.is_empty());
+    !spec.nodes.iter().any(is_only)
+        && lowest.all(|node| layer(&node.layer).and_then(|layer| layer.space(&node.options)).is_some())
 }
 
 /// Maximum capacity of a base, if it is known before the build.

@@ -51,6 +51,13 @@ impl TurnsRecord {
         self.turns.iter().filter(|turn| turn.counts)
     }
 
+    /// Operations per second over the turns that count; `None` without any.
+    pub fn rate(&self) -> Option<f64> {
+        let (operations, us) =
+            self.counted().fold((0, 0), |(done, us), turn| (done + turn.operations, us + turn.elapsed_us));
+        (operations > 0 && us > 0).then(|| operations as f64 * 1e6 / us as f64)
+    }
+
     /// Rounds that were made again.
     pub fn made_again(&self) -> usize {
         self.turns.iter().filter(|turn| !turn.counts).count()

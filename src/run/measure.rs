@@ -57,6 +57,8 @@ pub struct MeasuredTurn {
     pub latencies: Vec<LatencyInterval>,
     pub waits: Option<Result<Waits>>,
     pub telemetry: TickerTotals,
+    /// Readings when the turn's writes were written back.
+    pub idle_from: Row,
     /// CPU time of telemetry, waits excluded, microseconds.
     pub cpu_us: u64,
 }
@@ -121,7 +123,8 @@ impl Measurement<'_> {
         })?;
         let Gathered { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us } = found;
         let cpu_us = telemetry.cpu_us + rows_cpu_us + latencies_cpu_us;
-        Ok(MeasuredTurn { counts, began_us, rows, latencies, waits, telemetry, cpu_us })
+        let idle_from = telemetry.after.clone();
+        Ok(MeasuredTurn { counts, began_us, rows, latencies, waits, telemetry, idle_from, cpu_us })
     }
 
     /// Stores waits in the record, and their seconds in a file.
@@ -135,6 +138,11 @@ impl Measurement<'_> {
         store::waits::write(&self.staging.waits(), &key, began_us, &figures)?;
         record.waits = Some(figures);
         Ok(())
+    }
+
+    /// The columns of a row, read now.
+    pub fn reading(&self) -> Row {
+        self.recorder().row_after()
     }
 
     fn recorder(&self) -> TelemetryTicker {

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::provision::{Space, stack};
 use crate::record::case::CaseSpec;
 use crate::record::operation::CacheState;
+use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
 use crate::units::Bytes;
@@ -90,12 +91,14 @@ fn is_had_twice(case: &CaseSpec) -> bool {
 
 /// True if nothing of the machine differs between the cases, and no checkpoint.
 fn are_alike(group: &[&CaseSpec]) -> bool {
-    let of_checkpoints = |case: &CaseSpec| {
-        OF_CHECKPOINTS.map(|name| case.postgres.as_ref().and_then(|postgres| postgres.asked(name)).map(str::to_owned))
-    };
-    group
-        .windows(2)
-        .all(|pair| pair[0].machine == pair[1].machine && of_checkpoints(pair[0]) == of_checkpoints(pair[1]))
+    group.windows(2).all(|pair| of_machine(pair[0]) == of_machine(pair[1]))
+}
+
+/// What a case sets for all that stand at once, parameters of kernel modules among it, and what decides its checkpoints.
+fn of_machine(case: &CaseSpec) -> (&Options, Vec<&OptionValue>, [Option<&str>; OF_CHECKPOINTS.len()]) {
+    let modules = case.stack.nodes.iter().filter_map(|node| node.options.get("module")).collect();
+    let asked = |name| case.postgres.as_ref().and_then(|postgres| postgres.asked(name));
+    (&case.machine, modules, OF_CHECKPOINTS.map(asked))
 }
 
 /// Memory of the servers and of the data that should stay cached, and of stacks in memory.
@@ -112,4 +115,62 @@ fn memory_bytes(group: &[&CaseSpec], memory: Bytes) -> Result<u64> {
         sum = in_memory.fold(sum.saturating_add(of_server), u64::saturating_add);
     }
     Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::case::{PostgresSpec, WorkloadSpec};
+
+    /// A load of pgbench for 12 s on a filesystem in memory, with a setting.
+    fn case(id: &str, setting: (&str, &str)) -> CaseSpec {
+        let text = |value: &str| OptionValue::Text(value.to_owned());
+        let options = [("scale", OptionValue::Integer(1)), ("duration", text("12s")), ("warmup", text("2s"))];
+        let size = Options([("size".to_owned(), text("1GiB"))].into());
+        CaseSpec {
+            id: id.to_owned(),
+            guest: None,
+            stack: StackSpec::linear("s", vec![("tmpfs", size)]),
+            postgres: Some(PostgresSpec {
+                bin: "auto".into(),
+                build: None,
+                settings: [(setting.0.to_owned(), setting.1.to_owned())].into(),
+                initdb: Vec::new(),
+            }),
+            machine: Options::default(),
+            age: Options::default(),
+            workload: WorkloadSpec {
+                name: "w".into(),
+                kind: "pgbench".into(),
+                options: Options(options.map(|(key, value)| (key.to_owned(), value)).into()),
+            },
+            axes: [].into(),
+        }
+    }
+
+    fn together(cases: &[CaseSpec]) -> usize {
+        ids(cases, true, Bytes(64 << 30)).unwrap().len()
+    }
+
+    #[test]
+    fn loads_that_share_machine_and_checkpoints_stand_together() {
+        let alike = [case("a", ("full_page_writes", "on")), case("b", ("full_page_writes", "off"))];
+        assert_eq!(together(&alike), 2);
+        assert_eq!(together(&alike[..1]), 0, "one has nobody to take turns with");
+        assert!(ids(&alike, false, Bytes(64 << 30)).unwrap().is_empty(), "a full run is trials");
+        assert!(ids(&alike, true, Bytes(1 << 30)).unwrap().is_empty(), "memory holds one of them");
+        assert_eq!(together(&[case("a", ("max_wal_size", "1GB")), case("b", ("max_wal_size", "2GB"))]), 0);
+        let mut changed = alike.clone();
+        changed[1].machine = Options([("vm.dirty_bytes".to_owned(), OptionValue::Integer(1))].into());
+        assert_eq!(together(&changed), 0);
+        let mut kept = alike.clone();
+        kept[1].stack.reuse = true;
+        assert_eq!(together(&kept), 0);
+    }
+
+    #[test]
+    fn a_span_is_made_of_turns_of_two_seconds() {
+        assert_eq!(turn_lengths_us(5_000_000), [2_000_000, 2_000_000, 1_000_000]);
+        assert_eq!(turn_lengths_us(1_000_000), [1_000_000]);
+    }
 }

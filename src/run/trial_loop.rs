@@ -118,7 +118,9 @@ impl Session<'_> {
             ending.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
             for ran in ran? {
                 ending.measured_us += ran.measured_us;
-                self.stop_if_all_fail(ran.failure, fail_fast, ending)?;
+                if ending.stopped.is_none() {
+                    self.stop_if_all_fail(ran.failure, fail_fast, ending)?;
+                }
             }
         }
         for key in part {

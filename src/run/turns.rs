@@ -38,8 +38,9 @@ pub struct JoinedTurns {
     /// CPU time of telemetry, microseconds, and the parts of its samplers.
     cpu_us: u64,
     cpu_us_by: BTreeMap<String, u64>,
-    /// Readings after the last turn.
+    /// Readings after the last turn, and after its WAL was flushed and its filesystems synced.
     last: Row,
+    idle_from: Row,
     /// Growth of each counter outside the turns that count; `None` once a reading was missing.
     left_out: Vec<Option<i128>>,
     ended_us: Option<u64>,
@@ -80,17 +81,25 @@ impl JoinedTurns {
             Some(counts) => add_counts(counts, turn.counts),
             None => self.counts = Some(turn.counts),
         }
-        self.end(turn.telemetry.after, about);
+        self.end(turn.telemetry.after, turn.idle_from, about);
     }
 
     /// Adds waits, gaps and costs of a turn of so many rows, with as many before it.
     fn add_telemetry(&mut self, turn: &mut MeasuredTurn, before: u64, rows: u64) {
         let mut parts: Vec<(&str, u64)> = turn.telemetry.cpu_us_by.clone();
         self.cpu_us += turn.cpu_us;
-        if let (Some(Ok(waits)), Some(began_us)) = (&turn.waits, turn.began_us) {
-            self.waits.add(&waits.figures, began_us, rows);
-            self.cpu_us += waits.cpu_us;
-            parts.push(("waits", waits.cpu_us));
+        match (&turn.waits, turn.began_us) {
+            (Some(Ok(waits)), Some(began_us)) => {
+                self.waits.add(&waits.figures, began_us, rows);
+                self.cpu_us += waits.cpu_us;
+                parts.push(("waits", waits.cpu_us));
+            }
+            (Some(Err(e)), _) => {
+                self.waits.skip(rows);
+                let (source, second) = ("waits".to_owned(), Some(before + 1));
+                self.gaps.push(Gap { source, second, rows, reason: e.to_string() });
+            }
+            _ => {}
         }
         for (part, us) in parts {
             *self.cpu_us_by.entry(part.to_owned()).or_default() += us;
@@ -102,8 +111,12 @@ impl JoinedTurns {
                 None => self.gaps.push(gap),
             }
         }
-        for (column, grown) in std::mem::take(&mut turn.telemetry.load_counts) {
-            *self.load_counts.entry(column).or_default() += grown;
+        // Counters are compared with one another: one that a turn lacks is unknown for all.
+        let counts = std::mem::take(&mut turn.telemetry.load_counts);
+        if self.counts.is_none() {
+            self.load_counts = counts;
+        } else {
+            self.load_counts.retain(|column, sum| counts.get(column).map(|grown| *sum += grown).is_some());
         }
         if turn.telemetry.clock_step_us.abs() > self.clock_step_us.abs() {
             self.clock_step_us = turn.telemetry.clock_step_us;
@@ -140,11 +153,11 @@ impl JoinedTurns {
                 *left_out = left_out.zip(grown(&first[at], &turn.telemetry.after[at])).map(|(sum, by)| sum + by);
             }
         }
-        self.end(turn.telemetry.after, TurnRecord { counts: false, seconds: 0, ..about });
+        self.end(turn.telemetry.after, turn.idle_from, TurnRecord { counts: false, seconds: 0, ..about });
     }
 
-    fn end(&mut self, after: Row, about: TurnRecord) {
-        self.last = after;
+    fn end(&mut self, after: Row, idle_from: Row, about: TurnRecord) {
+        (self.last, self.idle_from) = (after, idle_from);
         self.ended_us = Some(about.began_us + about.whole_us);
         self.record.turns.push(about);
     }
@@ -160,10 +173,11 @@ impl JoinedTurns {
             turn.began_us.zip(self.ended_us).map_or(0, |(began, ended)| began.saturating_sub(ended));
         let has_rows = !self.rows.is_empty();
         for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::Counter) {
-            let by = grown(&self.last[at], &first[at]);
             if has_rows {
+                let by = grown(&self.last[at], &first[at]);
                 self.left_out[at] = self.left_out[at].zip(by).map(|(sum, by)| sum + by);
             }
+            let by = self.idle_from.get(at).and_then(|before| grown(before, &first[at]));
             if let Some(by) =
                 by.and_then(|by| u64::try_from(by).ok()).filter(|_| columns::DEVICE_WRITE_BYTES.includes(&column.name))
             {
@@ -199,6 +213,8 @@ impl JoinedTurns {
                 let client = client_row(&rest_second(whole + 1, rest, latencies));
                 last[lead..lead + client.len()].clone_from_slice(&client);
             }
+            let telemetry = lead + columns::CLIENT.len();
+            last[telemetry..].clone_from_slice(&turn.telemetry.after[telemetry..]);
         }
         turn.rows.push(last);
     }
@@ -320,6 +336,8 @@ mod tests {
                 cpu_us: 10,
                 cpu_us_by: Vec::new(),
             },
+            // What its sync wrote is no idle work.
+            idle_from: row(0, None, [wal + 150, written + 1700, 2]),
             cpu_us: 10,
         }
     }
@@ -343,7 +361,7 @@ mod tests {
         assert_eq!(counted(&turns, TIME_US.name), [1_000, 1_001_000, 1_501_000, 2_501_000, 3_001_000].map(Some));
         assert_eq!(counted(&turns, PG_WAL_BYTES.name), [1_000, 1_090, 1_150, 1_240, 1_300].map(Some));
         assert_eq!(counted(&turns, "dev_a_write_bytes").last(), Some(&Some(3_000)));
-        assert_eq!(turns.record.between, BTreeMap::from([("dev_a_write_bytes".to_owned(), 1_000)]));
+        assert_eq!(turns.record.between, BTreeMap::from([("dev_a_write_bytes".to_owned(), 800)]));
         let counts = turns.counts.unwrap();
         assert_eq!((counts.elapsed_us, counts.measures[0].done), (3_000_000, Some(30)));
         assert_eq!(turns.load_counts["pg_wal_syncs"], 30);
@@ -353,8 +371,8 @@ mod tests {
     fn a_round_made_again_is_neither_counted_nor_idle() {
         let mut turns = JoinedTurns::default();
         turns.add(turn(1_000, 0), about(1, 1_000));
-        turns.leave_out(turn(1_150, 1_500), about(2, 2_000_000));
-        turns.add(turn(1_300, 3_000), about(3, 4_000_000));
+        turns.leave_out(turn(1_150, 1_700), about(2, 2_000_000));
+        turns.add(turn(1_300, 3_400), about(3, 4_000_000));
         assert_eq!(counted(&turns, PG_WAL_BYTES.name), [1_000, 1_090, 1_150, 1_240, 1_300].map(Some));
         assert_eq!(turns.record.between["dev_a_write_bytes"], 0);
         assert_eq!((turns.record.made_again(), turns.counts.unwrap().measures[0].done), (1, Some(30)));

@@ -124,6 +124,10 @@ pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<S
         ("checkpoint_timeout".to_owned(), "1h".to_owned()),
         ("max_wal_size".to_owned(), format!("{}MB", most / MIB)),
     ]);
+    // Without it a checkpoint begins at half of max_wal_size.
+    if postgres.asked("checkpoint_completion_target").is_none() {
+        settings.insert("checkpoint_completion_target".to_owned(), "0".to_owned());
+    }
     if postgres.asked("autovacuum").is_none() {
         settings.insert("autovacuum".to_owned(), "off".to_owned());
     }
@@ -132,7 +136,8 @@ pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<S
 
 /// Bytes of WAL to write before turns.
 pub fn prefill_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
-    prefill(postgres, free_bytes).map(|bytes| bytes.min(PREFILL_OF_TURNS))
+    let is_recycled = prefill(postgres, free_bytes).is_some();
+    is_recycled.then_some(PREFILL_OF_TURNS.min((free_bytes as f64 * WAL_SHARE) as u64))
 }
 
 /// Bytes of WAL to write before the warm-up, so that the measurement uses recycled segments; `None` if the plan

@@ -206,7 +206,7 @@ impl TelemetryTicker {
     }
 
     /// A row after the load: a source that no longer answers leaves no gap.
-    fn row_after(&mut self) -> Row {
+    pub fn row_after(&mut self) -> Row {
         let mut row = self.lead.clone();
         for source in &mut self.sources {
             let reading = source.reading.as_mut().ok().and_then(|reading| reading().ok());

@@ -138,8 +138,8 @@ pub struct JoinedWaits(SeenWaits);
 impl JoinedWaits {
     /// Adds the waits of a turn of so many seconds, whose first operation began then.
     pub fn add(&mut self, turn: &WaitFigures, began_us: u64, seconds: u64) {
-        if self.0.seconds.is_empty() {
-            self.0.began_us = began_us;
+        if self.0.began_us == 0 {
+            self.0.began_us = began_us.saturating_sub(self.0.seconds.len() as u64 * 1_000_000);
         }
         let before = self.0.seconds.len();
         self.0.seconds.resize_with(before + seconds as usize, Default::default);
@@ -159,9 +159,14 @@ impl JoinedWaits {
         }
     }
 
+    /// Leaves out a turn of so many seconds, whose waits are unknown.
+    pub fn skip(&mut self, seconds: u64) {
+        self.0.seconds.resize_with(self.0.seconds.len() + seconds as usize, Default::default);
+    }
+
     /// `None` if no turn had any.
     pub fn figures(self) -> Option<WaitFigures> {
-        (!self.0.seconds.is_empty()).then(|| self.0.figures())
+        self.0.seconds.iter().any(|(samples, _)| *samples > 0).then(|| self.0.figures())
     }
 }
 

@@ -75,6 +75,9 @@ fn cases_of_a_quick_run_alternate_on_standing_stacks() {
         assert_eq!(record["counts"]["elapsed_us"].as_u64().unwrap(), sum("whole_us"));
         assert!(record["counts"]["measures"][0]["done"].as_u64().unwrap() >= sum("operations"));
         assert_eq!(record["window"]["settings"]["autovacuum"], "off");
+        assert!(record["notes"].as_array().unwrap().is_empty(), "{}", record["notes"]);
+        let commands = folder.join("trials").join(case).join("1/raw/commands.jsonl");
+        assert!(fs::read_to_string(commands).unwrap().contains("mkfs.ext4"), "its own commands");
         assert_eq!(record["turns"]["operations"], records[&(CASES[0].to_owned(), 1)]["turns"]["operations"]);
         let syncs = record["load_counts"]["pg_wal_syncs"].as_u64().unwrap();
         assert!(syncs > 0 && record["load_counts"]["dev_loop_flushes"].as_u64().unwrap() >= syncs, "{record}");

@@ -18,7 +18,7 @@ use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::TrialInput;
-use crate::analyse::trial::rates::{rate_of, turned_rate};
+use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::series::Buckets;
 use crate::analyse::trial::{arc, charts, checks, heat, series, waits_over_time, window};
 use crate::record::case::CaseSpec;
@@ -26,6 +26,7 @@ use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::Fits;
 use crate::record::operation::Operation;
 use crate::record::trial::TrialRecord;
+use crate::record::turns::TurnsRecord;
 use crate::record::verdict::Verdict;
 use hdrhistogram::Histogram;
 
@@ -92,16 +93,13 @@ impl CaseSums {
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
-        self.add_counts(record.trial, &counts, (!takes_turns && !is_turned).then_some(&own), &latencies);
-        if let Some(turns) = &record.turns {
-            self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));
-        }
-        if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
-            self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
-            self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
-        }
+        self.add_measures(&record, &counts, (!takes_turns && !is_turned).then_some(&own), &latencies);
         let mut found = TrialFinding {
-            rate: record.turns.as_ref().and_then(turned_rate).or_else(|| counts.measures.iter().find_map(rate_of)),
+            rate: record
+                .turns
+                .as_ref()
+                .and_then(TurnsRecord::rate)
+                .or_else(|| counts.measures.iter().find_map(rate_of)),
             processes: cpu_use::processes(&seconds),
             window: window::of_trial(&record, &counts, &seconds),
             checks: checks::of(&counts, &record.operation),
@@ -148,6 +146,24 @@ impl CaseSums {
         }
         let place = self.trials.partition_point(|known| known.trial < record.trial);
         self.trials.insert(place, with_facts(found, record));
+    }
+
+    /// Adds the measures of a trial; `seconds` are the operations in its whole seconds, if they say something of its error.
+    fn add_measures(
+        &mut self,
+        record: &TrialRecord,
+        counts: &Counts,
+        seconds: Option<&Vec<f64>>,
+        latencies: &[(String, Histogram<u64>)],
+    ) {
+        self.add_counts(record.trial, counts, seconds, latencies);
+        if let Some(turns) = &record.turns {
+            self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));
+        }
+        if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
+            self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
+            self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
+        }
     }
 
     /// Adds what a trial says about its data, its telemetry and its clock.

@@ -32,7 +32,8 @@ impl WindowSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, phases: &PhaseLatencies) {
         let Some(window) = &record.window else { return };
         self.checkpoints.push((record.trial, sync_s_per_gb(record)));
-        if let Some(done) = seconds.counts(&columns::CLIENT_DONE) {
+        // Rows of turns are no seconds of the clock, by which checkpoints are known.
+        if let Some(done) = seconds.counts(&columns::CLIENT_DONE).filter(|_| record.turns.is_none()) {
             for row in 1..done.rows() {
                 let Some(in_second) = done.at(row) else { continue };
                 let sums = match in_checkpoint(window, (row as u64 - 1) * 1_000_000, 1_000_000) {

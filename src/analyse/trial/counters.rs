@@ -124,8 +124,9 @@ impl Flow {
     }
 }
 
-/// Rows are at least this part of a second long on average.
+/// Rows are at least this part of a second long on average, and longer than one by at most this part.
 const LEAST_ROWS: f64 = 0.5;
+const LATE_ROWS: f64 = 0.2;
 
 /// Wall-clock seconds between two rows; the number of rows if the clock is absent or stepped.
 pub fn span_s(clock: Option<&CountColumn>, first: usize, last: usize) -> f64 {
@@ -133,7 +134,7 @@ pub fn span_s(clock: Option<&CountColumn>, first: usize, last: usize) -> f64 {
     let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));
     // A row is read late by a fraction of a second at most; any larger difference is a clock step. The last row of a turn
     // may be short.
-    read.filter(|read| *read - nominal <= 0.9 && *read >= LEAST_ROWS * nominal).unwrap_or(nominal)
+    read.filter(|read| *read - nominal <= 0.9 + LATE_ROWS * nominal && *read >= LEAST_ROWS * nominal).unwrap_or(nominal)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Rates of one trial.
 
 use crate::record::counts::Measure;
-use crate::record::turns::TurnsRecord;
 use crate::stats::autocorrelation::Within;
 use crate::stats::{autocorrelation, slices};
 
@@ -9,13 +8,6 @@ use crate::stats::{autocorrelation, slices};
 pub fn rate_of(measure: &Measure) -> Option<f64> {
     let done = measure.done.filter(|_| measure.elapsed_us > 0)?;
     Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
-}
-
-/// Operations per second over the turns of a trial that count.
-pub fn turned_rate(turns: &TurnsRecord) -> Option<f64> {
-    let (operations, us) =
-        turns.counted().fold((0, 0), |(done, us), turn| (done + turn.operations, us + turn.elapsed_us));
-    (operations > 0 && us > 0).then(|| operations as f64 * 1e6 / us as f64)
 }
 
 /// Share of the due operations that completed within the limit. Failed, skipped and unsent operations were due too.

@@ -92,7 +92,7 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         wal_segments_new: segments.map(|(before, after)| (after + removed).saturating_sub(before)),
         checkpoints: checkpoints.collect(),
         // The steps of a search have different rates, and so have its cycles.
-        trend: if counts.search.is_none() { trend(window, &boundaries, seconds) } else { None },
+        trend: trend(window, &boundaries, seconds).filter(|_| counts.search.is_none() && record.turns.is_none()),
         vacuums: vacuums.count() as u64,
         vacuum_s: vacuum_us as f64 / 1e6,
     })

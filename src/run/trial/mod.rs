@@ -27,6 +27,7 @@ use crate::cluster::install::{self, Installation};
 use crate::cluster::server::Server;
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Kind, Result};
+use crate::host::command::CommandLog;
 use crate::host::time::{self, micros, now};
 use crate::provision::snapshots::StackSnapshots;
 use crate::provision::stack::BuiltStack;
@@ -82,6 +83,8 @@ struct Trial<'s> {
     server: Option<Server>,
     /// Its checkpoints, from the start of the server.
     watch: Option<WindowWatch>,
+    /// Commands run for it so far, while others stand beside it.
+    commands: Vec<CommandLog>,
 }
 
 /// Outcome of a stored trial.
@@ -199,6 +202,7 @@ impl<'s> Trial<'s> {
             cluster: None,
             server: None,
             watch: None,
+            commands: Vec::new(),
         })
     }
 
@@ -217,6 +221,7 @@ impl<'s> Trial<'s> {
         let reached = self.step;
         if let Err(e) = &done
             && self.record.counts.is_none()
+            && self.record.full.is_none()
             && !ends_the_run(e)
         {
             self.note_full(session, e);

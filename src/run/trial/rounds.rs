@@ -28,6 +28,9 @@ const ROUNDS_A_REPEAT: usize = 5;
 /// Rates that differ by more than this factor get turns of equal time.
 const MOST_APART: f64 = 4.0;
 
+/// Fewest operations of a client in a turn of equal work.
+const LEAST_EACH: u64 = 50;
+
 /// A trial that stands beside others.
 struct Standing<'s> {
     trial: Trial<'s>,
@@ -50,10 +53,15 @@ pub fn run(session: &mut Session<'_>, trials: &[(CaseSpec, TrialKey)]) -> Result
     let done = stand_up(session, trials, &mut standing).and_then(|()| rounds(session, &mut standing));
     let done = done.and_then(|()| standing.iter_mut().try_for_each(|one| one.finish(session)));
     session.images.beside.clear();
+    // Undoing the first of them ends all processes of the run.
+    for one in standing.iter_mut().filter(|one| done.is_ok() && one.failed.is_none()) {
+        one.trial.stop_server(session);
+    }
     // In reverse: undoing one also undoes what was entered after it.
     let mut ended = Vec::new();
     while let Some(Standing { mut trial, failed, .. }) = standing.pop() {
         let failed = trial.end(session, failed.map_or(Ok(()), Err));
+        trial.commands.extend(session.host.take_command_log());
         ended.push((trial, failed));
     }
     done?;
@@ -201,6 +209,12 @@ impl<'s> Standing<'s> {
             return Ok(());
         }
         let done = act(&mut self.trial, session);
+        self.trial.commands.extend(session.host.take_command_log());
+        if let Err(e) = &done
+            && !ends_the_run(e)
+        {
+            self.trial.note_full(session, e);
+        }
         self.trial.end_step();
         match done {
             Err(e) if ends_the_run(&e) => Err(e),
@@ -229,19 +243,24 @@ impl<'s> Standing<'s> {
 
     fn take_turn(&mut self, session: &mut Session<'_>, about: TurnRecord, length_us: u64) -> Result<()> {
         let operations = self.rate.map(|rate| (rate * length_us as f64 / 1e6).ceil() as u64);
+        // With few for each client, that the first one's end cuts off others matters.
+        let clients = self.trial.record.operation.clients.max(1);
+        let operations = operations.filter(|operations| operations / clients >= LEAST_EACH);
         self.turns.record.operations = operations.max(self.turns.record.operations);
         let mut taken = None;
         self.go(session, |trial, session| {
             let about = TurnRecord { probe: settle::probe_disk(trial), ..about };
             trial.enter_for(session, Step::Measure, Some(length_us))?;
-            let turn = measure(session, trial, about.round, (length_us, operations))?;
+            let mut turn = measure(session, trial, about.round, (length_us, operations))?;
             let began_us = turn.began_us.ok_or_else(|| Error::tool("the workload did nothing in a turn"))?;
             let done = turn.counts.measures.first().and_then(|measure| measure.done).unwrap_or(0);
             let whole_us = turn.counts.elapsed_us;
             let whole = FirstDone { operations: done, elapsed_us: whole_us };
             let FirstDone { operations, elapsed_us } = turn.counts.first_done.unwrap_or(whole);
-            let (wal_flush_us, sync_us) = write_back(trial)?;
+            let (wal_flush_us, sync_us) = if turn.counts.ended.is_some() { (0, 0) } else { write_back(trial)? };
             let about = TurnRecord { began_us, operations, elapsed_us, whole_us, wal_flush_us, sync_us, ..about };
+            let (options, target) = (trial.options(), target_of(trial)?);
+            turn.idle_from = measurement(session, trial, &options, &target)?.reading();
             taken = Some((turn, about));
             Ok(())
         })?;

@@ -6,6 +6,7 @@ use crate::host::command::CommandLog;
 use crate::host::files;
 use crate::record::event::Event;
 use crate::record::trial::Outcome;
+use crate::record::turns::TurnsRecord;
 use crate::run::fail_fast::TrialFailure;
 use crate::run::repeats::is_disturbed;
 use crate::run::session::Session;
@@ -40,7 +41,8 @@ impl Trial<'_> {
     /// When the run folder cannot be written.
     pub(super) fn store(mut self, session: &mut Session<'_>, wall_us: u64) -> Result<u64> {
         self.end_step();
-        write_commands(&self.staging, "commands.jsonl", &session.host.take_command_log())?;
+        self.commands.extend(session.host.take_command_log());
+        write_commands(&self.staging, "commands.jsonl", &self.commands)?;
         let trial = self.key.clone();
         let full_after_us = self.record.full.as_ref().map(|full| full.after_us);
         if self.record.is_repeat {
@@ -55,10 +57,12 @@ impl Trial<'_> {
             return Ok(0);
         }
         let counts = self.record.counts.unwrap_or_default();
-        let rate = counts
-            .measures
-            .first()
-            .and_then(|m| m.done.filter(|_| m.elapsed_us > 0).map(|done| done as f64 * 1e6 / m.elapsed_us as f64));
+        let of_turns = self.record.turns.as_ref().and_then(TurnsRecord::rate);
+        let of_measure = counts.measures.first().and_then(|m| {
+            let done = m.done.filter(|_| m.elapsed_us > 0)?;
+            Some(done as f64 * 1e6 / m.elapsed_us as f64)
+        });
+        let rate = of_turns.or(of_measure);
         let measured_us = counts.elapsed_us;
         session.events.emit(Event::TrialDone { trial, wall_us, measured_us, rate, full_after_us })?;
         Ok(counts.elapsed_us)
