@@ -73,9 +73,9 @@ pub struct Args {
     /// Print each event as one line of JSON instead of progress
     #[arg(long)]
     json: bool,
-    /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint
-    /// cycles, with what the plan's table `[quick]` keeps; the
-    /// headline of the report ends with what that leaves out
+    /// Measure for 12 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint cycles: in turns of
+    /// 2 s on stacks that stand at once, where they can; with what the plan's table `[quick]` keeps. The report says what
+    /// that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
     /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead; once for each
