@@ -29,6 +29,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
     }
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
     remarks.extend(without_wal(sums, &windows));
+    remarks.extend(checkpoint_in_turns(sums, &windows));
     let Some(window) = found.window.as_ref().filter(|_| writes(sums)) else {
         remarks.extend(thirds_differ(&windows));
         return remarks;
@@ -63,6 +64,14 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
         remarks.push(Remark::with(Weight::Machine, words, Number::Share(window.vacuum_share.min(1.0))));
     }
     remarks
+}
+
+/// Trials whose turns a checkpoint fell into: their WAL outgrew the room that there is for it.
+fn checkpoint_in_turns(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
+    let has_one = |window: &&&TrialWindow| window.checkpoints.iter().any(|checkpoint| checkpoint.start_s > 0.0);
+    let trials = windows.iter().filter(|_| !sums.turns.turns.is_empty()).filter(has_one).count() as u64;
+    let words = "a checkpoint fell into the turns of {} trials: the stack is too small for their WAL";
+    (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
 }
 
 /// Trials whose rate drifted in a window that is not made of checkpoint cycles.
