@@ -1,11 +1,11 @@
--- A log with a clock of its own: batch B is its second B, with 100 events. Ten partitions are kept, each of 6 seconds for
--- one unit of scale, and three more are ready.
+-- A log with a clock of its own: batch B is its second B, with 100 events. Ten whole partitions are kept, each of 6 seconds
+-- for one unit of scale; one is written, and three more are ready.
 CREATE TABLE events (
     at timestamptz NOT NULL, source int NOT NULL, kind int NOT NULL, value double precision NOT NULL,
     payload text NOT NULL) PARTITION BY RANGE (at);
 CREATE INDEX events_by_time ON events (at);
 CREATE SEQUENCE event_batches;
--- Makes the partitions from this one to the third after it, and drops those that nine follow, as far as another client
+-- Makes the partitions from this one to the third after it, and drops all but the ten before it, as far as another client
 -- has not done that. The lock comes first: no append is under way, and the catalog is seen as it is.
 CREATE FUNCTION rotate_events(current bigint, seconds bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -16,7 +16,7 @@ BEGIN
                 to_timestamp(part * seconds), to_timestamp((part + 1) * seconds));
         END IF;
     END LOOP;
-    FOR part IN current - 20 .. current - 10 LOOP
+    FOR part IN current - 21 .. current - 11 LOOP
         IF to_regclass(format('events_%s', part)) IS NOT NULL THEN
             EXECUTE format('DROP TABLE events_%s', part);
         END IF;
