@@ -55,11 +55,13 @@ impl Labelled<'_> {
         ];
         let found = self.findings.turns.as_ref();
         let rounds = found.map_or(0, |found| found.rounds);
-        let again = found.map_or(0, |found| found.made_again);
+        let again = found.map(|found| found.made_again).filter(|again| *again > 0);
+        let again =
+            again.map_or_else(String::new, |again| format!(" ({again} more were repeated: the disk was disturbed)"));
         let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
-            "{rounds} rounds, in each of which every case had a turn of a few seconds; {again} more were made again, since \
-             the disk was disturbed. Wrote between them: bytes that the idle stack wrote during the turns of others. Turns \
-             after its own: rate of the turn that follows, against all; every case but itself bears that."
+            "Each case had one turn in each of {rounds} rounds{again}. Wrote between them: bytes that the idle stack wrote while \
+             others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; such an \
+             effect reaches every case but itself."
         ));
         for case in found.iter().flat_map(|found| &found.cases) {
             table.push(vec![

@@ -51,13 +51,13 @@ pub fn found(cases: &[CaseSums]) -> Option<TurnsFinding> {
 pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     let own = found.and_then(|found| found.cases.iter().find(|own| own.case == case));
     let idle = own.and_then(|own| own.idle_share).filter(|share| *share > IDLE_NAMED).map(|share| {
-        let words = "between its turns a stack wrote {} of what it wrote in them, beside the turns of others";
+        let words = "while other cases had their turns, the stack wrote {} of what it wrote in its own";
         Remark::with(Weight::Disturbed, words, Number::Share(share))
     });
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
-        let words = "turns after those of a case differ from other turns: every case but itself bears that";
+        let words = "turns that follow those of one case differ from the rest: this affects every other case";
         let own = format!(
-            "turns after its own run at {:.2} times the rate of others: every case but itself bears that",
+            "turns that follow its own run at {:.2} times the rate of the rest: this affects every other case",
             after.value
         );
         Remark::plain(Weight::Disturbed, words).alone(own)
