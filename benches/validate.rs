@@ -1,9 +1,9 @@
 //! `make validate`: runs plans whose outcome is known, judges what came out, and writes it into docs/validation.md.
 //!
-//!   cargo bench --bench validate -- [windows] [same] [effects] [ageing] [--images DIR] [--results DIR] [--blocks N] [--runs N]
+//!   cargo bench --bench validate -- [windows] [same] [effects] [ageing] [turns] [--images DIR] [--results DIR] [--blocks N] [--runs N]
 //!                                   [--judge]
 //!
-//! Without a part all three run, one after the other: hours. `--images` puts the images into a folder, best one on a disk
+//! Without a part all run, one after the other: hours. `--images` puts the images into a folder, best one on a disk
 //! or filesystem that nothing else writes to; `--judge` judges the run folders of `--results` that are there and runs nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a program for developers")]
 
@@ -17,7 +17,7 @@ use std::process::Command;
 use std::{env, fs};
 
 const PAGE: &str = "docs/validation.md";
-const PARTS: [&str; 4] = ["windows", "same", "effects", "ageing"];
+const PARTS: [&str; 5] = ["windows", "same", "effects", "ageing", "turns"];
 /// Ten runs of four equal stacks may have a false difference in so many.
 const FALSE_RUNS_ALLOWED: usize = 2;
 /// Extents per GiB after page rewrite that agree with those after pgbench: within this share.
@@ -32,6 +32,7 @@ fn main() {
             "windows" => windows(&asked),
             "same" => same(&asked),
             "effects" => effects(&asked),
+            "turns" => turns(&asked),
             _ => ageing(&asked),
         };
         println!("\n{text}");
@@ -75,21 +76,26 @@ impl Asked {
 
     /// Runs a plan of the repository in a folder of its own, and returns the findings of every run that lies there.
     fn findings(&self, part: &str, plan: &str, seeds: &[u32]) -> Vec<Findings> {
-        let folder = self.results.join(part);
         if !self.judge {
-            fs::create_dir_all(&folder).unwrap();
-            for seed in seeds {
-                self.run(&folder, plan, *seed);
-            }
+            seeds.iter().for_each(|seed| self.run(part, plan, *seed, &[]));
         }
-        let mut runs: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let runs = self.findings_in(part);
+        assert!(!runs.is_empty(), "no run in {}", self.results.join(part).display());
+        runs
+    }
+
+    /// Findings of all runs in a part's folder, oldest first.
+    fn findings_in(&self, part: &str) -> Vec<Findings> {
+        let entries = fs::read_dir(self.results.join(part)).into_iter().flatten();
+        let mut runs: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         runs.retain(|path| path.join("run.json").is_file());
         runs.sort();
-        assert!(!runs.is_empty(), "no run in {}", folder.display());
         runs.iter().map(|run| findings_of(run)).collect()
     }
 
-    fn run(&self, folder: &Path, plan: &str, seed: u32) {
+    fn run(&self, part: &str, plan: &str, seed: u32, options: &[&str]) {
+        let folder = &self.results.join(part);
+        fs::create_dir_all(folder).unwrap();
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(plan)).unwrap();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         for line in &mut lines {
@@ -105,8 +111,10 @@ impl Asked {
         }
         let copy = folder.join(format!("plan-{seed}.toml"));
         fs::write(&copy, lines.join("\n") + "\n").unwrap();
+        fs::write(folder.join("known-truth.sql"), include_str!("../validate/known-truth.sql")).unwrap();
         let status = Command::new(env!("CARGO_BIN_EXE_pgstrata"))
             .args(["run".as_ref(), copy.as_os_str(), "--results".as_ref(), folder.as_os_str()])
+            .args(options)
             .stdout(std::process::Stdio::null())
             .status()
             .unwrap();
@@ -193,6 +201,90 @@ fn same(asked: &Asked) -> String {
     };
     writeln!(text, "\nRuns with a false difference: {false_runs} of {}; {verdict}.", runs.len()).unwrap();
     text
+}
+
+/// Designs of the same plan: folder of the results, what it is called, options, and whether a neighbour runs beside it.
+const DESIGNS: [(&str, &str, &[&str], bool); 4] = [
+    ("turns", "turns", &["--quick"], false),
+    ("turns-beside", "turns, beside a neighbour", &["--quick"], true),
+    ("trials", "trials", &[], false),
+    ("trials-beside", "trials, beside a neighbour", &[], true),
+];
+
+/// A ratio that is known, and three equal stacks.
+fn turns(asked: &Asked) -> String {
+    if !asked.judge {
+        for seed in 1..=asked.runs {
+            // Trials take longer and are there for comparison.
+            let designs = DESIGNS.iter().filter(|(_, _, options, _)| !options.is_empty() || seed % 2 == 1);
+            for (part, _, options, is_beside) in designs {
+                let neighbour = is_beside.then(|| Neighbour::start(seed));
+                asked.run(part, "validate/turns.toml", seed, options);
+                drop(neighbour);
+            }
+        }
+    }
+    let of_designs = DESIGNS.map(|(part, name, ..)| (name, asked.findings_in(part)));
+    let first = of_designs.iter().flat_map(|(_, runs)| runs).next().unwrap_or_else(|| panic!("no run of turns"));
+    let mut text = machine(first);
+    let columns =
+        "design | seed | minutes | probes of the disk, 1/s | slower / a | found | holds 1/1.1 | ranks of the equal";
+    writeln!(text, "| {columns} |\n|{}", "---|".repeat(8)).unwrap();
+    let mut sums = String::new();
+    for (name, runs) in of_designs.iter().filter(|(_, runs)| !runs.is_empty()) {
+        let (mut found, mut held, mut false_runs) = (0, 0, 0);
+        for run in runs {
+            let rows = || run.rankings[0].classes.iter().flat_map(|class| &class.rows);
+            let slower = rows().find(|row| row.case.starts_with("slower.")).unwrap();
+            let ratio = slower.comparison.as_ref().unwrap().ratio;
+            let (low, high) = ratio.low.zip(ratio.high).unwrap_or((0.0, f64::INFINITY));
+            let (is_found, holds) = (high < 1.0, (low..=high).contains(&(1.0 / 1.1)));
+            let equal: Vec<u32> = rows().filter(|row| row.case != slower.case).map(|row| row.rank).collect();
+            (found, held) = (found + u32::from(is_found), held + u32::from(holds));
+            false_runs += u32::from(equal.iter().any(|rank| *rank != 1));
+            let disk = run.run.disks.first().unwrap();
+            let ends = disk.probes.iter().map(|(at, _)| *at);
+            let minutes = (ends.clone().max().unwrap() - ends.min().unwrap()) as f64 / 60e6;
+            let probes = format!("{:.0} ({:.0} to {:.0})", disk.per_s_median, disk.per_s_lowest, disk.per_s_highest);
+            let ranks = equal.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            writeln!(
+                text,
+                "| {name} | {} | {minutes:.1} | {probes} | {:.3} ({low:.3} to {high:.3}) | {} | {} | {ranks} |",
+                run.run.seed,
+                ratio.value,
+                yes(is_found),
+                yes(holds)
+            )
+            .unwrap();
+        }
+        writeln!(
+            sums,
+            "- {name}: found in {found} of {all} runs, the truth held in {held}, a false difference in {false_runs}.",
+            all = runs.len()
+        )
+        .unwrap();
+    }
+    text + "\n" + &sums
+}
+
+/// Bursts of others' work beside a run; gone when dropped.
+struct Neighbour(std::process::Child);
+
+impl Neighbour {
+    fn start(seed: u32) -> Neighbour {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("validate/neighbour.py");
+        let folder = env::temp_dir();
+        let mut command = Command::new("python3");
+        Neighbour(command.arg(script).arg(folder).args([seed.to_string().as_str(), "7200"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.0.wait().unwrap();
+    }
 }
 
 /// What is compared by an effect.

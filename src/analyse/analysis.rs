@@ -100,6 +100,7 @@ impl Analysis {
         self.input.damaged.iter().for_each(|(key, why)| self.not_run.add_damaged(key, why));
         let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
         self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
+        let turns = turns::found(&mut self.cases);
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();
@@ -108,7 +109,6 @@ impl Analysis {
         let order: Vec<&str> = self.cases.iter().map(|case| case.spec.id.as_str()).collect();
         let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks);
         machines::mark(&mut contests, &machines, self.input.run.blocks);
-        let turns = turns::found(&self.cases);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let is_merged = !self.input.run.merged.is_empty();
             let mut of_others =

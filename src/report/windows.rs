@@ -61,7 +61,7 @@ impl Labelled<'_> {
         let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
             "Each case had one turn in each of {rounds} rounds{again}. Wrote between them: bytes that the idle stack wrote while \
              others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; such an \
-             effect reaches every case but itself."
+             effect reaches every case but itself, so ratios of rates are without it, and rates are as measured."
         ));
         for case in found.iter().flat_map(|found| &found.cases) {
             table.push(vec![

@@ -1,6 +1,7 @@
 //! Error rate and power of runs in turns, on simulated ones whose truth is known: the promises of
 //! `docs/adr/0046-turns-on-standing-stacks.md`. Six blocks of six rounds; the noise of a round is common to its cases.
 
+use super::carry_over::{Turn, borne};
 use super::decisions::Decisions;
 use super::ratio::BlockMean;
 use super::simulation::{Noise, numbered_blocks};
@@ -24,10 +25,18 @@ enum Trouble {
     SlowedDisk,
     /// The first case is twice as noisy.
     UnequalNoise,
+    /// Turns after one of the first case are a tenth slower.
+    CarryOver,
 }
 
-const TROUBLES: [Trouble; 5] =
-    [Trouble::None, Trouble::HeavyTails, Trouble::Drift, Trouble::SlowedDisk, Trouble::UnequalNoise];
+const TROUBLES: [Trouble; 6] = [
+    Trouble::None,
+    Trouble::HeavyTails,
+    Trouble::Drift,
+    Trouble::SlowedDisk,
+    Trouble::UnequalNoise,
+    Trouble::CarryOver,
+];
 
 /// A run: logarithms of the true rates, and the standard deviation between builds of one stack.
 struct Run<'t> {
@@ -38,32 +47,42 @@ struct Run<'t> {
 
 impl Run<'_> {
     fn blocks(&self, noise: &mut Noise) -> Vec<Vec<BlockMean>> {
-        let mut rates = vec![Vec::new(); self.truth.len()];
-        for _ in 0..BLOCKS {
+        let cases = self.truth.len();
+        let mut turns = Vec::new();
+        for block in 1..=BLOCKS {
             let built: Vec<f64> = self.truth.iter().map(|log| log + self.between_builds * noise.normal()).collect();
-            let mut seconds = vec![0.0; built.len()];
-            for round in 0..ROUNDS {
-                self.round(round, &built, noise, &mut seconds);
+            let first = turns.len();
+            for round in 1..=ROUNDS {
+                self.round((block as u32, round as u32), &built, noise, &mut turns, first);
             }
-            seconds.iter().zip(&mut rates).for_each(|(seconds, rates)| rates.push(ROUNDS as f64 / seconds));
         }
-        rates.iter().map(|rates| numbered_blocks(rates)).collect()
+        let borne = borne(&turns, cases);
+        let rate = |case: usize, block: u32| {
+            let own = turns.iter().filter(|turn| (turn.case, turn.block) == (case, block));
+            ROUNDS as f64 / own.map(|turn| (-turn.log).exp()).sum::<f64>() / borne[&(case, block)].exp()
+        };
+        let rates = |case: usize| (1..=BLOCKS as u32).map(|block| rate(case, block)).collect::<Vec<_>>();
+        (0..cases).map(|case| numbered_blocks(&rates(case))).collect()
     }
 
-    /// Adds the seconds that each case's work takes in a round.
-    fn round(&self, round: usize, built: &[f64], noise: &mut Noise, seconds: &mut [f64]) {
-        let common = 0.2 * noise.normal() - if self.trouble == Trouble::Drift { 0.1 * round as f64 / 6.0 } else { 0.0 };
+    /// Adds the turns of a round of the block that begins at `first`, in an order of E. J. Williams's design.
+    fn round(&self, at: (u32, u32), built: &[f64], noise: &mut Noise, turns: &mut Vec<Turn>, first: usize) {
+        let ((block, round), cases) = (at, built.len());
+        let drift = if self.trouble == Trouble::Drift { 0.1 * f64::from(round) / 6.0 } else { 0.0 };
+        let common = 0.2 * noise.normal() - drift;
         let is_slowed = self.trouble == Trouble::SlowedDisk && noise.normal() > 1.38;
-        let mut order: Vec<(f64, usize)> = (0..built.len()).map(|case| (noise.normal(), case)).collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (place, (_, case)) in order.into_iter().enumerate() {
+        for place in 0..cases {
+            let zigzag = if place % 2 == 0 { place / 2 } else { cases - place.div_ceil(2) };
+            let case = (zigzag + (block * 5 + round) as usize) % cases;
+            let after = turns[first..].last().map(|turn| turn.case);
             let own = match self.trouble {
                 Trouble::HeavyTails => OF_TURN * heavy(noise),
                 Trouble::UnequalNoise if case == 0 => 2.0 * OF_TURN * noise.normal(),
                 _ => OF_TURN * noise.normal(),
             };
-            let slowed = if is_slowed && place < built.len() / 2 { -1.6 } else { 0.0 };
-            seconds[case] += (-(built[case] + common + own + slowed)).exp();
+            let slowed = if is_slowed && place < cases / 2 { -1.6 } else { 0.0 };
+            let carried = if self.trouble == Trouble::CarryOver && after == Some(0) { 0.9f64.ln() } else { 0.0 };
+            turns.push(Turn { case, block, round, after, log: built[case] + common + own + slowed + carried });
         }
     }
 

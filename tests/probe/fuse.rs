@@ -44,6 +44,8 @@ pub struct Faults {
     pub forgets: bool,
     /// Every request takes this much longer.
     pub delay: Duration,
+    /// Only while this is true; `None`: always.
+    pub delayed_while: Option<&'static AtomicBool>,
 }
 
 /// The mounted filesystem.
@@ -178,7 +180,9 @@ impl Server {
 
     fn answer(&mut self, bytes: &[u8]) {
         let mut request = Request::read(bytes);
-        std::thread::sleep(self.faults.delay);
+        if self.faults.delayed_while.is_none_or(|delayed| delayed.load(Ordering::Relaxed)) {
+            std::thread::sleep(self.faults.delay);
+        }
         let message = match self.request(&mut request) {
             Ok(None) => return,
             Ok(Some(answer)) => answer.message(request.unique),

@@ -3,7 +3,7 @@
 mod credibility;
 mod failures;
 mod faults;
-mod fuse;
+pub mod fuse;
 mod ground;
 mod kinds;
 mod midway;

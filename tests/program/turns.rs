@@ -1,12 +1,16 @@
 //! Cases of a quick run stand at once and are measured in turns.
 
 use crate::depth::is_full;
+use crate::probe::fuse::{Faults, Fuse};
 use crate::program::kill::{Moment, run_and_kill};
 use crate::program::machine::traces;
 use crate::program::workshop::{Workshop, can_build_stacks, json, run_id, said};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const PLAN: &str = r#"
@@ -127,4 +131,71 @@ fn a_killed_block_of_turns_is_measured_again_whole() {
     for (key, record) in records(&folder, 2) {
         assert_eq!(turns(&record).len(), 2, "{key:?}: {record}");
     }
+}
+
+/// While true, every request to the disk below the images takes longer.
+static IS_SLOWED: AtomicBool = AtomicBool::new(false);
+
+/// An ext4 for images, on a file of a FUSE filesystem.
+struct SlowedDisk {
+    folder: PathBuf,
+    _fuse: Fuse,
+    _below: tempfile::TempDir,
+}
+
+impl SlowedDisk {
+    fn mount(folder: PathBuf) -> SlowedDisk {
+        let below = tempfile::tempdir().unwrap();
+        let delay = Duration::from_millis(1);
+        let fuse = Fuse::mount(below.path(), Faults { delay, delayed_while: Some(&IS_SLOWED), ..Faults::default() });
+        let image = fuse.mount.join("disk");
+        fs::File::create(&image).unwrap().set_len(1 << 30).unwrap();
+        fs::create_dir(&folder).unwrap();
+        let (image, target) = (image.to_str().unwrap(), folder.to_str().unwrap());
+        for command in [&["mkfs.ext4", "-q", image][..], &["mount", "-o", "loop", image, target]] {
+            assert!(Command::new(command[0]).args(&command[1..]).status().unwrap().success(), "{command:?}");
+        }
+        SlowedDisk { folder, _fuse: fuse, _below: below }
+    }
+}
+
+impl Drop for SlowedDisk {
+    fn drop(&mut self) {
+        IS_SLOWED.store(false, Ordering::Relaxed);
+        drop(Command::new("umount").arg(&self.folder).status());
+    }
+}
+
+#[test]
+fn a_round_on_a_slowed_disk_is_made_again() {
+    if !can_build_stacks("a slowed disk below turns") {
+        return;
+    }
+    if let Err(why) = Fuse::can() {
+        println!("skipped: a slowed disk below turns: {why}");
+        return;
+    }
+    let shop = Workshop::new();
+    let _disk = SlowedDisk::mount(shop.path().join("images"));
+    let plan = plan(&shop, "1", "10s");
+    let mut run = shop.pgstrata(&["run", &plan, "--quick", "--json"]);
+    let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let events = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let turns_begun = events.filter(|line| line.contains("step_started") && line.contains(r#""step":"measure""#));
+    for (turn, _) in turns_begun.enumerate() {
+        // The first turn of the third round, and the probe before the second: four earlier ones to compare it with.
+        IS_SLOWED.store(turn == 4, Ordering::Relaxed);
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let folder = shop.run_folder();
+    for (key, record) in records(&folder, 1) {
+        let all = record["turns"]["turns"].as_array().unwrap();
+        let again = all.iter().filter(|turn| turn["counts"] == false).map(|turn| turn["round"].as_u64());
+        assert_eq!(again.collect::<Vec<_>>(), [Some(3)], "{key:?}: {record}");
+        assert_eq!(turns(&record).len(), 5, "{key:?}: {record}");
+    }
+    let report = shop.pgstrata(&["report", folder.to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8_lossy(&report.stdout).replace('\n', " ");
+    assert!(text.contains("1 of 6 rounds were made again"), "{text}");
 }

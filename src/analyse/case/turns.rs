@@ -3,6 +3,7 @@
 use crate::analyse::trial::counters::growth;
 use crate::analyse::trial::input::Seconds;
 use crate::record::trial::TrialRecord;
+use crate::stats::ratio::BlockMean;
 use std::collections::BTreeMap;
 
 /// A turn that counts.
@@ -21,6 +22,8 @@ pub struct TurnSums {
     pub turns: Vec<CaseTurn>,
     /// Block and round of each turn that was made again.
     pub made_again: Vec<(u32, u32)>,
+    /// By block: mean effect of the cases before on its turns, as the logarithm of a ratio.
+    pub borne: BTreeMap<u32, f64>,
     /// By device column: bytes written between the turns, and in them.
     written: BTreeMap<String, (u64, u64)>,
 }
@@ -44,6 +47,15 @@ impl TurnSums {
                 (*sum_between, *sum) = (*sum_between + between, *sum + grown);
             }
         }
+    }
+
+    /// Rates without what the case's turns bore from the cases before them.
+    pub fn without_borne(&self, rates: &[BlockMean]) -> Vec<BlockMean> {
+        let mut rates = rates.to_vec();
+        rates
+            .iter_mut()
+            .for_each(|rate| rate.trial.mean *= self.borne.get(&rate.block).map_or(1.0, |log| (-log).exp()));
+        rates
     }
 
     /// Bytes that the stack wrote between its turns, as a share of those in them: at the device that no other stack

@@ -115,7 +115,7 @@ impl<'a> Matrix<'a> {
             return self.found;
         }
         let levels = self.axes.iter().map(|axis| axis.levels.len()).collect();
-        let trials: Vec<Vec<BlockMean>> = self.cases.iter().map(|(_, entry)| entry.ranked.values.clone()).collect();
+        let trials: Vec<Vec<BlockMean>> = self.cases.iter().map(|(_, entry)| entry.compared.clone()).collect();
         match Factorial::of(levels, &trials, blocks.rule.is_none(), criticals) {
             None => self.found.unavailable = Some("a trial had no operations".to_owned()),
             Some(factorial) => {
@@ -166,15 +166,15 @@ impl<'a> Matrix<'a> {
             if by.less_is_better() { rising } else { rising.reverse() }
         });
         let compared: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
-        let trials = safest.iter().map(|(_, entry)| entry.ranked.values.clone());
+        let trials = safest.iter().map(|(_, entry)| entry.compared.clone());
         let decided = Decided::of(compared.iter().cloned().zip(trials), by, blocks, criticals);
         safest.retain(|(_, entry)| decided.rank(&entry.case.spec.id) == 1);
         let cases: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
         let (_, best) = safest.first()?;
         let (id, other) = (&best.case.spec.id, &reference.case.spec.id);
-        let against = ratio(&best.ranked.values, &reference.ranked.values).filter(|_| id != other);
+        let against = ratio(&best.compared, &reference.compared).filter(|_| id != other);
         let against = against.map(|found| decided.tested(id, other, found));
-        let trials = best.ranked.values.len().min(reference.ranked.values.len());
+        let trials = best.compared.len().min(reference.compared.len());
         let are_same = pairs(&cases).all(|(one, other)| decided.outcome(one, other) == PairOutcome::SameWithin);
         Some(BestCombinations {
             labels: safest.iter().map(|(of, _)| self.label(of, false)).collect(),

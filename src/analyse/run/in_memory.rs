@@ -1,5 +1,6 @@
 //! Cases compared with the same case on a stack in memory.
 
+use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{BackendTime, Estimate, InMemory};
 use crate::record::claim::Claim;
@@ -13,7 +14,10 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
     }
     let Some(memory) = sums.iter().find(|other| is_twin_in_memory(case, other)) else { return };
     let rates = case.measures.first().zip(memory.measures.first());
-    let Some(gain) = rates.and_then(|(own, other)| ratio(&other.rates, &own.rates)) else { return };
+    let without_borne = |(own, other): (&MeasureSums, &MeasureSums)| {
+        ratio(&memory.turns.without_borne(&other.rates), &case.turns.without_borne(&own.rates))
+    };
+    let Some(gain) = rates.and_then(without_borne) else { return };
     let stack = memory.spec.stack.name.clone();
     let ratio = Estimate::of_ratio(&gain, case.trials.len().min(memory.trials.len()));
     let ends = gain.interval.filter(|_| !ratio.is_beyond_use()).map(|(low, high)| format!(" ({low:.2} to {high:.2})"));

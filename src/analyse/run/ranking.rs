@@ -39,9 +39,11 @@ pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
     pub ranked: Ranked,
-    /// Its trials in the blocks that all cases of the ranking have; all its trials if those are too few.
+    /// The values of its trials, rates without what their turns bore from the cases before.
+    pub compared: Vec<BlockMean>,
+    /// Those in the blocks that all cases of the ranking have; all of them if those are too few.
     used: Vec<BlockMean>,
-    /// Figure of `used`.
+    /// Figure of the same trials, as measured.
     figure: Estimate,
     label: String,
 }
@@ -104,12 +106,16 @@ pub fn contests<'a>(
             ranked(of, case.operation.as_ref()).into_iter().map(|ranked| (&of.found.name, of.takes_turns, ranked))
         });
         for (measure, takes_turns, ranked) in of_stages.chain(of_measures) {
-            let (used, figure, label) = (ranked.values.clone(), ranked.figure, String::new());
+            let values = match ranked.by {
+                RankedBy::Rate => case.turns.without_borne(&ranked.values),
+                _ => ranked.values.clone(),
+            };
+            let (used, figure, label) = (values.clone(), ranked.figure, String::new());
             let mut axes = case.spec.axes.clone();
             axes.retain(|axis, _| !compared.contains(axis.as_str()));
             let (workload, by) = (case.spec.workload.name.clone(), ranked.title.clone());
             let key = RankingKey { workload, measure: measure.clone(), takes_turns, by, axes };
-            entries.push((key, ContestEntry { case, durability, ranked, used, figure, label }));
+            entries.push((key, ContestEntry { case, durability, ranked, compared: values, used, figure, label }));
         }
     }
     let mut groups = by_key(entries);
@@ -256,7 +262,9 @@ fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
     let Some(blocks) = complete_blocks(&all) else { return };
     for entry in entries {
         entry.used.retain(|trial| blocks.contains(&trial.block));
-        entry.figure = entry.ranked.figure_of(&entry.used).unwrap_or(entry.figure);
+        let mut measured = entry.ranked.values.clone();
+        measured.retain(|trial| blocks.contains(&trial.block));
+        entry.figure = entry.ranked.figure_of(&measured).unwrap_or(entry.figure);
     }
 }
 

@@ -5,15 +5,15 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::Estimate;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseTurns, TurnsFinding};
-use crate::stats::carry_over::{Turn, after_each};
+use crate::stats::carry_over::{Turn, after_each, borne};
 use std::collections::BTreeSet;
 
 /// Share of its writes that a stack may make between its turns without a remark.
 const IDLE_NAMED: f64 = 0.05;
 
-/// `None` if no case was measured in turns.
-pub fn found(cases: &[CaseSums]) -> Option<TurnsFinding> {
-    let turned: Vec<&CaseSums> = cases.iter().filter(|case| !case.turns.turns.is_empty()).collect();
+/// `None` if no case was measured in turns; otherwise each case learns what its turns bore from the cases before.
+pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
+    let mut turned: Vec<&mut CaseSums> = cases.iter_mut().filter(|case| !case.turns.turns.is_empty()).collect();
     let place = |id: &str| turned.iter().position(|case| case.spec.id == id);
     let turns =
         turned.iter().enumerate().flat_map(|(case, sums)| sums.turns.turns.iter().map(move |turn| (case, turn)));
@@ -26,6 +26,9 @@ pub fn found(cases: &[CaseSums]) -> Option<TurnsFinding> {
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
     let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
     let found = after_each(&turns, turned.len());
+    for ((case, block), log) in borne(&turns, turned.len()) {
+        turned[case].turns.borne.insert(block, log);
+    }
     let cases = turned.iter().zip(found).map(|(case, after)| CaseTurns {
         case: case.spec.id.clone(),
         turns: case.turns.turns.len() as u64,
@@ -55,9 +58,9 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
         Remark::with(Weight::Disturbed, words, Number::Share(share))
     });
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
-        let words = "turns that follow those of one case differ from the rest: this affects every other case";
+        let words = "turns that follow those of one case differ from the rest: ratios of rates are without that";
         let own = format!(
-            "turns that follow its own run at {:.2} times the rate of the rest: this affects every other case",
+            "turns that follow its own run at {:.2} times the mean rate: ratios of rates are without that",
             after.value
         );
         Remark::plain(Weight::Disturbed, words).alone(own)
