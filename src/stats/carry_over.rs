@@ -1,7 +1,7 @@
 //! What a case does to the turn that follows its own: it leaves caches, dirty pages and a device at work.
 //!
 //! The order is balanced (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149), so that all other cases bear such an effect
-//! alike; the case itself, which does not follow itself, bears none, and would seem faster: comparisons take it out.
+//! alike; the case itself, which does not follow itself, bears none, and would seem faster: comparisons take it out where it is suspected.
 
 use crate::stats::student;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +41,11 @@ impl CarryOver {
     pub fn is_seen(&self) -> bool {
         self.log.abs() > self.half_width
     }
+
+    /// True if it may be there: then the fit's error costs less than the effect.
+    fn is_suspected(&self) -> bool {
+        self.log.abs() > self.half_width / 2.0
+    }
 }
 
 /// Effect of each of `cases` cases; `None` with too few turns. Fitted by least squares together with what each case does
@@ -74,9 +79,12 @@ pub fn after_each(turns: &[Turn], cases: usize) -> Vec<Option<CarryOver>> {
     found.map(|(log, variance)| Some(CarryOver { log, half_width: half_width(variance) })).collect()
 }
 
-/// Mean effect that the turns of each case bore in each block, as the logarithm of a ratio. Fitted in each block by
-/// itself: the error of the fit then differs by block, and is in the error of what is compared.
+/// Mean effect that the turns of each case bore in each block, as the logarithm of a ratio; none if no effect is suspected.
+/// Fitted in each block by itself: the error of the fit then differs by block, and is in the error of what is compared.
 pub fn borne(turns: &[Turn], cases: usize) -> BTreeMap<(usize, u32), f64> {
+    if !after_each(turns, cases).iter().flatten().any(CarryOver::is_suspected) {
+        return BTreeMap::new();
+    }
     let blocks: BTreeSet<u32> = turns.iter().map(|turn| turn.block).collect();
     let of_block = blocks.into_iter().flat_map(|block| {
         let turns: Vec<Turn> = turns.iter().filter(|turn| turn.block == block).copied().collect();
