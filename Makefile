@@ -14,6 +14,9 @@ help: ## this list
 setup: ## install what is missing for any of the targets below, and only that
 	@scripts/setup test
 
+# What `--version` names; `cargo build` alone does not know it.
+build demo plans: export PGSTRATA_COMMIT = $(shell GIT_OPTIONAL_LOCKS=0 git -c safe.directory='*' describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
+
 build: ## build target/release/pgstrata
 	@scripts/setup build
 	cargo build --release --locked

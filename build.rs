@@ -16,15 +16,15 @@ const FILES: [&str; 4] = ["echarts.min.js", "LICENSE", "NOTICE", "LICENSE-d3"];
 /// Published measurements, a folder each.
 const SHELF: &str = "shelf";
 /// Plans, a file each, and their pages.
-/// The commit that is built, where somebody says so, as `scripts/release` does.
-const COMMIT: &str = "PGSTRATA_COMMIT";
-
 const PLANS: &str = "plans";
 const PAGES: &str = "docs/plans";
+/// The commit that is built, where somebody says so, as `make` and `scripts/release` do.
+const COMMIT: &str = "PGSTRATA_COMMIT";
 
 fn main() {
     println!("cargo::rerun-if-env-changed={COMMIT}");
-    let commit = env::var(COMMIT).map_or_else(|_| String::new(), |commit| format!(" ({commit})"));
+    let commit = env::var(COMMIT).ok().filter(|commit| !commit.is_empty());
+    let commit = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
     println!("cargo::rustc-env=PGSTRATA_VERSION={}{commit}", env!("CARGO_PKG_VERSION"));
     println!("cargo::rerun-if-changed={SHELF}");
     if let Err(problem) = index_shelf() {

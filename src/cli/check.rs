@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata check results/new --against results/old --limit 'tps -5 %'
-  pgstrata check results/new --against results/old --limit 'tps -5 %' --limit 'p99 +10 %' --junit check.xml
+  pgstrata check new --against old --limit 'p99 +10 %' --junit check.xml
   pgstrata check results/x:pg18 --against results/x:pg17 --limit 'tps -2 %'    two cases of one run: paired
-  pgstrata check results/new --against results/old --rerun-baseline --limit 'tps -5 %'    both measured again: paired
+  pgstrata check new --against old --limit 'tps -5 %' --rerun-baseline    both measured again: paired
 
 A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, mean, p50, p95, p99, p99.9 \
 (latencies, which files call latency_us_p50 and so on), a row of a probe such as fdatasync, or a measure as \

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Print the shell script that builds a case's stack by hand
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata commands results/2026-11-21-0241-which-filesystem ext4.tpcb > stack.sh
+  pgstrata commands results/2026-11-21-0241-which ext4.tpcb > stack.sh
   pgstrata commands plan.toml ext4.tpcb                 the same, before any run
 
 Prints, and runs nothing. The script (POSIX sh) has the commands of the run: volume, mkfs or zpool and zfs, mount and its line of \

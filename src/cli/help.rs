@@ -74,6 +74,18 @@ mod tests {
     }
 
     #[test]
+    fn every_example_of_a_command_fits_a_line_of_80() {
+        for command in crate::cli::command().get_subcommands() {
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in below.lines().filter(|line| line.starts_with("  pgstrata ")) {
+                let (mark, text) = columns_of(line, 2);
+                let example = if mark.trim().is_empty() { text.as_str() } else { mark.trim() };
+                assert!(width(example) <= 78, "whoever copies it gets half of it: {example}");
+            }
+        }
+    }
+
+    #[test]
     fn second_columns_stay_aligned_and_long_commands_have_their_own_line() {
         let source = "Examples:\n  pgstrata x          what it does, at some length, and a little more than that\n  \
                       pgstrata x --with --many --options --and --more  what that does\n\nProse that\ngoes on.";

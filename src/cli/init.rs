@@ -24,7 +24,7 @@ Examples:
   pgstrata init --on loop --question filesystem   ext4 or xfs, on image files
   pgstrata init --on /srv/pg --question clients   in a folder: no root, nothing formatted
   pgstrata init --on loop --question filesystem --data 20GiB --time 2h
-  pgstrata init --on /dev/disk/by-id/nvme-X --question wal-sync-method --out wal.toml
+  pgstrata init --on /dev/disk/by-id/nvme-X --question filesystem --out fs.toml
 
 Questions: filesystem, mount-options, wal-sync-method, wal-compression, clients, and the plans that `pgstrata plans` lists.
 

@@ -35,7 +35,7 @@ Examples:
   pgstrata plan plan.toml --json          the same as JSON
   pgstrata plan plan.toml --quick         show how long a quick run takes
   pgstrata plan encryption --on /srv/x    a shipped plan with its image files in a folder
-  pgstrata plan separate-wal --on data=/dev/disk/by-id/nvme-X --on log=/dev/disk/by-id/nvme-Y
+  pgstrata plan separate-wal --on data=/srv/x --on log=/srv/y    two folders
   pgstrata plan --schema > schema.json    for editors that validate TOML
 
 Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its \

@@ -35,10 +35,10 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pgstrata run which-filesystem.toml            run a plan, show progress, write the report
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
-  pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
+  pgstrata run plan.toml --quick                short turns instead of whole checkpoint cycles
   pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
   pgstrata run encryption --on /dev/disk/by-id/nvme-X   one on a disk of yours; ALL ITS DATA ARE LOST
-  pgstrata run separate-wal --on data=/dev/disk/by-id/nvme-X --on log=/dev/disk/by-id/nvme-Y   one on two disks
+  pgstrata run separate-wal --on data=/dev/nvme0n1 --on log=/dev/nvme1n1   one on two disks
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
   pgstrata run plan.toml --share 2/3            blocks 2, 5, 8 ... of the plan; other machines have the others

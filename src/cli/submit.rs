@@ -32,7 +32,7 @@ const SUBMISSION: &str = "submit.json";
   pgstrata submit plan.toml --slurm         write the folder, and say what to type
   pgstrata submit plan.toml --slurm --go -- --partition=nvme --time=8:00:00
   pgstrata submit plan.toml --ssh db1,db2,root@db3 --go
-  pgstrata submit plan.toml --kubernetes --image r.example/pgstrata --claim data
+  pgstrata submit plan.toml --kubernetes --image r.example/pg --claim data
   pgstrata submit --again /shared/x         how far each share is
   pgstrata submit --again /shared/x --go    submit what is missing
 

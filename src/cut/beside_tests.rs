@@ -37,7 +37,7 @@ fn with(scripts: &[&str], mount: &[&str]) -> CaseSpec {
 fn cut(case: &CaseSpec, states: usize) -> Result<CaseResult> {
     let (folder, interrupt) = (tempfile::tempdir().unwrap(), Interrupt::never());
     let places = places(folder.path());
-    let time = Duration::from_millis(2500);
+    let time = Duration::from_millis(1200);
     let cutting = Cutting { clients: 2, time, states, workload: true, keeps_evidence: false, ..Cutting::default() };
     let session = CutSession::open(&Host::this(), &places, cutting, &interrupt).unwrap();
     let result = cut_case(&session, case, &places, &|_| ());

@@ -50,7 +50,7 @@ fn of_node(host: &Host, node: &NodeSpec, devices: &Bases) -> Result<FilesystemCh
         return Err(format!("{} is not installed", program.name));
     }
     if node.inputs.iter().any(|input| input.role != Role::Data) {
-        return Err("its journal lies on another device".to_owned());
+        return Err("its journal is on another device".to_owned());
     }
     let on = node.inputs.iter().map(|input| match devices.get(&input.from) {
         Some(Base::Device(path)) => Some(path.as_path()),

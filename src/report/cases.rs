@@ -4,7 +4,7 @@
 
 use super::labelled::Labelled;
 use super::table::{Cell, Column, Table, TableColumn};
-use super::words::{estimate_text, fields, latency, optional, percent, percent_ends};
+use super::words::{bounded, estimate_text, fields, latency, optional, percent, percent_ends};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost, Steadiness};
 use crate::units::grouped;
 
@@ -97,13 +97,17 @@ impl Labelled<'_> {
             Column(TableColumn::number("Below 50 %", "s").csv(&half), &|(_, it)| {
                 Cell::count(it.seconds_under_half, "")
             }),
-            Column(TableColumn::number("Longest idle", "").csv(idles), &|(_, it)| idle(it)),
-            Column(TableColumn::number("Longest stall", "").csv(stalls), &|(_, it)| stall(it)),
+            Column(TableColumn::number("Longest idle", "").csv(idles), &|(case, it)| {
+                idle(case.log_sample.is_some(), it)
+            }),
+            Column(TableColumn::number("Longest stall", "").csv(stalls), &|(case, it)| {
+                stall(case.log_sample.is_some(), it)
+            }),
         ]);
         table.note(
             "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: \
-             time without a commit of any client, to 1 ms; to whole seconds if only a share of the transactions was logged. \
-             Longest stall: the slowest single operation seen by a client.",
+             time without a commit of any client, to 1 ms. Longest stall: the slowest single operation seen by a client. Where \
+             only a share of the transactions was logged, between them lies the true figure.",
         )
     }
 
@@ -214,20 +218,25 @@ fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
         .csv([fields(Some(&found.share)), others].concat())
 }
 
-/// Longest time without a commit, an alarm from one second on. If only whole seconds are known, the seconds next to
-/// those without a commit may also have lacked one nearly throughout, so a range is shown.
-fn stall(found: &Steadiness) -> Cell {
+/// Slowest operation, and where it was.
+fn stall(is_sampled: bool, found: &Steadiness) -> Cell {
     let at = found.longest_stall_at;
-    Cell::text(found.longest_stall_us.map_or_else(|| "not measured".to_owned(), latency))
-        .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
-        .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))])
+    Cell::text(
+        found
+            .longest_stall_us
+            .map_or_else(|| "not measured".to_owned(), |us| bounded("at least", is_sampled, latency(us))),
+    )
+    .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
+    .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))])
 }
 
-fn idle(found: &Steadiness) -> Cell {
+/// Longest time without a commit, an alarm from one second on. If only whole seconds are known, the seconds next to
+/// those without a commit may also have lacked one nearly throughout, so a range is shown.
+fn idle(is_sampled: bool, found: &Steadiness) -> Cell {
     let seconds = found.longest_zero_s;
     let (text, csv, is_long) = match (found.longest_idle_us, seconds) {
         (Some(0), _) => ("under 2 ms".to_owned(), "0".to_owned(), false),
-        (Some(us), _) => (latency(us), (us as f64 / 1e6).to_string(), us >= 1_000_000),
+        (Some(us), _) => (bounded("at most", is_sampled, latency(us)), (us as f64 / 1e6).to_string(), us >= 1_000_000),
         (None, 0) => ("under 2 s".to_owned(), String::new(), false),
         (None, _) => (format!("{seconds} to {} s", seconds + 2), String::new(), true),
     };
@@ -239,8 +248,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_time_in_whole_seconds_is_shown_as_a_range() {
-        let steadiness = |longest_zero_s, longest_idle_us| Steadiness {
+    fn a_sampled_log_bounds_the_longest_idle_time_and_stall() {
+        let found = Steadiness { longest_stall_us: Some(5_000), ..steadiness(0, Some(3_000)) };
+        assert_eq!([idle(false, &found).text, stall(false, &found).text], ["3 ms", "5 ms"]);
+        assert_eq!([idle(true, &found).text, stall(true, &found).text], ["at most 3 ms", "at least 5 ms"]);
+        assert_eq!(idle(true, &steadiness(0, Some(0))).text, "under 2 ms");
+    }
+
+    fn steadiness(longest_zero_s: u64, longest_idle_us: Option<u64>) -> Steadiness {
+        Steadiness {
             seconds: 60,
             coefficient_of_variation: 0.1,
             seconds_at_zero: longest_zero_s,
@@ -250,9 +266,13 @@ mod tests {
             longest_idle_us,
             longest_stall_us: None,
             longest_stall_at: None,
-        };
+        }
+    }
+
+    #[test]
+    fn idle_time_in_whole_seconds_is_shown_as_a_range() {
         let shown = |zero_s, idle_us| {
-            let cell = idle(&steadiness(zero_s, idle_us));
+            let cell = idle(false, &steadiness(zero_s, idle_us));
             (cell.text.clone(), cell.csv.concat(), cell.style == "alarm")
         };
         assert_eq!(shown(0, None), ("under 2 s".to_owned(), String::new(), false));

@@ -105,6 +105,6 @@ fn latencies(latency: Option<&Latency>) -> Vec<String> {
         fields.extend(words::fields(found.and_then(|found| found.over_trials.as_ref())));
         fields.push(optional(found.and_then(|found| found.merged_us)));
     }
-    fields.push(optional(latency.and_then(|l| l.max_us)));
+    fields.push(optional(latency.map(|l| l.max_us)));
     fields
 }

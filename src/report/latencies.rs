@@ -3,7 +3,7 @@
 use super::labelled::Labelled;
 use super::layout::ABSENT;
 use super::table::{Cell, Column, Table, TableColumn};
-use super::words::{comparison_text, estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
+use super::words::{bounded, comparison_text, estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, Latency, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, significant};
 
@@ -93,7 +93,7 @@ impl Labelled<'_> {
         if self.findings.cases.iter().all(|case| case.log_sample.is_none()) {
             return "";
         }
-        "Where a share was logged, percentiles are of that share and the slowest operation was not measured; counts are of all."
+        "Where a share was logged, percentiles are of that share, and the slowest operation took at least as long as the slowest logged; counts are of all."
     }
 
     pub fn any_closed_loop(&self) -> bool {
@@ -128,7 +128,8 @@ fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     cells.extend(PERCENTILES.map(|name| percentile_cell(found.and_then(|latency| latency.percentile(name)))));
     let p99 = found.and_then(|latency| latency.percentile("p99"));
     cells.push(against_cell(p99.and_then(|p99| p99.comparison.as_ref())));
-    cells.push(us_cell(found.and_then(|latency| latency.max_us)));
+    let slowest = us_cell(found.map(|latency| latency.max_us));
+    cells.push(Cell { text: bounded("≥", case.log_sample.is_some(), slowest.text.clone()), ..slowest });
     cells.push(Cell::count(measure.done, ""));
     cells.extend([measure.failed, measure.skipped, measure.late].map(|count| Cell::count(count, "alarm")));
     cells.push(in_time_cell(case, measure));

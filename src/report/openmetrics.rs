@@ -19,7 +19,7 @@ const FAMILIES: [Family; 22] = [
     ("pgstrata_run_trials_planned", "gauge", "", "Trials that the run planned."),
     ("pgstrata_run_trials_measured", "gauge", "", "Trials that were measured."),
     ("pgstrata_case", "info", "", "A case with its durability class."),
-    ("pgstrata_case_axis", "info", "", "Where a case lies in the matrix of the plan."),
+    ("pgstrata_case_axis", "info", "", "Place of a case in the matrix of the plan."),
     (RATE, "gauge", "", "Operations per second, the geometric mean over trials."),
     (RATE_LOW, "gauge", "", "Lower end of the 95 % interval of the rate."),
     (RATE_HIGH, "gauge", "", "Upper end of the 95 % interval of the rate."),
@@ -27,7 +27,7 @@ const FAMILIES: [Family; 22] = [
     (LATENCY, "gauge", "seconds", "Percentile of the latency, over trials."),
     (LATENCY_LOW, "gauge", "seconds", "Lower end of the 95 % interval of a percentile."),
     (LATENCY_HIGH, "gauge", "seconds", "Upper end of the 95 % interval of a percentile."),
-    (LATENCY_MAX, "gauge", "seconds", "Slowest operation of all trials."),
+    (LATENCY_MAX, "gauge", "seconds", "Slowest logged operation of all trials."),
     ("pgstrata_case_operations", "counter", "", "Operations over all trials, by outcome."),
     ("pgstrata_case_database_size_bytes", "gauge", "bytes", "Size of the database, at the largest trial."),
     (THROUGHPUT, "gauge", "", "Operations per second of a trial, second by second."),
@@ -182,9 +182,7 @@ fn of_latency(samples: &mut Samples, labels: &Labels<'_>, latency: &Latency, at:
             samples.estimate([LATENCY, LATENCY_LOW, LATENCY_HIGH], &labels, over, US, at);
         }
     }
-    if let Some(max_us) = latency.max_us {
-        samples.add(LATENCY_MAX, labels, max_us as f64 * US, at);
-    }
+    samples.add(LATENCY_MAX, labels, latency.max_us as f64 * US, at);
 }
 
 /// If trials ran on several hosts, the host is a label.

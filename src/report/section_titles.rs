@@ -3,7 +3,7 @@
 use super::device_work::one_write;
 use super::environment::machine_names;
 use super::labelled::Labelled;
-use super::words::{in_ms, latency, percent};
+use super::words::{bounded, in_ms, latency, percent};
 use crate::analyse::findings::CaseFinding;
 use crate::units::{Bytes, count, significant};
 use serde::Serialize;
@@ -33,8 +33,10 @@ impl SectionTitles {
             latency: labelled.extremes("p99", p99_ms, |ms| format!("{} ms", significant(ms))),
             waits: labelled.extremes("storage", |case| Some(case.backend_time.as_ref()?.storage?.value), percent),
             steadiness: labelled
-                .most(|case| case.steadiness.as_ref()?.longest_stall_us)
-                .map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
+                .most(|case| Some((case.steadiness.as_ref()?.longest_stall_us?, case.log_sample.is_some())))
+                .map(|(label, (us, sampled))| {
+                    format!("longest stall {}, {label}", bounded("at least", sampled, latency(us)))
+                }),
             strata: labelled.extremes(
                 "WAL",
                 |case| case.strata.as_ref()?.wal_bytes.filter(|bytes| *bytes > 0.0),

@@ -20,7 +20,7 @@ use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_ta
 use crate::report::table::{Cell, Table};
 use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
-    caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges, ratio_words,
+    bounded, caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges, ratio_words,
     server_versions,
 };
 use crate::report::{ageing, disk, drives, full, power_cuts};
@@ -316,7 +316,9 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labelled: &Labelled<
         labelled.label(&case.id).to_owned(),
         class,
         measure.rate.as_ref().map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, measure.unit)),
-        steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
+        steadiness
+            .and_then(|s| s.longest_stall_us)
+            .map_or_else(absent, |us| bounded("≥", case.log_sample.is_some(), latency(us))),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
         time.and_then(|time| time.in_memory.as_ref()).map_or_else(absent, |memory| ratio_words(&memory.ratio)),

@@ -114,6 +114,11 @@ pub(super) fn in_ms(us: &Estimate) -> Estimate {
     us.map(|us| us / 1e3)
 }
 
+/// "at least" or "at most" before what a log of a share of the operations bounds.
+pub(super) fn bounded(word: &str, is_sampled: bool, figure: String) -> String {
+    if is_sampled { format!("{word} {figure}") } else { figure }
+}
+
 /// A single latency with its unit.
 pub(super) fn latency(us: u64) -> String {
     if us == 0 { "under 1 us".to_owned() } else { Micros(us).to_string() }

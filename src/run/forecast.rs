@@ -181,7 +181,8 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
     if small.is_empty() {
         return Ok(());
     }
-    Err(Error::host(small.join("\n")).hint("change the sizes in the plan, or free some space"))
+    Err(Error::host(small.join("\n"))
+        .hint("make it as large as it needs (`loop`), load less (`scale`, `data`), or free some space"))
 }
 
 /// # Errors

@@ -374,9 +374,7 @@ pub(super) fn client_row(client: &ClientSecond) -> Row {
     row.extend(
         [0.5, 0.95, 0.99, 0.999].map(|q| (!latencies.is_empty()).then(|| Value::Count(latencies.value_at_quantile(q)))),
     );
-    // The slowest of a sample is not the slowest overall.
-    let has_slowest = !latencies.is_empty() && client.log_sample >= 1.0;
-    row.extend([has_slowest.then(|| Value::Count(latencies.max())), client.idle_us.map(Value::Count)]);
+    row.extend([(!latencies.is_empty()).then(|| Value::Count(latencies.max())), client.idle_us.map(Value::Count)]);
     row
 }
 
@@ -400,16 +398,7 @@ mod tests {
             histogram.record(*latency).unwrap();
         }
         let done = latencies.len() as u64;
-        ClientSecond {
-            second,
-            done,
-            failed: 0,
-            skipped: 0,
-            late: 0,
-            idle_us: Some(0),
-            log_sample: 1.0,
-            latencies: histogram,
-        }
+        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, idle_us: Some(0), latencies: histogram }
     }
 
     fn rows(joiner: &mut Joiner, ended: bool) -> Vec<(u64, bool, bool)> {
@@ -460,10 +449,13 @@ mod tests {
     }
 
     #[test]
-    fn a_sampled_log_has_percentiles_but_no_maximum() {
-        let second = ClientSecond { done: 200, log_sample: 0.01, ..client(1, &[5, 7]) };
+    fn a_sampled_second_has_percentiles_and_its_slowest() {
+        let second = ClientSecond { done: 200, ..client(1, &[5, 7]) };
         let row = client_row(&second);
-        assert_eq!((&row[4], &row[5], &row[9]), (&Some(Value::Count(1200)), &Some(Value::Count(5)), &None));
+        assert_eq!(
+            (&row[4], &row[5], &row[9]),
+            (&Some(Value::Count(1200)), &Some(Value::Count(5)), &Some(Value::Count(7)))
+        );
     }
 
     #[test]

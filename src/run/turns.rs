@@ -250,7 +250,7 @@ fn count(value: Option<&Option<Value>>) -> Option<u64> {
 
 /// The client's part of a second that the end of the turn cuts short.
 fn rest_second(second: u64, done: u64, latencies: Histogram<u64>) -> ClientSecond {
-    ClientSecond { second, done, failed: 0, skipped: 0, late: 0, idle_us: None, log_sample: 1.0, latencies }
+    ClientSecond { second, done, failed: 0, skipped: 0, late: 0, idle_us: None, latencies }
 }
 
 /// Adds the counts of a further turn.

@@ -66,10 +66,8 @@ pub struct ClientSecond {
     /// Operations slower than the latency limit.
     pub late: u64,
     /// Longest time without a completed operation that ended in this second or was still going on at its end, in
-    /// microseconds, to 1 ms; `None` if only a sample of the operations is logged.
+    /// microseconds, to 1 ms; at most that if only a sample of the operations is logged.
     pub idle_us: Option<u64>,
-    /// Share of the operations that were logged, 1 for all; below 1 the counts are estimates.
-    pub log_sample: f64,
     /// Latencies of the completed, logged operations, microseconds.
     pub latencies: Histogram<u64>,
 }
@@ -217,7 +215,7 @@ impl ClientSecond {
     pub(crate) fn empty(second: u64) -> Result<ClientSecond> {
         let (done, failed, skipped, late, idle_us) = (0, 0, 0, 0, None);
         let latencies = empty_histogram()?;
-        Ok(ClientSecond { second, done, failed, skipped, late, idle_us, log_sample: 1.0, latencies })
+        Ok(ClientSecond { second, done, failed, skipped, late, idle_us, latencies })
     }
 }
 
@@ -336,8 +334,8 @@ pub trait Workload: Sync {
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, until: Until<'_>) -> Result<()> {
         self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.warm_up(place, &plain, memory, until))
     }
-    /// Decides options that the plan leaves open and that must be the same for all cases with this workload. Called
-    /// after the warm-up of the first of them, whose output is in `place.raw`.
+    /// Decides options that the plan leaves open, for all trials of a case. Called after the warm-up of the first of
+    /// them, whose output is in `place.raw`.
     ///
     /// # Errors
     /// When that output cannot be read.

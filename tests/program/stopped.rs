@@ -5,6 +5,7 @@ use crate::program::machine::traces;
 use crate::program::workshop::{Workshop, can_build_stacks, json, run_id, said, set_mode, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,6 +102,56 @@ fn an_interrupt_ends_the_wait_for_every_program() {
         assert!(asked.elapsed() < Duration::from_secs(60), "{name} {word}: {:?}", asked.elapsed());
         nothing_is_left(&shop);
     }
+}
+
+const TWICE: &str = r#"
+name = "asked"
+blocks = 2
+
+[stack.tmp]
+filesystem = { tmpfs = "256MiB" }
+
+[postgres]
+bin = "BIN"
+settings = { shared_buffers = "16MB" }
+
+[workload.tpcb]
+pgbench = { scale = 1, clients = 1, duration = "1s", warmup = "0s" }
+"#;
+
+#[test]
+fn an_interrupt_among_requirements_is_no_missing_requirement() {
+    const NAME: &str = "Ctrl-C while a trial checks its requirements";
+    if !can_build_stacks(NAME) {
+        return;
+    }
+    let shop = Workshop::new();
+    let Some((bin, real)) = installation(&shop) else { return skipped(NAME, "needs PostgreSQL") };
+    set_mode(shop.path(), 0o777);
+    let plan = shop.file("plan.toml", &TWICE.replace("BIN", bin.to_str().unwrap()));
+    let mut command = shop.pgstrata(&["run", "--json", plan.to_str().unwrap()]);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut events = BufReader::new(run.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let begun = events.find(|line| line.contains("\"step_started\"") && line.contains("\"measure\""));
+    // Each trial asks the server for its version. The first one has done so.
+    slow(&shop, &bin, &real, "postgres", "--version");
+    assert!(begun.is_some(), "no trial was measured");
+    let mut steps = events.filter(|line| line.contains("\"step_started\""));
+    let asks = steps.find(|line| line.contains("\"check\""));
+    assert!(asks.is_some(), "no second trial");
+    while !shop.path().join("here").exists() {
+        assert!(run.try_wait().unwrap().is_none(), "{}", said(&run.wait_with_output().unwrap()));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    let later: Vec<String> = steps.collect();
+    assert!(later.iter().all(|line| line.contains("\"tear_down\"")), "{later:?}");
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    nothing_is_left(&shop);
+    let events = fs::read_to_string(shop.run_folder().join("events.jsonl")).unwrap();
+    assert!(events.lines().last().unwrap().contains("\"interrupted\""), "{events}");
+    assert!(!events.contains("a requirement is not met") && !said(&output).contains("not met"), "{}", said(&output));
 }
 
 #[test]

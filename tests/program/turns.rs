@@ -102,19 +102,29 @@ fn cases_of_a_quick_run_alternate_on_standing_stacks() {
 
 #[test]
 fn a_killed_block_of_turns_is_measured_again_whole() {
-    if !can_build_stacks("kill -9 among turns") {
-        return;
+    if can_build_stacks("kill -9 among turns") {
+        killed_blocks_are_measured_again(&["build", "settle", "measure"]);
     }
+}
+
+#[test]
+fn a_block_of_turns_killed_elsewhere_is_measured_again() {
+    if can_build_stacks("kill -9 before and behind turns") {
+        killed_blocks_are_measured_again(&["tear_down", "warm_up"]);
+    }
+}
+
+/// A kill in each of these steps, in the first trial and the second by turns; ten in the full suite. Then the rest of the run.
+fn killed_blocks_are_measured_again(steps: &[&str]) {
     let shop = Workshop::new();
     let plan = plan(&shop, "2", "3s");
     let place = shop.path().to_str().unwrap();
     let before = traces(place);
-    let steps = ["build", "warm_up", "settle", "measure", "tear_down"];
-    let (mut folder, kills) = (None, if is_full() { 20 } else { steps.len() });
+    let (mut folder, kills) = (None, if is_full() { 10 } else { steps.len() });
     for kill in 0..kills {
         let at = Moment {
             step: steps[kill % steps.len()],
-            trial: kill % 2,
+            trial: (kill + kill / steps.len()) % 2,
             delay: Duration::from_millis(37 * (kill as u64 % 11)),
         };
         run_and_kill(&shop, &["--quick", &plan], folder.as_deref(), at, || ());

@@ -27,8 +27,6 @@ pub struct MeasureSums {
     pub percentiles: Percentiles,
     /// Share of due operations that completed in time, 0 to 1, by trial.
     pub in_time: Vec<BlockMean>,
-    /// True if the latency of every operation is known.
-    pub all_logged: bool,
     latency_us_sum: u64,
     /// Trials with the measure, and trials without it.
     had: u32,
@@ -39,7 +37,7 @@ impl MeasureSums {
     /// An empty measure; `unit` is the unit of its rates.
     pub fn new(name: &str, unit: &str) -> MeasureSums {
         let found = MeasureFinding { name: name.to_owned(), unit: unit.to_owned(), ..MeasureFinding::default() };
-        MeasureSums { found, all_logged: true, ..MeasureSums::default() }
+        MeasureSums { found, ..MeasureSums::default() }
     }
 
     /// Adds a trial. `seconds` are the operations in its whole seconds, if they are this measure's own.
@@ -141,7 +139,7 @@ impl MeasureSums {
         Latency {
             mean_us: exact.unwrap_or_else(|| all.mean()),
             percentiles: self.percentiles.finding(all),
-            max_us: self.all_logged.then(|| all.max()),
+            max_us: all.max(),
             curve: curve(all),
         }
     }

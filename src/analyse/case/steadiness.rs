@@ -77,8 +77,8 @@ impl SteadinessSums {
         }
     }
 
-    /// Result; `slowest_us` is the slowest operation in the histograms, for trials without that column; `None` if not
-    /// every operation was logged.
+    /// Result; `slowest_us` is the slowest operation in the histograms, for trials without that column; `None`
+    /// if none has latencies.
     pub fn finding(&self, slowest_us: Option<u64>) -> Option<Steadiness> {
         let Steadiness { seconds, longest_stall_at, .. } = self.found;
         let mean = (seconds > 0).then(|| self.done / seconds as f64)?;

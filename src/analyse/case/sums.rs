@@ -162,7 +162,6 @@ impl CaseSums {
         }
         if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
             self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
-            self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
         }
     }
 
@@ -228,7 +227,7 @@ impl CaseSums {
 
     /// Finding with the given durability, without cautions.
     pub(crate) fn finding(&self, durability: Durability) -> CaseFinding {
-        let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
+        let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map(Histogram::max);
         CaseFinding {
             id: self.spec.id.clone(),
             axes: self.spec.axes.clone(),
@@ -243,7 +242,7 @@ impl CaseSums {
             capacity: self.capacity.finding(self.measures.first(), self.operation.as_ref()),
             stages: self.stages.findings(),
             snapshots: self.epochs.finding(),
-            steadiness: self.steadiness.finding(self.log_sample.is_none().then_some(slowest)),
+            steadiness: self.steadiness.finding(slowest),
             strata: self.strata_of_one_operation(),
             backend_time: self.backends.finding(&self.cpu, self.at_fixed_rate()),
             fits: self.fits,

@@ -183,10 +183,11 @@ impl CaseOfSide<'_> {
                 ..self.measure(&item, figure, "ms", over.value / 1e3)
             });
         }
-        measures.extend(latency.max_us.map(|max_us| {
+        // The slowest of a sample is not the slowest of all.
+        measures.extend(self.found.log_sample.is_none().then(|| {
             let spread = MeasureSpread::Together { trials: self.trials.len(), alone: None };
             let figure = FigureKind::Percentile("max".to_owned());
-            SideMeasure { spread, ..self.measure(&item, figure, "ms", max_us as f64 / 1e3) }
+            SideMeasure { spread, ..self.measure(&item, figure, "ms", latency.max_us as f64 / 1e3) }
         }));
         measures
     }

@@ -315,8 +315,8 @@ pub struct Latency {
     pub mean_us: f64,
     /// p50, p95, p99 and p99.9.
     pub percentiles: Vec<Percentile>,
-    /// Slowest operation, microseconds; `None` if not every one was logged.
-    pub max_us: Option<u64>,
+    /// Slowest logged operation, microseconds.
+    pub max_us: u64,
     /// Curve for the chart: (percentile 0 to 100, microseconds), ascending, denser towards 100.
     pub curve: Vec<(f64, u64)>,
 }
@@ -370,10 +370,10 @@ pub struct Steadiness {
     pub seconds_under_half: u64,
     /// Longest sequence of seconds without an operation.
     pub longest_zero_s: u64,
-    /// Longest time without a completed operation, microseconds, to 1 ms; `None` if not every operation was seen
-    /// individually.
+    /// Longest time without a completed operation, microseconds, to 1 ms, at most where a share was logged; `None`
+    /// if operations were not seen individually.
     pub longest_idle_us: Option<u64>,
-    /// Longest single operation, microseconds: the longest stall seen by a client; `None` if not every one was logged.
+    /// Longest single operation, microseconds: the longest stall seen by a client, at least where a share was logged.
     pub longest_stall_us: Option<u64>,
     /// Trial and second of the longest stall.
     pub longest_stall_at: Option<(u32, u64)>,

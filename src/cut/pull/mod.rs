@@ -78,7 +78,7 @@ impl Pulls {
         if let WitnessPlace::File(path) = &asked.witness {
             let beside = files::nearest_existing(path.parent().unwrap_or(Path::new("/")));
             if paths::look_at(&beside)?.filesystem == paths::look_at(&folder)?.filesystem {
-                let message = format!("{} lies on the filesystem whose power is to be cut", path.display());
+                let message = format!("{} is on the filesystem whose power is to be cut", path.display());
                 return Err(
                     Error::user(message).hint("name a file on another disk, or host:port of `pgstrata witness`")
                 );

@@ -37,9 +37,10 @@ columns! {
     pub const CLIENT_LATENCY_US_P99: ColumnDef = interval("client_latency_us_p99", "us");
     /// 99.9th percentile
     pub const CLIENT_LATENCY_US_P999: ColumnDef = interval("client_latency_us_p999", "us");
-    /// slowest operation of the second
+    /// slowest logged operation of the second
     pub(crate) const CLIENT_LATENCY_US_MAX: ColumnDef = interval("client_latency_us_max", "us");
-    /// longest time without a completed operation that ended in the second or was going on at its end, to 1 ms
+    /// longest time in which none of the logged operations completed, that ended in the second or was going on at its end,
+    /// to 1 ms
     pub(crate) const CLIENT_IDLE_US_MAX: ColumnDef = interval("client_idle_us_max", "us");
 }
 

@@ -19,9 +19,9 @@ columns! {
     pub const ZFS_ZIL_COMMITS: ColumnDef = counter("zfs_zil_commits", "operations");
     /// kstat zil zil_itx_count: records written by these commits
     pub const ZFS_ZIL_RECORDS: ColumnDef = counter("zfs_zil_records", "records");
-    /// kstat zil zil_itx_metaslab_normal_bytes: records whose log blocks lie on the data devices
+    /// kstat zil zil_itx_metaslab_normal_bytes: records whose log blocks are on the data devices
     pub const ZFS_ZIL_POOL_BYTES: ColumnDef = counter("zfs_zil_pool_bytes", "bytes");
-    /// kstat zil zil_itx_metaslab_slog_bytes: records whose log blocks lie on log devices
+    /// kstat zil zil_itx_metaslab_slog_bytes: records whose log blocks are on log devices
     pub const ZFS_ZIL_LOG_BYTES: ColumnDef = counter("zfs_zil_log_bytes", "bytes");
     /// kstat POOL/txgs: transaction groups committed by the pools of the stack since row 0
     pub const ZFS_TXGS: ColumnDef = counter("zfs_txgs", "groups");

@@ -154,22 +154,14 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
     Ok(())
 }
 
-/// Decides what the plan leaves open, once for all trials with the same workload, and marks where the windows begin.
+/// Decides what the plan leaves open, and marks where the windows begin.
 ///
-/// Trials with the same workload also do the same work in each turn: in turns of equal time a slow stack would stay longer
+/// Trials with the same workload do the same work in each turn: in turns of equal time a slow stack would stay longer
 /// where each page's first change writes a full image.
 fn begin(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()> {
-    for at in 0..standing.len() {
-        let (before, rest) = standing.split_at_mut(at);
-        let Some(one) = rest.first_mut() else { continue };
-        let workload = &one.trial.case.workload;
-        let alike = before.iter().find(|other| other.failed.is_none() && other.trial.case.workload == *workload);
-        let decided = alike.map(|other| other.trial.record.decided.clone());
+    for one in &mut *standing {
         one.go(session, |trial, session| {
-            match decided {
-                Some(decided) => trial.record.decided = decided,
-                None => decide(session, trial)?,
-            }
+            decide(session, trial)?;
             trial.record.operation = trial.workload.operation(&trial.options())?;
             trial.watch.as_mut().map_or(Ok(()), |watch| watch.measure_begins(wall_us()))
         })?;

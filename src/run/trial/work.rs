@@ -146,15 +146,15 @@ pub(super) fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
     })
 }
 
-/// Decides the options that the plan leaves open: like an earlier trial with the same workload, even in an earlier
-/// session, or now.
+/// Decides the options that the plan leaves open: like an earlier trial of the case, even in an earlier session, or
+/// now.
 pub(super) fn decide(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
-    let workload = &trial.case.workload;
     let mut earlier = None;
     for key in &session.record.order {
-        let same = session.record.cases.iter().any(|case| case.id == key.case && case.workload == *workload);
         // An unreadable one is measured again, and decides nothing.
-        if same && let Ok(Some(record)) = session.events.writer().folder().trial(key) {
+        if key.case == trial.case.id
+            && let Ok(Some(record)) = session.events.writer().folder().trial(key)
+        {
             earlier = Some(record).filter(|record| record.outcome == Outcome::Measured).map(|record| record.decided);
         }
         if earlier.is_some() {
@@ -164,7 +164,7 @@ pub(super) fn decide(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result
     let raw = trial.staging.raw();
     trial.record.decided = match earlier {
         Some(decided) => decided,
-        None => trial.workload.decide(&trial.place(session, &raw)?, &workload.options)?,
+        None => trial.workload.decide(&trial.place(session, &raw)?, &trial.case.workload.options)?,
     };
     Ok(())
 }
@@ -174,7 +174,7 @@ impl Trial<'_> {
         Ok(session.place(self.folder()?, self.server.as_ref(), raw))
     }
 
-    /// The workload's options, including those decided for all its cases.
+    /// The workload's options, including those decided for all trials of its case.
     pub(super) fn options(&self) -> Options {
         let mut options = self.case.workload.options.clone();
         options.0.extend(self.record.decided.0.clone());

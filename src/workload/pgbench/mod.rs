@@ -201,7 +201,7 @@ impl Workload for Pgbench {
         let settings = settings(options)?;
         let mut decided = Options::default();
         if settings.log_sample.is_none() {
-            let sample = self.warm_up_rate(place).map_or(1.0, |tps| sample::for_rate(tps, settings.writes()));
+            let sample = self.warm_up_rate(place).map_or(1.0, sample::for_rate);
             decided.set("log_sample", OptionValue::Number(sample));
         }
         Ok(decided)

@@ -98,11 +98,11 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec::with_default(
         "log_sample",
         OptionKind::Number,
-        "all; at high rates a share that keeps the cost of logging below 1 %, the same for all stacks",
+        "all; above some 6,000 a second for each CPU a share that keeps the cost of logging below 2 %",
     )
     .doc(
         "share of transactions whose latency is logged, above 0 and up to 1: `0.01` for 1 %. Counts stay exact, \
-         percentiles are computed from those logged, and the slowest transaction is unknown",
+         percentiles are computed from those logged, and the slowest took at least as long as the slowest of these",
     ),
     OptionSpec::with_default("statements", OptionKind::Boolean, "true")
         .doc("mean latency of each statement (pgbench -r; costs two clock readings per statement)"),

@@ -338,8 +338,7 @@ impl OpenSeconds {
             failed: all_of(bin.failed, self.log_sample),
             skipped: all_of(bin.skipped, self.log_sample),
             late: all_of(bin.late, self.log_sample),
-            idle_us: (self.log_sample >= 1.0).then_some(idle_us),
-            log_sample: self.log_sample,
+            idle_us: Some(idle_us),
             latencies: all,
         })
     }

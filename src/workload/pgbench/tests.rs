@@ -249,7 +249,7 @@ fn scripts_are_measured_each_for_itself() {
 }
 
 #[test]
-fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
+fn a_sampled_log_leaves_counts_exact_and_bounds_the_slowest() {
     let Some(bench) = Bench::new() else { return };
     let script = ("script", text("select-only"));
     let wanted = options(&[script.clone(), ("log_sample", OptionValue::Number(0.1)), ("duration", text("2s"))]);
@@ -260,6 +260,7 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
     let done = counts.measures[0].done.unwrap() as f64;
     let logged = ears.latencies.lock().unwrap()["transactions"] as f64;
     assert!(done > 1000.0 && (0.05..0.15).contains(&(logged / done)), "{logged} of {done}");
+    assert!(ears.seconds.lock().unwrap().iter().all(|second| second.idle_us.is_some()));
     let reported: u64 = ears.seconds.lock().unwrap().iter().map(|second| second.done).sum();
     assert!((0.3..1.5).contains(&(reported as f64 / done)), "{reported} of {done} in whole seconds");
     assert_eq!(Pgbench.operation(&wanted).unwrap().log_sample, Some(0.1));
