@@ -301,14 +301,19 @@ impl Plan {
     /// Keeps only the part for a quick run; everything if the plan defines none.
     pub fn keep_quick_part(&mut self) {
         let cases = u32::try_from(self.cases.len()).unwrap_or(u32::MAX);
-        let whole = QuickOf { cases, blocks: self.blocks, set: BTreeMap::new() };
+        let whole = QuickOf { cases, blocks: self.blocks, ..QuickOf::default() };
         let Some(part) = self.in_quick.take() else {
             self.quick = Some(whole);
             return;
         };
-        self.quick = Some(QuickOf { set: part.set, ..whole });
+        self.quick = Some(QuickOf { set: part.set, trials: part.trials, ..whole });
         self.order = order::of_cases(&part.cases, part.blocks, self.seed);
         (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
+    }
+
+    /// True if cases that can stand at once are measured in turns.
+    pub fn is_in_turns(&self) -> bool {
+        self.quick.as_ref().is_some_and(|quick| !quick.trials)
     }
 
     /// Keeps only the trials of one share of the blocks.

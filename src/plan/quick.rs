@@ -11,7 +11,7 @@ use crate::record::case::CaseSpec;
 use crate::record::options::{OptionProblem, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const KEYS: [&str; 3] = ["blocks", "only", "set"];
+pub(super) const KEYS: [&str; 4] = ["blocks", "design", "only", "set"];
 
 /// The quick part of a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,8 @@ pub struct QuickPart {
     pub cases: Vec<CaseSpec>,
     /// These options, as written by a user.
     pub set: BTreeMap<String, String>,
+    /// True if no case is measured in turns.
+    pub trials: bool,
 }
 
 /// `[quick]` as read, before the cases have names.
@@ -31,6 +33,7 @@ pub(super) struct QuickDraft {
     set: BTreeMap<String, OptionValue>,
     /// Option keys that no layer of the plan has, with the kinds of workload that take them and get the value.
     added: BTreeMap<String, BTreeSet<String>>,
+    trials: bool,
 }
 
 /// Reads the table; `None` if there is none or it has mistakes.
@@ -47,6 +50,10 @@ pub(super) fn read_quick(
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "`quick`", problems);
     let blocks = read_whole(pairs, "blocks", 1, i64::from(MAX_BLOCKS), problems);
     let blocks = blocks.map(narrow);
+    let design = get(pairs, "design").map(|(_, node)| (node, node.text()));
+    if let Some((node, _)) = design.filter(|(_, text)| !matches!(text, Some("turns" | "trials"))) {
+        problems.add(node.must_be("`design`", "\"turns\" or \"trials\""));
+    }
     let only =
         get(pairs, "only").and_then(|(_, table)| read_conditions(table, &known_values(left), "`only`", problems));
     let set = get(pairs, "set").map(|(_, table)| read_set(table, left, catalogue, problems));
@@ -54,7 +61,8 @@ pub(super) fn read_quick(
         return None;
     }
     let (set, added) = set.unwrap_or_default();
-    let draft = QuickDraft { blocks, only: only.unwrap_or_default(), set, added };
+    let trials = design.is_some_and(|(_, text)| text == Some("trials"));
+    let draft = QuickDraft { blocks, only: only.unwrap_or_default(), set, added, trials };
     let kept: Vec<&CaseCandidate> = left.iter().filter(|candidate| draft.keeps(candidate)).collect();
     if let Some(objection) = kept.iter().find_map(|candidate| draft.objection(&candidate.case, catalogue)) {
         let problem = Problem::at(&key.span, format!("`set` is refused by a workload: {}", objection.message));
@@ -140,7 +148,7 @@ impl QuickDraft {
         let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) });
         let cases = cases.collect();
         let set = self.set.iter().map(|(key, value)| (key.clone(), value.plain())).collect();
-        QuickPart { blocks: self.blocks.unwrap_or(blocks), cases, set }
+        QuickPart { blocks: self.blocks.unwrap_or(blocks), cases, set, trials: self.trials }
     }
 }
 
@@ -171,6 +179,14 @@ mod tests {
         }
         assert_eq!(plan.cases[0].stack.node("loop").unwrap().options.size("loop"), Some(Bytes(6 << 30)));
         assert_eq!(parse(MANUAL, "plan.toml", &catalogue()).unwrap().in_quick, None);
+    }
+
+    #[test]
+    fn a_quick_run_may_be_of_trials() {
+        assert!(read("design = \"trials\"").unwrap().in_quick.unwrap().trials);
+        assert!(!read("design = \"turns\"").unwrap().in_quick.unwrap().trials);
+        let refused = read("design = \"rounds\"").unwrap_err();
+        assert!(refused.contains("`design` must be \"turns\" or \"trials\""), "{refused}");
     }
 
     #[test]

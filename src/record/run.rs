@@ -114,6 +114,9 @@ pub struct QuickOf {
     /// Layer options set for the quick run: `loop` -> `2GiB`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
+    /// True if the plan asks for trials, one after another.
+    #[serde(default)]
+    pub trials: bool,
 }
 
 impl RunRecord {

@@ -64,7 +64,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     warnings.extend(warnings::checksums_by_version(host, &here.cases));
     let templates = templates(plan, memory)?;
     let state_templates = self::templates(&here, memory)?;
-    let together = together::ids(&plan.cases, plan.quick.is_some(), memory)?;
+    let together = together::ids(&plan.cases, plan.is_in_turns(), memory)?;
     let side_by_side = space(&here, memory, &together, &state_templates, state)?;
     let fits = side_by_side.iter().all(|line| line.fits);
     let (turns, space) = match fits {
@@ -369,7 +369,7 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn expected_without_images(plan: &Plan, memory: Bytes) -> Result<u64> {
-    let turns = together::ids(&plan.cases, plan.quick.is_some(), memory)?;
+    let turns = together::ids(&plan.cases, plan.is_in_turns(), memory)?;
     Ok(expected_us(plan, plan.blocks_here(), trials_us(plan, memory, &turns)?, &templates(plan, memory)?))
 }
 

@@ -32,9 +32,9 @@ const OF_CHECKPOINTS: [&str; 6] = [
 ///
 /// # Errors
 /// For a workload that this program does not have.
-pub(super) fn ids(cases: &[CaseSpec], is_quick: bool, memory: Bytes) -> Result<Vec<String>> {
+pub(super) fn ids(cases: &[CaseSpec], in_turns: bool, memory: Bytes) -> Result<Vec<String>> {
     let mut ids = Vec::new();
-    for group in groups(cases, is_quick, memory)?.into_iter().filter(|group| group.len() > 1) {
+    for group in groups(cases, in_turns, memory)?.into_iter().filter(|group| group.len() > 1) {
         ids.extend(group.into_iter().map(|case| case.id.clone()));
     }
     Ok(ids)
@@ -58,9 +58,9 @@ pub(super) fn turn_lengths_us(span_us: u64) -> Vec<u64> {
     std::iter::repeat_n(most_us, whole).chain(rest_us).collect()
 }
 
-fn groups(cases: &[CaseSpec], is_quick: bool, memory: Bytes) -> Result<Vec<Vec<&CaseSpec>>> {
+fn groups(cases: &[CaseSpec], in_turns: bool, memory: Bytes) -> Result<Vec<Vec<&CaseSpec>>> {
     let mut can_stand = Vec::new();
-    for case in cases.iter().filter(|_| is_quick) {
+    for case in cases.iter().filter(|_| in_turns) {
         if is_plain_load(case)? && is_had_twice(case) {
             can_stand.push(case);
         }
