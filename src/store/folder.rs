@@ -20,9 +20,6 @@ pub(super) const EVENTS: &str = "events.jsonl";
 const TRIALS: &str = "trials";
 const TRIAL: &str = "trial.json";
 const SET_ASIDE: &str = "set-aside";
-const REPORT: &str = "report.html";
-/// Bytes of a report that have its title and description.
-const HEAD: usize = 8 << 10;
 
 /// A run folder, open for reading.
 #[derive(Debug, Clone)]
@@ -85,14 +82,6 @@ impl RunFolder {
     /// With the path.
     pub fn plan_text(&self) -> Result<String> {
         must_have(read_text(&self.path, PLAN)?, &self.path.join(PLAN))
-    }
-
-    /// The first bytes of the report in the folder; `None` without one.
-    pub fn report_head(&self) -> Option<String> {
-        let file = files::open_within(&self.path, REPORT).ok()??;
-        let mut head = vec![0; HEAD];
-        let read = files::read_up_to_at(&file, &mut head, 0).ok()?;
-        Some(String::from_utf8_lossy(&head[..read]).into_owned())
     }
 
     /// The folder of one trial, whether or not it exists.

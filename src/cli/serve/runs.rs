@@ -137,8 +137,8 @@ impl Runs {
         let row = known.row.get_or_init(|| {
             let head = known.head.as_ref().map_err(String::clone)?;
             let opened = self.results.run(name).and_then(|run| run.ok_or_else(|| Error::store(GONE)));
-            let read = opened.and_then(|run| Ok((status(&run, wall_us())?, run.report_head())));
-            read.map(|(status, page)| whole_row(&head.row, &status, page)).map_err(|error| error.chain())
+            let status = opened.and_then(|run| status(&run, wall_us()));
+            status.map(|status| whole_row(&head.row, &status)).map_err(|error| error.chain())
         });
         row.as_ref().map_err(String::clone)
     }
@@ -173,41 +173,15 @@ impl Head {
     }
 }
 
-/// The answer of a report: the description in the page's head.
-fn answer(page: &str) -> Option<String> {
-    let (_, from) = page.split_once("<meta name=\"description\" content=\"")?;
-    let (answer, _) = from.split_once('"')?;
-    let plain = ESCAPED.iter().fold(answer.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain));
-    Some(plain)
-}
-
-/// What a template writes for these characters, `&` last.
-const ESCAPED: [(&str, &str); 6] =
-    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/"), ("&amp;", "&")];
-
-/// The row with what trials, events and the report tell, and its words for searches.
-fn whole_row(head: &RunRow, status: &RunStatus, page: Option<String>) -> (RunRow, String) {
+/// The row with what trials and events tell, and its words for searches.
+fn whole_row(head: &RunRow, status: &RunStatus) -> (RunRow, String) {
     let words: Vec<String> = status.hosts.iter().chain(&status.software).map(|word| word.to_lowercase()).collect();
     let row = RunRow {
         state: stored(&status.state),
         measured: status.measured,
         trials: status.trials,
         hosts: status.hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-        answer: page.as_deref().and_then(answer),
         ..head.clone()
     };
     (row, words.join(" "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::answer;
-
-    #[test]
-    fn the_answer_of_a_run_is_its_reports_description() {
-        let page =
-            "<meta name=\"x\" content=\"y\">\n<meta name=\"description\" content=\"xfs &lt; &amp;lt; &quot;a&quot;\">";
-        assert_eq!(answer(page).as_deref(), Some("xfs < &lt; \"a\""));
-        assert_eq!(answer("<meta name=\"description\" content=\"cut sh"), None);
-    }
 }

@@ -58,8 +58,6 @@ pub struct RunRow {
     pub started: String,
     pub hosts: String,
     pub stacks: String,
-    /// What its report says first; `None` without a report.
-    pub answer: Option<String>,
     /// `running`, `complete`, ...; also its class in the style sheet.
     pub state: String,
     pub measured: usize,
@@ -128,7 +126,6 @@ mod tests {
             started: hostile.to_owned(),
             hosts: hostile.to_owned(),
             stacks: hostile.to_owned(),
-            answer: Some(hostile.to_owned()),
             state: "complete".to_owned(),
             measured: 1,
             trials: 2,
