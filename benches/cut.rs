@@ -101,11 +101,9 @@ fn costs() -> bool {
         let quick = cut(&plan, "0", folder.path());
         let full = cut(&plan, "300", folder.path());
         let Some(case) = full.cases.first() else { panic!("no case of {stack}") };
-        let rate = |pass: &str| {
-            let number = |key: &str| case[pass][key].as_f64().unwrap_or(0.0);
-            number("states") / (number("us") / 1e6).max(1e-6)
-        };
-        let (tails, wholes) = (rate("tails"), rate("wholes"));
+        let number = |key: &str| case[key].as_f64().unwrap_or(0.0);
+        let rate = |states: &str, us: &str| number(states) / (number(us) / 1e6).max(1e-6);
+        let (tails, wholes) = (rate("wal_ends_read", "wal_ends_us"), rate("recovered", "recovered_us"));
         let bytes = case["bytes"].as_f64().unwrap_or(0.0) / f64::from(1 << 20);
         let peak = full.most_kib as f64 / 1024.0;
         let seconds = quick.took.as_secs_f64();
@@ -136,22 +134,22 @@ fn acquit(states: &str) -> bool {
     let mut held = !done.cases.is_empty();
     for case in &done.cases {
         // A disk that gets no flushes holds if it needs none.
-        let is_write_through = case["case"].as_str().is_some_and(|name| name.contains(WRITE_THROUGH));
-        let of = |pass: &str| case[pass]["states"].as_u64().unwrap_or(0);
+        let is_write_through = case["cases"][0].as_str().is_some_and(|name| name.contains(WRITE_THROUGH));
+        let of = |pass: &str| case[pass].as_u64().unwrap_or(0);
         let protected = protected_holds(case);
         let holds = match is_write_through {
             true => protected >= Some(asked),
-            false => protected.is_some() && case["verdict"]["verdict"] == "holds" && of("tails") >= asked,
+            false => protected.is_some() && case["verdict"]["verdict"] == "holds" && of("wal_ends_read") >= asked,
         };
-        let is_whole = is_write_through || asked < ENOUGH.0 || of("wholes") >= ENOUGH.1;
+        let is_whole = is_write_through || asked < ENOUGH.0 || of("recovered") >= ENOUGH.1;
         let holds = holds && is_whole;
         held &= holds;
         let (name, word) =
-            (case["case"].as_str().unwrap_or_default(), case["verdict"]["verdict"].as_str().unwrap_or_default());
+            (case["cases"][0].as_str().unwrap_or_default(), case["verdict"]["verdict"].as_str().unwrap_or_default());
         println!(
             "{name:<40} {word:<14} {:>6} by the end of WAL {:>5} by all steps; power-protected: {} states",
-            of("tails"),
-            of("wholes"),
+            of("wal_ends_read"),
+            of("recovered"),
             protected.unwrap_or(0)
         );
         if !holds {

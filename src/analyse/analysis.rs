@@ -159,6 +159,7 @@ impl Analysis {
             full: self.full,
             not_run,
             cautions,
+            by_hand: Vec::new(),
         }
     }
 

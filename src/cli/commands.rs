@@ -1,13 +1,15 @@
 //! `pgstrata commands`: prints the script that builds a case's stack by hand.
 
 use super::out;
+use crate::analyse::findings::{Findings, StackByHand};
+use crate::analyse::load;
 use crate::error::{Error, Result};
 use crate::plan::did_you_mean;
 use crate::record::case::CaseSpec;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::run::{by_hand, forecast};
 use crate::store::folder::{RunFolder, StoredTrial};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Print the shell script that builds a case's stack by hand
 #[derive(Debug, clap::Args)]
@@ -54,6 +56,38 @@ fn of_run(folder: &RunFolder, name: &str) -> Result<String> {
     let (record, started) = (folder.record(), &trial.started);
     let source = format!("pgstrata {} did in the run {} on {started}", record.tool_version, record.name);
     by_hand::script(case, Some(&trial), &source)
+}
+
+/// Stacks whose scripts a page has: with more it would be mostly scripts.
+const MOST_STACKS: usize = 40;
+
+/// Findings of a run with the scripts of its stacks, for its page.
+///
+/// # Errors
+/// As [`load::findings`].
+pub(super) fn with_scripts(folder: &Path) -> Result<Findings> {
+    let findings = load::findings(folder)?;
+    Ok(Findings { by_hand: of_stacks(&RunFolder::open(folder)?), ..findings })
+}
+
+/// The scripts of a run's stacks; cases that differ in their workload alone share one. Of several cases the
+/// first that was measured is taken.
+fn of_stacks(folder: &RunFolder) -> Vec<StackByHand> {
+    let cases = &folder.record().cases;
+    let of_stack = |case: &CaseSpec, other: &CaseSpec| {
+        (&case.guest, &case.stack, &case.postgres, &case.machine, &case.age)
+            == (&other.guest, &other.stack, &other.postgres, &other.machine, &other.age)
+    };
+    let firsts = cases.iter().enumerate().filter(|(at, case)| !cases[..*at].iter().any(|other| of_stack(case, other)));
+    let stacks = firsts.take(MOST_STACKS).map(|(at, first)| {
+        let sharing = cases[at..].iter().filter(|case| of_stack(first, case));
+        let mut scripts = sharing.map(|case| (case, of_run(folder, &case.id)));
+        let made = scripts.find(|(_, script)| script.is_ok());
+        let (case, script) = made.unwrap_or_else(|| (first, of_run(folder, &first.id)));
+        let script = script.map_err(|error| error.chain());
+        StackByHand { stack: first.stack.name.clone(), case: case.id.clone(), script }
+    });
+    stacks.collect()
 }
 
 /// The first measured trial of a case.

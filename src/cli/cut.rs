@@ -1,23 +1,21 @@
 //! `pgstrata cut`: cost of a power cut for each stack of a plan.
 
+mod kept;
+
 use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::case::{Cuts, cut};
-use crate::cut::cutting::CheckedStates;
-use crate::cut::{Attachment, CaseResult, CutEvent, Cutting, replay};
+use crate::cut::{Attachment, CutEvent, Cutting, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::record::case::{CaseSpec, by_stack_and_server};
-use crate::report::layout::TextTable;
-use crate::report::power_cuts::bound;
-use crate::report::text::paragraph;
+use crate::plan::Plan;
+use crate::record::case::CaseSpec;
+use crate::record::verdict::VerdictRecord;
 use crate::run::forecast::recheck;
-use crate::run::session::give_to_person;
 use crate::store::folder::RunFolder;
-use crate::units::Bytes;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,7 +38,7 @@ They are loop devices (FUSE, root), which have no FUA, or with --disks nbd the k
 commit real transactions and note what was acknowledged. A case is convicted if a power cut could lose a commit \
 that the server had promised to keep; one transaction in eight commits asynchronously and counts only once the server reports its WAL as \
 flushed. In each state WAL is read to its end; one state in twenty (12 to 100) is also put through the filesystem's checker, \
-recovery, amcheck and pg_checksums. If nothing is convicted, the power is cut again while PostgreSQL recovers. A conviction keeps its recording in RESULTS/cut-ID/CASE. Cases on other layers than loop images are `not measured`.
+recovery, amcheck and pg_checksums. If nothing is convicted, the power is cut again while PostgreSQL recovers. The results stay as a page in RESULTS/cut-ID, a conviction's recording in RESULTS/cut-ID/CASE; those of a run are in its report. Cases on other layers than loop images are `not measured`.
 
 Without --workload nothing but these clients runs, and cases that differ in their workload share a verdict. With it the case's own \
 pgbench (data, scripts, clients, rate) runs on the same server, so the states hold what it does to the disk, and amcheck and \
@@ -139,10 +137,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let subject = CutSubject::of(path)?;
     let places = args.places.places()?;
     let (clients, states, seed) = (args.clients, args.states, args.seed);
-    let attachment = match args.disks {
-        Some(DisksArg::Nbd) => Attachment::Nbd,
-        Some(DisksArg::Loop) | None => Attachment::Loop,
-    };
+    let attachment = if disks(args) == NBD { Attachment::Nbd } else { Attachment::Loop };
     let (time, workload) = (Duration::from_secs(args.seconds), args.workload);
     let cutting = Cutting { clients, time, workload, states, seed, attachment, ..Cutting::default() };
     let interrupt = Interrupt::listen()?;
@@ -152,16 +147,16 @@ pub fn run(args: &Args) -> Result<u8> {
     if results.is_empty() {
         return Err(ended_by.unwrap_or_else(|| Error::user("the plan has no case with a server")));
     }
-    subject.keep(&results, clients)?;
-    if args.inside {
-        out::line(&out::json_line(&cut_guest::CutMessage::Results(results.clone()))?)?;
-    } else {
-        out::json_or(args.json, &results, || shown(&results))?;
+    let (count, code) = (results.len(), exit_code(&results));
+    match &subject {
+        _ if args.inside => out::line(&out::json_line(&cut_guest::CutMessage::Results(results))?)?,
+        CutSubject::Plan(plan) => kept::of_plan(&host, args, plan, results)?,
+        CutSubject::Run(folder) => kept::of_run(args, folder, results)?,
     }
     if left > 0 {
-        out::remark(&format!("not cut: {left} of {} cases", left + results.len()));
+        out::remark(&format!("not cut: {left} of {} cases", left + count));
     }
-    ended_by.map_or_else(|| Ok(exit_code(&results)), Err)
+    ended_by.map_or_else(|| Ok(code), Err)
 }
 
 /// Shows progress on a terminal, or sends it to the host.
@@ -179,13 +174,10 @@ fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> 
     if RunFolder::is_one(path) {
         return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
     }
-    of_this_machine(&super::plan::parsed(path)?.cases, "copy the plan and remove `guest` from it")?;
-    let disks = match args.disks {
-        Some(DisksArg::Loop) => "loop",
-        Some(DisksArg::Nbd) | None => "nbd",
-    };
+    let plan = super::plan::parsed(path)?;
+    of_this_machine(&plan.cases, "copy the plan and remove `guest` from it")?;
     let flags = [
-        ("--disks", disks.to_owned()),
+        ("--disks", disks(args).to_owned()),
         ("--states", args.states.to_string()),
         ("--seconds", args.seconds.to_string()),
         ("--clients", args.clients.to_string()),
@@ -195,24 +187,35 @@ fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> 
     flags.extend(args.workload.then(|| "--workload".to_owned()));
     let results = args.places.places()?.results;
     let (code, results) = cut_guest::run(host, path, suite, &flags, &results, &|text| show(args, text))?;
-    if let Some(results) = &results {
-        out::json_or(args.json, results, || shown(results))?;
+    if let Some(results) = results {
+        kept::of_plan(host, args, &plan, results)?;
     }
     Ok(code)
 }
 
+const NBD: &str = "nbd";
+
+/// Attachment of the recorded disks; guests have NBD.
+fn disks(args: &Args) -> &'static str {
+    match args.disks {
+        Some(DisksArg::Nbd) => NBD,
+        None if args.guest.is_some() => NBD,
+        Some(DisksArg::Loop) | None => "loop",
+    }
+}
+
 /// Source of the cases.
 enum CutSubject {
-    Plan(Vec<CaseSpec>),
+    Plan(Box<Plan>),
     Run(Box<RunFolder>),
 }
 
 impl CutSubject {
     fn of(path: &Path) -> Result<CutSubject> {
         if !RunFolder::is_one(path) {
-            let cases = super::plan::read(path, false, &[], None)?.plan.cases;
-            of_this_machine(&cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
-            return Ok(CutSubject::Plan(cases));
+            let plan = super::plan::read(path, false, &[], None)?.plan;
+            of_this_machine(&plan.cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
+            return Ok(CutSubject::Plan(Box::new(plan)));
         }
         let folder = RunFolder::open(path)?;
         if folder.is_live() {
@@ -226,23 +229,9 @@ impl CutSubject {
 
     fn cases(&self) -> &[CaseSpec] {
         match self {
-            CutSubject::Plan(cases) => cases,
+            CutSubject::Plan(plan) => &plan.cases,
             CutSubject::Run(folder) => &folder.record().cases,
         }
-    }
-
-    /// Stores the verdicts in the run folder. An unknown verdict replaces none.
-    fn keep(&self, results: &[CaseResult], clients: u16) -> Result<()> {
-        let CutSubject::Run(folder) = self else { return Ok(()) };
-        let before = folder.verdicts()?;
-        for sharing in by_stack_and_server(self.cases()) {
-            let ids: Vec<String> = sharing.iter().map(|case| case.id.clone()).collect();
-            let Some(result) = results.iter().find(|result| result.case == ids[0]) else { continue };
-            if result.verdict.is_known() || before.iter().all(|record| record.cases != ids) {
-                folder.keep_verdict(&result.record(ids, clients))?;
-            }
-        }
-        give_to_person(folder.path())
     }
 }
 
@@ -260,7 +249,7 @@ fn of_this_machine(cases: &[CaseSpec], hint: &str) -> Result<()> {
     }
 }
 
-fn exit_code(results: &[CaseResult]) -> u8 {
+fn exit_code(results: &[VerdictRecord]) -> u8 {
     if results.iter().any(|result| result.verdict.convicts()) {
         EXIT_REQUIREMENT
     } else if results.iter().any(|result| !result.verdict.is_known()) {
@@ -279,83 +268,4 @@ fn said(progress: &CutEvent<'_>) -> String {
         CutEvent::Checking { case, states } => format!("{case}: {states} states to check"),
         CutEvent::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
     }
-}
-
-fn shown(results: &[CaseResult]) -> String {
-    let titles = ["case", "verdict", "commits", "writes/commit", "flushes/commit", "bytes/commit"];
-    let rows = results.iter().map(|result| {
-        // The disk's work is for all of them.
-        let commits = result.commits + result.beside.as_ref().map_or(0, |beside| beside.commits);
-        let [writes, flushes] = [result.writes, result.flushes].map(|count| match commits {
-            0 => "-".to_owned(),
-            commits => format!("{:.2}", count as f64 / commits as f64),
-        });
-        let bytes = result.bytes.checked_div(commits as u64).map_or("-".to_owned(), |bytes| Bytes(bytes).to_string());
-        [result.case.clone(), result.verdict.short(), result.commits.to_string(), writes, flushes, bytes]
-    });
-    let table = TextTable::new(titles, &[2, 3, 4, 5]).rows(rows);
-    let mut text = format!("What a power cut would cost\n\n{}", table.shown());
-    text.extend(results.iter().map(reasons));
-    text.extend(results.iter().any(|result| !result.devices.is_empty()).then(|| devices(results)));
-    text
-}
-
-/// Reasons for a verdict, its basis, and the location of the evidence.
-fn reasons(result: &CaseResult) -> String {
-    let why = result.verdict.why();
-    let beside = result.beside.as_ref().map(|beside| {
-        format!(
-            "beside the clients: {}, {} more commits in WAL; writes, flushes and bytes are per commit of both",
-            out::harmless(&beside.workload),
-            beside.commits
-        )
-    });
-    let classes = result.classes.iter().filter(|class| class.of > 0);
-    let classes: Vec<String> = classes.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
-    let is_tried = result.classes.iter().any(|class| class.tried > 0);
-    let pages = result.page_writes;
-    let [split, misaligned] = [pages.split, pages.misaligned].map(|count| 100.0 * count as f64 / pages.pages as f64);
-    let split = format!(
-        "{} pages of data written: {split:.1} % split over requests, {misaligned:.1} % not aligned to their size on the disk",
-        pages.pages
-    );
-    let lines = [
-        (!why.is_empty()).then(|| out::harmless_lines(why)),
-        beside,
-        is_tried.then(|| format!("states tried: {}", classes.join(", "))),
-        checked(result.tails, "by the end of WAL"),
-        checked(result.wholes, "by recovery and all checks"),
-        (pages.pages > 0).then_some(split),
-        (!result.left_out.is_empty()).then(|| format!("not measured: {}", result.left_out.join("; "))),
-        result.record(Vec::new(), 0).failing_share_max().map(bound),
-        torn(result.torn_pages, "4 KiB fail"),
-        torn(result.torn_sectors, "512 B fail: the disk must write 4 KiB atomically"),
-        result.evidence.as_ref().map(|evidence| format!("evidence: {}", evidence.display())),
-    ];
-    let lines: String = lines.iter().flatten().map(|line| paragraph("  ", line)).collect();
-    if lines.is_empty() { lines } else { format!("\n{}\n{lines}", result.case) }
-}
-
-/// States that were checked, and how fast.
-fn checked(pass: CheckedStates, what: &str) -> Option<String> {
-    let (states, seconds) = (pass.states, pass.us as f64 / 1e6);
-    (states > 0).then(|| format!("{states} states {what} in {seconds:.0} s ({:.1}/s)", states as f64 / seconds))
-}
-
-fn torn(states: usize, how: &str) -> Option<String> {
-    (states > 0).then(|| format!("{states} states with a write torn at {how}"))
-}
-
-/// Verdict on each case under each device model.
-fn devices(results: &[CaseResult]) -> String {
-    let cases: Vec<&CaseResult> = results.iter().filter(|result| !result.devices.is_empty()).collect();
-    let titles = std::iter::once("device").chain(cases.iter().map(|result| result.case.as_str()));
-    // A stack with several disks has more models.
-    let models = cases.iter().map(|result| &result.devices).max_by_key(|devices| devices.len());
-    let rows = models.into_iter().flatten().enumerate().map(|(row, on)| {
-        let verdicts = cases.iter().map(|result| result.devices.get(row));
-        let verdicts = verdicts.map(|on| on.map_or("-".to_owned(), |on| on.verdict.short()));
-        std::iter::once(on.device.clone()).chain(verdicts).collect::<Vec<_>>()
-    });
-    format!("\nOn other devices\n\n{}", TextTable::new(titles, &[]).rows(rows).shown())
 }

@@ -1,7 +1,7 @@
 //! `pgstrata cut --guest`: the same program in a guest, and the transfer of its results.
 
 use super::{guest_run, out};
-use crate::cut::{self, CaseResult};
+use crate::cut;
 use crate::error::{Error, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
@@ -12,6 +12,7 @@ use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, folders, paths};
+use crate::record::verdict::VerdictRecord;
 use crate::run::session::give_to_person;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ pub enum CutMessage {
     /// Progress.
     Progress(String),
     /// All that was found.
-    Results(Vec<CaseResult>),
+    Results(Vec<VerdictRecord>),
 }
 
 /// Cuts a plan's cases in a guest, with these flags for the program inside; evidence is copied to the folder of
@@ -42,7 +43,7 @@ pub fn run(
     flags: &[String],
     results: &Path,
     show: &dyn Fn(&str),
-) -> Result<(u8, Option<Vec<CaseResult>>)> {
+) -> Result<(u8, Option<Vec<VerdictRecord>>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     let image = build::require(&cache, suite)?;
@@ -76,7 +77,7 @@ pub fn run(
     let code = guest_run::exit_code(ended)?;
     let mut found = heard.results.transpose()?;
     for evidence in found.iter_mut().flatten().filter_map(|result| result.evidence.as_mut()) {
-        *evidence = outside(evidence, results);
+        *evidence = outside(Path::new(&*evidence), results).display().to_string();
     }
     Ok((code, found))
 }
@@ -110,7 +111,7 @@ struct Heard {
     /// Incomplete last line.
     line: Vec<u8>,
     errors: Vec<u8>,
-    results: Option<Result<Vec<CaseResult>>>,
+    results: Option<Result<Vec<VerdictRecord>>>,
 }
 
 impl Heard {
@@ -133,16 +134,14 @@ mod tests {
     use super::*;
     use crate::cut::Verdict;
 
-    fn result() -> CaseResult {
-        let devices = r#"[{"device":"FUA ignored","verdict":{"verdict":"loses","commits":2,"us":9}}]"#;
-        let counts =
-            r#""commits":10,"writes":1,"flushes":1,"bytes":1,"page_writes":{"pages":0,"split":0,"misaligned":0}"#;
-        let states =
-            r#""classes":[],"tails":{"states":0,"us":0},"wholes":{"states":0,"us":0},"torn_pages":0,"torn_sectors":0"#;
-        let text = format!(
-            r#"{{"case":"ext4","verdict":{{"verdict":"loses","commits":3,"us":20}},{counts},{states},"left_out":[],"devices":{devices},"evidence":"{INSIDE}/cut-1/ext4"}}"#
-        );
-        serde_json::from_str(&text).unwrap()
+    fn result() -> VerdictRecord {
+        VerdictRecord {
+            cases: vec!["ext4".to_owned()],
+            verdict: Verdict::Loses { commits: 3, us: 20 },
+            commits: 10,
+            evidence: Some(format!("{INSIDE}/cut-1/ext4")),
+            ..VerdictRecord::default()
+        }
     }
 
     #[test]
@@ -172,8 +171,8 @@ mod tests {
         }
         assert_eq!(*messages.borrow(), ["recording"]);
         let found = &heard.results.take().unwrap().unwrap()[0];
-        assert_eq!((found.commits, &found.verdict), (10, &Verdict::Loses { commits: 3, us: 20 }));
-        let evidence = found.evidence.as_deref().unwrap();
+        assert_eq!(*found, result());
+        let evidence = Path::new(found.evidence.as_deref().unwrap());
         assert_eq!(outside(evidence, Path::new("/r")), Path::new("/r/cut-1/ext4"));
         heard.take(b"no JSON\n", &|_| ());
         assert!(heard.results.unwrap().is_err());

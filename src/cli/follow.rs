@@ -52,7 +52,7 @@ impl Follower {
         if !self.page {
             return;
         }
-        let written = crate::analyse::load::findings(folder)
+        let written = super::commands::with_scripts(folder)
             .and_then(|findings| crate::report::page::page(&findings, refresh_s, None))
             .and_then(|page| files::write_whole(&folder.join("report.html"), page.as_bytes()));
         if let Err(e) = written {

@@ -1,5 +1,6 @@
 //! `pgstrata report`: recomputes the findings of a run folder and renders them.
 
+use super::commands::with_scripts;
 use super::out;
 use crate::analyse;
 use crate::analyse::findings::Findings;
@@ -49,7 +50,7 @@ pub fn run(args: &Args) -> Result<u8> {
         return Err(Error::user(format!("{} is an import, and imports have no report", args.folder.display()))
             .hint("compare it with other results: pgstrata compare FOLDER ."));
     }
-    let findings = analyse::load::findings(&args.folder)?;
+    let findings = with_scripts(&args.folder)?;
     let format = match (args.json, args.csv) {
         (true, _) => Some("json"),
         (_, true) => Some("csv"),

@@ -5,6 +5,7 @@ use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
 use crate::analyse::limits::{self, CheckedRun, Limit, LimitFindings};
 use crate::analyse::load;
+use crate::cli::commands::with_scripts;
 use crate::cli::follow::Follower;
 use crate::cli::run::{self, RunTask, Watched};
 use crate::cli::{guest_run, out, share};
@@ -166,7 +167,7 @@ fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, 
     // Only the check is printed.
     let watched = Watched { json: false, yes, follower: &follower };
     let ending = run::measured(&Host::this(), task, Continuing::default(), places, watched)?;
-    run::written(&ending.folder, &load::findings(&ending.folder)?)?;
+    run::written(&ending.folder, &with_scripts(&ending.folder)?)?;
     if ending.interrupted {
         out::remark("interrupted; the same command resumes it");
         return Ok(Err(Kind::Interrupted.exit_code()));

@@ -1,5 +1,6 @@
 //! `pgstrata run`: executes a plan, or resumes a run.
 
+use super::commands::with_scripts;
 use super::follow::Follower;
 use super::places::PlaceArgs;
 use super::plan::guests;
@@ -286,7 +287,7 @@ fn in_guests(
 
 /// Prints the results of a run and how it ended, and writes its report.
 fn print_result(folder: &Path, json: bool, counts: &str, interrupted: bool) -> Result<()> {
-    let findings = crate::analyse::load::findings(folder)?;
+    let findings = with_scripts(folder)?;
     // The table first: writing the page may fail on a full disk.
     if !json {
         super::report::print_first_screen(&findings, folder)?;

@@ -1,16 +1,18 @@
 //! `pgstrata serve`: shows the runs of a folder in a browser, read-only.
 
 mod fleet;
+mod others;
 mod runs;
 
+use super::commands::with_scripts;
 use super::estimate::rounded;
 use super::out;
 use super::progress::named;
 use super::status::{RunState, RunStatus, status};
+use crate::analyse::compare;
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::findings::names::stored;
 use crate::analyse::fleet::GroupBy;
-use crate::analyse::{compare, load};
 use crate::error::{Kind, Result};
 use crate::host::time::wall_us;
 use crate::report::serve::{ICON, LIVE_SCRIPT, LiveView, list, live, message, style};
@@ -21,13 +23,13 @@ use crate::units::significant;
 use runs::Runs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// Default address.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 8432;
 
-/// Show the runs of a folder in a browser: list, search, reports, comparison, live progress
+/// Show the results of a folder in a browser: list with answers, search, reports, comparison, live progress
 ///
 /// Read-only: it answers GET and HEAD and changes nothing. Reports are computed from the run folders when they are asked
 /// for.
@@ -40,7 +42,9 @@ const PORT: u16 = 8432;
 
 There is no password: whoever reaches the address can read every run of the folder. It is a loopback address unless --listen \
 says otherwise. A request must call the server by IP address, as localhost or by a name given with --allow-host, so that no \
-other site's page can read the answers. Only run folders directly in the folder are shown, links are not followed.
+other site's page can read the answers. Shown is what lies directly in the folder: runs; power cuts and imports; files that \
+`probe --json`, `compare --json` and `compare --html` wrote. Links are not followed. Answers that are not known yet are computed \
+only while no run of the folder is active.
 
 Ends with Ctrl-C. Exit code: 130 interrupted, 2 not a folder of runs, 3 cannot listen on the address.")]
 pub struct Args {
@@ -80,8 +84,7 @@ pub fn run(args: &Args) -> Result<u8> {
         out::remark(&format!("warning: whoever reaches {address} can read every run; there is no password"));
     }
     out::line(&format!("serving http://{address}/"))?;
-    let site =
-        RunsSite { runs: Runs::of(results), folder: args.results.display().to_string(), computing: Mutex::new(()) };
+    let site = RunsSite { runs: Runs::of(results), folder: args.results.display().to_string() };
     let answer: Arc<Answer> = Arc::new(move |request: &HttpRequest| site.answer(request));
     server.run(&answer);
     Ok(0)
@@ -91,13 +94,12 @@ pub fn run(args: &Args) -> Result<u8> {
 struct RunsSite {
     runs: Runs,
     folder: String,
-    /// Held while a report is computed: it uses all CPUs, and a run may be active.
-    computing: Mutex<()>,
 }
 
 /// Path of the list.
 const HOME: &str = "/";
 const HTML: &str = "text/html; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
 
 impl RunsSite {
     fn answer(&self, request: &HttpRequest) -> Response {
@@ -112,11 +114,12 @@ impl RunsSite {
             ["runs", name] => self.run(name),
             ["runs", name, "status.json"] => self.status(name),
             ["runs", name, file] => self.report(name, file),
+            ["others", name] => others::page(&self.runs.results, name),
             _ => Ok(None),
         };
         match found {
             Ok(Some(response)) => response,
-            Ok(None) => refused(404, "Not found", "There is no such page, or no such run in this folder.", None),
+            Ok(None) => refused(404, "Not found", "There is no such page, or no such result in this folder.", None),
             Err(error) => {
                 let status = if error.kind() == Kind::Bug { 500 } else { 403 };
                 refused(status, "This run cannot be shown", &error.chain(), error.hint_text())
@@ -126,18 +129,21 @@ impl RunsSite {
 
     /// An active run has its own page; any other shows its report.
     fn run(&self, name: &str) -> Result<Option<Response>> {
-        let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
-        let view = live_view(name, &status(&folder, wall_us())?);
-        match view.is_live {
-            true => Ok(Some(Response::new(HTML, live(&view)?))),
-            false => Ok(Some(Response::see(format!("/runs/{}/report", encoded(name))))),
-        }
+        let Some(view) = self.view(name)? else { return Ok(None) };
+        Ok(Some(match view.is_live {
+            true => Response::new(HTML, live(&view)?),
+            false => Response::see(format!("/runs/{}/report", encoded(name))),
+        }))
     }
 
     fn status(&self, name: &str) -> Result<Option<Response>> {
-        let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
-        let view = live_view(name, &status(&folder, wall_us())?);
+        let Some(view) = self.view(name)? else { return Ok(None) };
         Ok(Some(Response::new("application/json", out::json_line(&view)?)))
+    }
+
+    fn view(&self, name: &str) -> Result<Option<LiveView>> {
+        let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
+        Ok(Some(live_view(name, &status(&folder, wall_us())?)))
     }
 
     /// `report` is the page, `report.csv` and so on are the other formats.
@@ -149,19 +155,16 @@ impl RunsSite {
         };
         let Some(renderer) = ALL.iter().find(|renderer| renderer.extension == extension) else { return Ok(None) };
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
-        let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
-        let findings = load::findings(folder.path())?;
-        let body = match extension {
-            "html" => report::page::page(&findings, None, Some(HOME))?,
-            _ => (renderer.text)(&findings)?,
+        let _turn = self.runs.computing.lock().unwrap_or_else(PoisonError::into_inner);
+        let findings = with_scripts(folder.path())?;
+        let kind = match extension {
+            "html" => return Ok(Some(Response::page(report::page::page(&findings, None, Some(HOME))?))),
+            "json" => "application/json",
+            "csv" => "text/csv; charset=utf-8",
+            "openmetrics" => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            _ => PLAIN,
         };
-        Ok(Some(match extension {
-            "html" => Response::page(body),
-            "json" => Response::new("application/json", body),
-            "csv" => Response::new("text/csv; charset=utf-8", body),
-            "openmetrics" => Response::new("application/openmetrics-text; version=1.0.0; charset=utf-8", body),
-            _ => Response::new("text/plain; charset=utf-8", body),
-        }))
+        Ok(Some(Response::new(kind, (renderer.text)(&findings)?)))
     }
 
     /// The hosts of one plan's runs; `by` and `plan` in the query select grouping and plan.
@@ -169,7 +172,7 @@ impl RunsSite {
         let by: Option<Vec<GroupBy>> = request.value("by").map_or(Some(fleet::USUAL.to_vec()), fleet::facts);
         let Some(by) = by else { return Ok(None) };
         let Some(plan) = fleet::chosen(self.runs.plans()?, request.value("plan")) else { return Ok(None) };
-        let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.runs.computing.lock().unwrap_or_else(PoisonError::into_inner);
         let page = fleet::page(&self.runs.results, &plan, &by)?;
         Ok(Some(Response::page(page)))
     }
@@ -177,7 +180,7 @@ impl RunsSite {
     fn compare(&self, request: &HttpRequest) -> Result<Option<Response>> {
         let (Some(a), Some(b)) = (request.value("a"), request.value("b")) else { return Ok(None) };
         let mut sides = Vec::new();
-        let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.runs.computing.lock().unwrap_or_else(PoisonError::into_inner);
         for (argument, name) in [a, b].into_iter().enumerate() {
             let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
             let source = RunSource::load(folder.path())?;

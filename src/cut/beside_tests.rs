@@ -3,7 +3,7 @@
 use super::Verdict;
 use super::beside::{self, Unrecorded};
 use super::case::cut_case;
-use super::cutting::{CaseResult, Cutting};
+use super::cutting::Cutting;
 use super::record::record;
 use super::session::CutSession;
 use super::tests::{can_record, case, options, places};
@@ -13,6 +13,7 @@ use crate::host::signals::Interrupt;
 use crate::provision::recorded;
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionValue;
+use crate::record::verdict::VerdictRecord;
 use crate::recorder::Exports;
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +35,7 @@ fn with(scripts: &[&str], mount: &[&str]) -> CaseSpec {
     case
 }
 
-fn cut(case: &CaseSpec, states: usize) -> Result<CaseResult> {
+fn cut(case: &CaseSpec, states: usize) -> Result<VerdictRecord> {
     let (folder, interrupt) = (tempfile::tempdir().unwrap(), Interrupt::never());
     let places = places(folder.path());
     let time = Duration::from_millis(1200);
@@ -56,10 +57,10 @@ fn a_flushing_stack_holds_with_a_workload_beside_the_clients() {
     }
     let result = cut(&with(&["simple-update@9", TEMPORARY], &[]), 14).unwrap();
     assert!(matches!(result.verdict, Verdict::Holds { states: 14.. }), "{}", result.verdict);
-    assert!(result.wholes.states >= 12 && result.tails.states >= 14, "{result:?}");
+    assert!(result.recovered >= 12 && result.wal_ends_read >= 14, "{result:?}");
     let beside = result.beside.unwrap();
     assert_eq!(beside.workload, "own");
-    assert!(result.commits > 10 && beside.commits > result.commits, "{beside:?} beside {}", result.commits);
+    assert!(result.commits > 10 && beside.commits as u64 > result.commits, "{beside:?} beside {}", result.commits);
     let ignored = result.devices.iter().find(|on| on.device.starts_with("flush ignored")).unwrap();
     assert!(ignored.verdict.convicts(), "{}", ignored.verdict);
 }

@@ -1,9 +1,10 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
 use super::beside::{self, Unrecorded};
-use super::cutting::{Attachment, CaseResult, CutEvent, Cutting};
+use super::cutting::{Attachment, CutEvent, Cutting};
 use super::judged::Judged;
 use super::session::CutSession;
+use super::stored::verdict_on;
 use super::{disks, evidence, record};
 use crate::error::{Error, Kind, Result};
 use crate::host::signals::Interrupt;
@@ -11,7 +12,7 @@ use crate::host::{Host, files, folders};
 use crate::provision::layer;
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::durability;
-use crate::record::verdict::Verdict;
+use crate::record::verdict::{Verdict, VerdictRecord};
 use crate::run::session::{RunPlaces, both};
 use crate::run::undo;
 
@@ -33,7 +34,7 @@ fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> 
 
 /// Results of the cases, and the reason why the others were not cut.
 pub struct Cuts {
-    pub results: Vec<CaseResult>,
+    pub results: Vec<VerdictRecord>,
     /// Number of cases without a result.
     pub left: usize,
     /// An interrupt, a workload that fails, something built that cannot be undone. Earlier results stand.
@@ -73,9 +74,10 @@ pub(crate) fn cut_case(
     case: &CaseSpec,
     places: &RunPlaces,
     report: &dyn Fn(CutEvent<'_>),
-) -> Result<CaseResult> {
+) -> Result<VerdictRecord> {
+    let clients = session.cutting.clients;
     if let Some(verdict) = without_recording(session, case) {
-        return Ok(CaseResult::of(case, verdict));
+        return Ok(verdict_on(case, verdict, clients));
     }
     let workload = session.cutting.workload.then_some(case.workload.name.as_str());
     report(CutEvent::Recording { case: &case.id, workload });
@@ -87,16 +89,18 @@ pub(crate) fn cut_case(
         Err(Unrecorded::Workload(e)) => return Err(e),
         Err(Unrecorded::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
         Err(Unrecorded::Other(e)) if e.kind() == Kind::Bug => {
-            return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() }));
+            return Ok(verdict_on(case, Verdict::HarnessBroken { why: e.chain() }, clients));
         }
-        Err(Unrecorded::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
+        Err(Unrecorded::Other(e)) => {
+            return Ok(verdict_on(case, Verdict::NotMeasured { why: e.chain() }, clients));
+        }
     };
     let mut result =
         Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(report)?;
     if result.0.verdict.convicts() && session.cutting.keeps_evidence {
         let folder = places.results.join(format!("cut-{}", session.id)).join(&case.id);
         evidence::keep(&folder, case, &result.0.verdict, result.1, &recorded)?;
-        result.0.evidence = Some(folder);
+        result.0.evidence = Some(folder.display().to_string());
     }
     drop(exports);
     folders::remove_all(&work)?;

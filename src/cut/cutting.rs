@@ -1,11 +1,6 @@
 //! Settings of a cut, and the result for a case.
 
 use super::history::Loss;
-use super::pages::PageWrites;
-use crate::record::case::CaseSpec;
-use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// How thoroughly cases are cut.
@@ -74,55 +69,6 @@ pub enum CutEvent<'a> {
     },
 }
 
-/// Result for a case.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct CaseResult {
-    pub case: String,
-    pub verdict: Verdict,
-    pub commits: usize,
-    /// Part of these that was asynchronous.
-    #[serde(default)]
-    pub asynchronous: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<RanBeside>,
-    /// Number of requests, by kind.
-    pub writes: usize,
-    pub flushes: usize,
-    pub bytes: u64,
-    /// How pages of data reached the disks, including the shutdown of the server.
-    pub page_writes: PageWrites,
-    pub classes: Vec<StatesTried>,
-    /// States whose WAL was read to its end.
-    pub tails: CheckedStates,
-    /// States that went through all steps.
-    pub wholes: CheckedStates,
-    /// States with a write torn at 4 KiB that failed.
-    pub torn_pages: usize,
-    /// States with a write torn at 512 bytes that failed: beyond what filesystems promise.
-    pub torn_sectors: usize,
-    /// Steps that gave no result, with the reason.
-    pub left_out: Vec<String>,
-    /// Verdict under each model of the device, the honest one first: by states if they were tried, else by arithmetic.
-    pub devices: Vec<DeviceVerdict>,
-    /// Folder of the evidence, for a conviction.
-    pub evidence: Option<PathBuf>,
-}
-
-impl CaseResult {
-    /// A result without a recording.
-    pub fn of(case: &CaseSpec, verdict: Verdict) -> CaseResult {
-        CaseResult { case: case.id.clone(), verdict, ..CaseResult::default() }
-    }
-}
-
-/// States that went through a check, and the time it took.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct CheckedStates {
-    pub states: usize,
-    /// Microseconds for all of them.
-    pub us: u64,
-}
-
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Attachment {
     /// Loop devices on files shown through FUSE: without FUA.
@@ -130,15 +76,6 @@ pub enum Attachment {
     Loop,
     /// The kernel's NBD client: with FUA.
     Nbd,
-}
-
-/// The workload that ran beside the clients, for the reader of the verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RanBeside {
-    /// Name of the workload in the plan.
-    pub workload: String,
-    /// Commits in WAL other than the clients': the workload's, and a few of the sessions that move files.
-    pub commits: usize,
 }
 
 /// Result of the check of a state.

@@ -1,36 +1,39 @@
 //! Judges a recording: by arithmetic, under each model of the device, and by states.
 
-use super::cutting::{CaseResult, CutEvent};
+use super::cutting::CutEvent;
 use super::history::Loss;
 use super::judged::{Contents, Judged, ModelledDevice};
 use super::pages::{Content, content_of};
 use super::seams::DiskBlocks;
-use super::trying::Suspect;
+use super::stored::verdict_on;
+use super::trying::{SecondFailure, Suspect};
 use super::{arithmetic, tried};
 use crate::error::{Context, Result};
-use crate::record::verdict::{DeviceVerdict, Verdict};
+use crate::record::verdict::{DeviceVerdict, Verdict, VerdictRecord};
 use crate::recorder::{Class, DeviceModel, Durable, Entry, Op, State, Written};
+use crate::units::Micros;
 
 /// Note for a case in which arithmetic is weaker.
 const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on the disks of pg_wal counts as one";
 
 impl Judged<'_> {
     /// The verdict, with the state it rests on if it convicts.
-    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(CaseResult, Option<Suspect>)> {
+    pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(VerdictRecord, Option<Suspect>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
         let made = entries.iter().filter(|entry| entry.completed < end);
         let (writes, others): (Vec<&Entry>, Vec<&Entry>) = made.partition(|entry| entry.op == Op::Write);
-        let mut result = CaseResult {
-            commits: self.recorded.history.acknowledged.len(),
-            asynchronous: self.recorded.history.acknowledged.iter().filter(|one| one.asynchronous).count(),
+        let acknowledged = &self.recorded.history.acknowledged;
+        let mut result = VerdictRecord {
+            commits: acknowledged.len() as u64,
+            asynchronous: Some(acknowledged.iter().filter(|one| one.asynchronous).count() as u64),
             beside: self.recorded.beside.clone(),
-            writes: writes.len(),
-            flushes: others.iter().filter(|entry| entry.op == Op::Flush).count(),
+            writes: writes.len() as u64,
+            flushes: others.iter().filter(|entry| entry.op == Op::Flush).count() as u64,
             bytes: writes.iter().map(|entry| entry.length).sum(),
-            page_writes,
-            ..CaseResult::of(self.case, Verdict::Holds { states: 0 })
+            page_writes: (page_writes.pages > 0).then_some(page_writes),
+            ..verdict_on(self.case, Verdict::Holds { states: 0 }, self.session.cutting.clients)
         };
         if let Err(why) = self.recorded.history.check(self.recorded.recording.log().end()) {
             result.verdict = Verdict::HarnessBroken { why };
@@ -55,7 +58,28 @@ impl Judged<'_> {
             0 => None,
             _ => tried::try_states(self, &written, &devices, &mut result, report)?,
         };
+        result.state = kept.as_ref().map(|kept| self.in_words(kept, &devices[0].durable));
         Ok((result, kept))
+    }
+
+    /// The state that a conviction rests on.
+    fn in_words(&self, Suspect { state, second }: &Suspect, durable: &Durable) -> String {
+        let acknowledged = &self.recorded.history.acknowledged;
+        let given = acknowledged.partition_point(|one| one.mark <= state.at);
+        let at = acknowledged[..given].last().map_or(0, |last| last.at_us);
+        let in_play = durable.in_play(self.recorded.recording.log().entries(), state.at).len();
+        let later = match second {
+            None => "",
+            Some(SecondFailure::Recovery) => "; recovery from it fails",
+            Some(SecondFailure::Cut(_)) => "; then a second cut during recovery",
+        };
+        format!(
+            "power cut after {given} of {} acknowledged commits ({}): {}, {} of {in_play} writes in flight kept{later}",
+            acknowledged.len(),
+            Micros(at),
+            state.class.word(),
+            state.extra.len()
+        )
     }
 
     /// The device models tried on each stack, the honest one first. If WAL has its own disks, each of the two groups is

@@ -1,10 +1,11 @@
 //! A recorded case to be judged.
 
 use super::disks::Disks;
-use super::pages::{Content, PageWrites};
+use super::pages::Content;
 use super::record::Recorded;
 use super::session::CutSession;
 use crate::record::case::CaseSpec;
+use crate::record::verdict::PageWrites;
 use crate::recorder::{Durable, Written};
 use std::path::Path;
 

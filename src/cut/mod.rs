@@ -54,6 +54,6 @@ mod tester_tests;
 mod tests;
 
 pub(crate) use crate::record::verdict::Verdict;
-pub(crate) use cutting::{Attachment, CaseResult, CutEvent, Cutting};
+pub(crate) use cutting::{Attachment, CutEvent, Cutting};
 pub(crate) use evidence::{FILE as EVIDENCE_FILE, replay};
 pub(crate) use stored::quick;

@@ -1,6 +1,6 @@
 //! Classifies the content of a write by the headers of PostgreSQL's pages: WAL, data, or anything else.
 
-use serde::{Deserialize, Serialize};
+use crate::record::verdict::PageWrites;
 
 /// Kinds of content, used as strata of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,17 +40,6 @@ pub fn content_of(bytes: &[u8]) -> Content {
     } else {
         Content::Other
     }
-}
-
-/// Pages of data that were written, by how they reached the disk.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PageWrites {
-    pub pages: usize,
-    /// Part of these not contained in one request: a power cut tears them on any disk.
-    pub split: usize,
-    /// Part of these that does not begin at a multiple of its size on the disk: even a disk with atomic page writes
-    /// tears them.
-    pub misaligned: usize,
 }
 
 impl PageWrites {

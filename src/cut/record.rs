@@ -2,7 +2,6 @@
 
 use super::beside::{Beside, Unrecorded};
 use super::commits::{self, Asynchronous, ClientLoad, Committed};
-use super::cutting::RanBeside;
 use super::disks::Disks;
 use super::history::History;
 use super::opening::Folders;
@@ -15,6 +14,7 @@ use crate::host::{files, folders};
 use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::stack::{BaseName, End, StackSpec};
+use crate::record::verdict::RanBeside;
 use crate::recorder::{Recorder, Recording, Seq, create_origin, name_of};
 use crate::run::undo;
 use std::collections::{BTreeMap, BTreeSet};

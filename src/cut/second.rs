@@ -4,12 +4,12 @@
 //! log go through all steps: every commit acknowledged before the first cut must still be there. The server recovers
 //! with the settings of its case, including fsync, and the recording ends when it accepts clients.
 
-use super::cutting::{CaseResult, Finding};
+use super::cutting::Finding;
 use super::ladder::EndedBy;
 use super::trying::{SecondCut, SecondFailure, Suspect, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
-use crate::record::verdict::{StatesTried, Verdict};
+use crate::record::verdict::{StatesTried, Verdict, VerdictRecord};
 use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Recording, Seq, State, select};
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub struct SecondCuts {
 
 impl Trying<'_> {
     /// Cuts the power a second time on some of these states that hold, and records how many.
-    pub fn second_cuts(&self, durable: &Durable, wholes: &[Weighed], result: &mut CaseResult) -> Result<SecondCuts> {
+    pub fn second_cuts(&self, durable: &Durable, wholes: &[Weighed], result: &mut VerdictRecord) -> Result<SecondCuts> {
         let cutting = self.judged.session.cutting;
         let mut seen = BTreeSet::new();
         let holding = wholes.iter().filter(|(state, verdict)| {
@@ -82,7 +82,7 @@ impl Trying<'_> {
             let verdict = self.verdict(&state, failed)?;
             cuts.found.push((Suspect { state, second: Some(SecondFailure::Recovery) }, verdict));
         }
-        result.classes.push(StatesTried {
+        result.states.push(StatesTried {
             class: WORD.to_owned(),
             tried: cuts.states as u64,
             of: of as u64,

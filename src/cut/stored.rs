@@ -1,7 +1,7 @@
 //! Verdicts as stored in a run folder.
 
 use super::case::cut_case;
-use super::cutting::{CaseResult, Cutting};
+use super::cutting::Cutting;
 use super::session::CutSession;
 use crate::error::{Kind, Result};
 use crate::host::signals::Interrupt;
@@ -20,36 +20,23 @@ pub fn quick(host: &Host, case: &CaseSpec, places: &RunPlaces, interrupt: &Inter
     let session = CutSession::open(host, places, cutting, interrupt)?;
     let result = cut_case(&session, case, places, &|_| ());
     session.close()?;
-    let result = match result {
-        Err(e) if e.kind() == Kind::Interrupted => return Err(e),
-        Err(e) => CaseResult::of(case, Verdict::NotMeasured { why: e.chain() }),
-        Ok(result) => result,
-    };
-    Ok(result.record(vec![case.id.clone()], cutting.clients))
+    match result {
+        Err(e) if e.kind() != Kind::Interrupted => {
+            Ok(verdict_on(case, Verdict::NotMeasured { why: e.chain() }, cutting.clients))
+        }
+        result => result,
+    }
 }
 
-impl CaseResult {
-    /// The stored form: the verdict on these cases, the first of which was cut.
-    pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
-        VerdictRecord {
-            format: verdict::FORMAT,
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            made: time::rfc3339(time::wall_us()),
-            cases,
-            verdict: self.verdict.clone(),
-            clients,
-            commits: self.commits as u64,
-            writes: self.writes as u64,
-            flushes: self.flushes as u64,
-            bytes: self.bytes,
-            states: self.classes.clone(),
-            wal_ends_read: self.tails.states as u64,
-            recovered: self.wholes.states as u64,
-            torn_pages: self.torn_pages as u64,
-            torn_sectors: self.torn_sectors as u64,
-            left_out: self.left_out.clone(),
-            devices: self.devices.clone(),
-            evidence: self.evidence.as_ref().map(|folder| folder.display().to_string()),
-        }
+/// The record of a verdict on a case, so far without figures.
+pub fn verdict_on(case: &CaseSpec, verdict: Verdict, clients: u16) -> VerdictRecord {
+    VerdictRecord {
+        format: verdict::FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        made: time::rfc3339(time::wall_us()),
+        cases: vec![case.id.clone()],
+        verdict,
+        clients,
+        ..VerdictRecord::default()
     }
 }

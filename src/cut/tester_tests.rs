@@ -16,6 +16,7 @@ use crate::host::signals::Interrupt;
 use crate::provision::recorded;
 use crate::record::case::CaseSpec;
 use crate::record::stack::{BaseName, Input, NodeSpec, Role};
+use crate::record::verdict::VerdictRecord;
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Image, State, create_origin};
 use crate::run::session::RunPlaces;
 use crate::run::undo;
@@ -288,7 +289,7 @@ fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
         let forged = Recorded { history: forged, ..recorded.clone() };
         let judged = Judged { session, case: &case, exports, recorded: &forged, work: &session.work };
         let devices = judged.devices();
-        let mut result = super::CaseResult::of(&case, Verdict::Holds { states: 0 });
+        let mut result = VerdictRecord { verdict: Verdict::Holds { states: 0 }, ..VerdictRecord::default() };
         tried::try_states(&judged, &judged.contents().unwrap().written, &devices, &mut result, &|_: CutEvent<'_>| ())
             .unwrap();
         assert!(

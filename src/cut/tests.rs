@@ -1,7 +1,7 @@
 //! Tests the tester on real stacks: which must be convicted, which acquitted, and what it says if it cannot decide.
 
 use super::case::cut_case;
-use super::cutting::{CaseResult, Cutting};
+use super::cutting::Cutting;
 use super::history::History;
 use super::pages::{Content, content_of};
 use super::session::{self, CutSession};
@@ -16,6 +16,7 @@ use crate::provision::{layer, recorded};
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;
+use crate::record::verdict::VerdictRecord;
 use crate::recorder::{DeviceModel, Durable, Exports, Recorder, create_origin, name_of};
 use crate::run::session::RunPlaces;
 use crate::run::{clean, undo};
@@ -120,11 +121,11 @@ pub(super) fn can_record(filesystem: &str) -> bool {
     lacking.is_none() && some_installation().is_some()
 }
 
-pub(super) fn judge(places: &RunPlaces, case: &CaseSpec, states: usize) -> CaseResult {
+pub(super) fn judge(places: &RunPlaces, case: &CaseSpec, states: usize) -> VerdictRecord {
     judge_for(Duration::from_millis(1500), places, case, states)
 }
 
-pub(super) fn judge_for(time: Duration, places: &RunPlaces, case: &CaseSpec, states: usize) -> CaseResult {
+pub(super) fn judge_for(time: Duration, places: &RunPlaces, case: &CaseSpec, states: usize) -> VerdictRecord {
     let interrupt = Interrupt::never();
     let cutting = Cutting { time, states, ..Cutting::default() };
     let session = CutSession::open(&Host::this(), places, cutting, &interrupt).unwrap();
@@ -152,14 +153,14 @@ fn holds_on_every_state(filesystem: &str) {
     let result = judge(&places, &case(filesystem, &[], &[]), many);
     assert!(matches!(result.verdict, Verdict::Holds { states } if states >= many), "{}", result.verdict);
     assert!(result.commits > 10 && result.flushes > 10, "{result:?}");
-    assert!(result.tails.states >= many && result.wholes.states >= 12, "{result:?}");
+    assert!(result.wal_ends_read >= many as u64 && result.recovered >= 12, "{result:?}");
     let of = |start: &str| &result.devices.iter().find(|on| on.device.starts_with(start)).unwrap().verdict;
     assert!(of("flush ignored").convicts() && of("flush and FUA ignored").convicts(), "{:?}", result.devices);
     assert!(matches!(of("power-protected"), Verdict::Holds { states: 1.. }), "{:?}", result.devices);
-    let second = result.classes.iter().find(|class| class.class == second::WORD).unwrap();
+    let second = result.states.iter().find(|class| class.class == second::WORD).unwrap();
     assert!(second.tried > 0 && second.of >= second.tried, "{second:?}");
     // A share of the commits is asynchronous; losing some of these says nothing about the stack.
-    assert!((1..result.commits).contains(&result.asynchronous), "{result:?}");
+    assert!((1..result.commits).contains(&result.asynchronous.unwrap()), "{result:?}");
     assert!(result.evidence.is_none());
 }
 
@@ -230,7 +231,7 @@ fn a_conviction_by_states_keeps_evidence_that_fails_again() {
     }
     let result = judge(&places, &case("ext4", &["barrier=0"], &[]), 8);
     assert!(result.verdict.convicts(), "{}", result.verdict);
-    let replayed = replay(&Host::this(), &result.evidence.unwrap(), &places, &Interrupt::never()).unwrap();
+    let replayed = replay(&Host::this(), Path::new(&result.evidence.unwrap()), &places, &Interrupt::never()).unwrap();
     assert!(replayed.finding.unwrap().convicts());
 }
 

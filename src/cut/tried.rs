@@ -1,7 +1,7 @@
 //! Tries states of a recording: all by the end of WAL, a sample and the worst suspects by all steps.
 
 use super::arithmetic;
-use super::cutting::{CaseResult, CheckedStates, CutEvent, Finding};
+use super::cutting::{CutEvent, Finding};
 use super::evidence::{self, verdict_of};
 use super::judged::{Judged, ModelledDevice};
 use super::ladder::{CheckContext, Checker, EndedBy};
@@ -12,7 +12,7 @@ use super::trying::{Suspect, Trying, Weighed};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};
-use crate::record::verdict::{StatesTried, Verdict};
+use crate::record::verdict::{StatesTried, Verdict, VerdictRecord};
 use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Tear, Written, select};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub fn try_states(
     judged: &Judged<'_>,
     written: &[Written],
     devices: &[ModelledDevice],
-    result: &mut CaseResult,
+    result: &mut VerdictRecord,
     report: &dyn Fn(CutEvent<'_>),
 ) -> Result<Option<Suspect>> {
     let Judged { session, case, exports, recorded, work } = *judged;
@@ -66,7 +66,7 @@ pub fn try_states(
 }
 
 impl Trying<'_> {
-    fn all(&self, devices: &[ModelledDevice], end: &State, result: &mut CaseResult) -> Result<Option<Suspect>> {
+    fn all(&self, devices: &[ModelledDevice], end: &State, result: &mut VerdictRecord) -> Result<Option<Suspect>> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
@@ -80,7 +80,7 @@ impl Trying<'_> {
             let (class, may_fail) = (class.word().to_owned(), *class == Class::TornSector);
             StatesTried { class, tried: tried as u64, of: of.max(tried) as u64, may_fail }
         });
-        result.classes = classes.collect();
+        result.states = classes.collect();
         (self.report)(CutEvent::Checking { case: &self.judged.case.id, states: states.len() });
         let was_idle = coverage.with_play == 0 && !result.verdict.convicts();
         if let Some(why) = self.harness_fault(&honest.durable, end, was_idle)? {
@@ -149,9 +149,9 @@ impl Trying<'_> {
     }
 
     /// The verdict that no state contradicts, if each kind was tried and a failure would have been noticed.
-    fn held(&self, states: usize, whole: &[State], result: &CaseResult) -> Verdict {
+    fn held(&self, states: usize, whole: &[State], result: &VerdictRecord) -> Verdict {
         let recorded = self.judged.recorded;
-        let lacking = result.classes.iter().filter(|class| !class.may_fail && class.tried == 0 && class.of > 0);
+        let lacking = result.states.iter().filter(|class| !class.may_fail && class.tried == 0 && class.of > 0);
         let lacking: Vec<&str> = lacking.map(|class| class.class.as_str()).collect();
         let why = if !lacking.is_empty() {
             format!("none of these is among them: {}; take more (--states)", lacking.join(", "))
@@ -196,7 +196,13 @@ impl Trying<'_> {
     }
 
     /// Reads the end of WAL on these states; none if it cannot be known.
-    fn tails(&self, step: &str, durable: &Durable, states: &[State], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+    fn tails(
+        &self,
+        step: &str,
+        durable: &Durable,
+        states: &[State],
+        result: &mut VerdictRecord,
+    ) -> Result<Vec<Weighed>> {
         if !self.judged.recorded.history.has_ends() {
             return Ok(Vec::new());
         }
@@ -204,12 +210,19 @@ impl Trying<'_> {
         let tails = self.each(step, states, |state| {
             self.checker.tail(self.judged.recorded.recording.images(durable, state), state.at)
         });
-        result.tails.add(states.len(), micros(begun.elapsed()));
+        result.wal_ends_read += states.len() as u64;
+        *result.wal_ends_us.get_or_insert_default() += micros(begun.elapsed());
         tails
     }
 
     /// Takes these states through all steps.
-    fn wholes(&self, step: &str, durable: &Durable, states: &[State], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+    fn wholes(
+        &self,
+        step: &str,
+        durable: &Durable,
+        states: &[State],
+        result: &mut VerdictRecord,
+    ) -> Result<Vec<Weighed>> {
         self.wholes_by(step, states, result, |state| self.whole(durable, state))
     }
 
@@ -218,12 +231,13 @@ impl Trying<'_> {
         &self,
         step: &str,
         states: &[State],
-        result: &mut CaseResult,
+        result: &mut VerdictRecord,
         check: impl Fn(&State) -> Result<Finding>,
     ) -> Result<Vec<Weighed>> {
         let begun = now();
         let wholes = self.each(step, states, check);
-        result.wholes.add(states.len(), micros(begun.elapsed()));
+        result.recovered += states.len() as u64;
+        *result.recovered_us.get_or_insert_default() += micros(begun.elapsed());
         wholes
     }
 
@@ -305,10 +319,10 @@ impl Trying<'_> {
         states
     }
 
-    fn count_torn(&self, found: &[Weighed], result: &mut CaseResult) {
+    fn count_torn(&self, found: &[Weighed], result: &mut VerdictRecord) {
         [result.torn_pages, result.torn_sectors] = [Class::TornPage, Class::TornSector].map(|class| {
             let failed = found.iter().filter(|(state, verdict)| state.class == class && verdict.convicts());
-            failed.map(|(state, _)| (state.at, &state.torn)).collect::<BTreeSet<_>>().len()
+            failed.map(|(state, _)| (state.at, &state.torn)).collect::<BTreeSet<_>>().len() as u64
         });
     }
 
@@ -318,7 +332,7 @@ impl Trying<'_> {
         &self,
         honest: &ModelledDevice,
         others: &[ModelledDevice],
-        result: &mut CaseResult,
+        result: &mut VerdictRecord,
     ) -> Result<Vec<Weighed>> {
         let mut failed = Vec::new();
         let count = (self.judged.session.cutting.states / HONEST_FOR_OTHER).max(LEAST_OF_OTHER);
@@ -331,7 +345,7 @@ impl Trying<'_> {
             let is_own = keeps_all && self.writes_through();
             let (states, _) =
                 self.chosen(&device.durable, if is_own { self.judged.session.cutting.states } else { count });
-            let mut other = CaseResult::of(self.judged.case, Verdict::Holds { states: 0 });
+            let mut other = VerdictRecord::default();
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
             let so_far = tails.iter().map(|(_, verdict)| verdict).chain([&result.devices[place].verdict]);
             let whole = match so_far.into_iter().any(Verdict::convicts) {
@@ -416,13 +430,6 @@ impl Trying<'_> {
 /// False for a failure that convicts nothing.
 fn counts((state, verdict): &Weighed) -> bool {
     state.class != Class::TornSector || !verdict.convicts()
-}
-
-impl CheckedStates {
-    fn add(&mut self, states: usize, us: u64) {
-        self.states += states;
-        self.us += us;
-    }
 }
 
 /// The worst of these that fails again, the last one first, with the new verdict, if arithmetic says nothing worse.

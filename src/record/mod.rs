@@ -14,6 +14,7 @@ pub mod claim;
 pub mod column;
 pub mod columns;
 pub mod counts;
+pub mod cut;
 pub mod disk_probe;
 pub mod drive;
 pub mod durability;

@@ -31,7 +31,7 @@ impl DurabilityCheck {
 }
 
 /// The verdict on the cases that share a stack and a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictRecord {
     /// [`FORMAT`].
     pub format: u32,
@@ -47,21 +47,36 @@ pub struct VerdictRecord {
     pub clients: u16,
     /// Commits that were acknowledged.
     pub commits: u64,
+    /// Part of these that was asynchronous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchronous: Option<u64>,
+    /// The plan's workload on the same server, if it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<RanBeside>,
     /// Writes to the recorded disks until the last acknowledgement.
     pub writes: u64,
     /// Flushes until then.
     pub flushes: u64,
     /// Bytes of these writes.
     pub bytes: u64,
+    /// How pages of data reached the disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_writes: Option<PageWrites>,
     /// States tried, by class; empty if found by arithmetic alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StatesTried>,
     /// States whose WAL was read to its end.
     #[serde(default)]
     pub wal_ends_read: u64,
+    /// Microseconds for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wal_ends_us: Option<u64>,
     /// States that went through recovery and all checks.
     #[serde(default)]
     pub recovered: u64,
+    /// Microseconds for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_us: Option<u64>,
     /// States with a write torn at 4 KiB that failed.
     #[serde(default)]
     pub torn_pages: u64,
@@ -77,6 +92,31 @@ pub struct VerdictRecord {
     /// Folder of the evidence, if kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
+    /// The state that a conviction rests on, in words: moment, class, writes in flight that it keeps. `None` if arithmetic
+    /// alone convicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+/// Pages of data that were written, by how they reached the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageWrites {
+    /// All of them.
+    pub pages: usize,
+    /// Part of these not contained in one request: a power cut tears them on any disk.
+    pub split: usize,
+    /// Part of these that does not begin at a multiple of its size on the disk: even a disk with atomic page writes
+    /// tears them.
+    pub misaligned: usize,
+}
+
+/// The workload that ran beside the clients, for the reader of the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanBeside {
+    /// Name of the workload in the plan.
+    pub workload: String,
+    /// Commits in WAL other than the clients': the workload's, and a few of the sessions that move files.
+    pub commits: usize,
 }
 
 /// States of one class.

@@ -11,6 +11,7 @@ mod cases;
 pub(crate) mod compare;
 mod counters;
 mod csv;
+pub(crate) mod cut;
 mod device_work;
 mod devices;
 mod differences;

@@ -78,6 +78,7 @@ pub(crate) fn page(findings: &Findings, refresh_s: Option<u32>, home: Option<&st
             data => data,
             licenses => ECHARTS_LICENSES.join("\n\n"),
             run => findings.run,
+            by_hand => findings.by_hand,
             answer => findings.answer,
             any_trial => !findings.trials.is_empty(),
             began => moment(&findings.run.started),

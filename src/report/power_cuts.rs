@@ -2,14 +2,17 @@
 //! same recording for other devices.
 
 use super::table::{Cell, Column, Table, TableColumn};
-use super::words::optional;
+use super::words::{optional, percent};
 use crate::analyse::findings::groups::distinct;
-use crate::analyse::findings::{DeviceVerdict, PowerCut, Verdict};
+use crate::analyse::findings::{DeviceVerdict, PageWrites, PowerCut, Verdict, VerdictRecord};
 use crate::units::Bytes;
 
 /// Scope of a verdict, below the table.
-const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks; the plan's workload is \
-    not used. Holds (arithmetic alone): every acknowledged commit was covered by a flush or FUA write that had completed; pgstrata cut \
+const OWN: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks; the plan's workload is \
+    not used.";
+const BESIDE: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks and those of the plan's \
+    workload beside them; an acknowledgement is known of the former alone.";
+const NOTE: &str = "Holds (arithmetic alone): every acknowledged commit was covered by a flush or FUA write that had completed; pgstrata cut \
     also tries recovery on what a power cut can leave. A convicted stack is ranked as volatile. What lies below the recorded disks is \
     not judged.";
 
@@ -36,7 +39,8 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
             Cell::number(cut.bytes_per_commit.map(|bytes| bytes.round() as u64), |bytes| Bytes(bytes).to_string())
         }),
     ]);
-    table.note(NOTE)
+    let is_beside = found.iter().any(|cut| cut.record.beside.is_some());
+    table.note(format!("{} {NOTE}", if is_beside { BESIDE } else { OWN }))
 }
 
 fn per_commit(title: &str) -> TableColumn {
@@ -44,7 +48,7 @@ fn per_commit(title: &str) -> TableColumn {
 }
 
 /// Upper bound behind a *holds*.
-pub fn bound(share: f64) -> String {
+fn bound(share: f64) -> String {
     format!(
         "of states chosen like these, at most {:.1} % fail (95 % CI); a smaller share of skipped syncs may go unseen",
         share * 100.0
@@ -55,17 +59,33 @@ pub fn bound(share: f64) -> String {
 fn aside(cut: &PowerCut) -> String {
     let mut parts = Vec::new();
     parts.extend(Some(cut.record.verdict.why().to_owned()).filter(|why| !why.is_empty()));
+    parts.extend(cut.record.state.as_ref().map(|state| format!("the state: {state}")));
+    let beside = cut.record.beside.as_ref();
+    parts.extend(beside.map(|it| format!("beside the clients: {}, {} more commits in WAL", it.workload, it.commits)));
     let tried = cut.record.states.iter().filter(|class| class.of > 0);
     let tried: Vec<String> = tried.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
     parts.extend((!tried.is_empty()).then(|| format!("states tried: {}", tried.join(", "))));
+    let VerdictRecord { wal_ends_read, recovered, torn_pages, torn_sectors, .. } = cut.record;
+    let checked = format!("{wal_ends_read} by the end of WAL, {recovered} by recovery and all checks");
+    parts.extend((recovered > 0).then_some(checked));
+    parts.extend(cut.record.page_writes.map(split));
     parts.extend(cut.failing_share_max.map(bound));
-    let torn = format!(
-        "{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically",
-        cut.record.torn_sectors
-    );
-    parts.extend((cut.record.torn_sectors > 0).then_some(torn));
+    for (states, how) in
+        [(torn_pages, "4 KiB fail"), (torn_sectors, "512 B fail: the disk must write 4 KiB atomically")]
+    {
+        parts.extend((states > 0).then(|| format!("{states} states with a write torn at {how}")));
+    }
+    let left_out = &cut.record.left_out;
+    parts.extend((!left_out.is_empty()).then(|| format!("not measured: {}", left_out.join("; "))));
     parts.extend(cut.record.evidence.as_ref().map(|folder| format!("evidence: {folder}")));
     parts.join("; ")
+}
+
+fn split(PageWrites { pages, split, misaligned }: PageWrites) -> String {
+    let [split, misaligned] = [split, misaligned].map(|count| percent(count as f64 / pages as f64));
+    format!(
+        "{pages} pages of data written, {split} split over requests, {misaligned} not aligned to their size on the disk"
+    )
 }
 
 /// Verdicts for other devices: a row per recording, a column per model.
@@ -82,6 +102,61 @@ pub(super) fn devices(found: &[PowerCut]) -> Table {
         table.push(std::iter::once(Cell::case(&cut.label, &cut.label)).chain(cells).collect());
     }
     table
+}
+
+/// What a power cut must leave: which verdicts deny it, and the states in which it was tested.
+struct Guarantee(&'static str, fn(&Verdict) -> bool, fn(&VerdictRecord) -> u64);
+
+const GUARANTEES: [Guarantee; 4] = [
+    Guarantee(
+        "Every commit that had to survive is there",
+        |verdict| matches!(verdict, Verdict::Loses { .. } | Verdict::LosesAll { .. }),
+        |record| record.wal_ends_read.max(record.recovered),
+    ),
+    Guarantee(
+        "PostgreSQL recovers, and its tables and indexes are consistent",
+        |verdict| matches!(verdict, Verdict::Torn { unit: None, .. }),
+        |record| record.recovered,
+    ),
+    Guarantee(
+        "The filesystem mounts without a repair",
+        |verdict| matches!(verdict, Verdict::Unmountable { .. }),
+        |record| record.recovered,
+    ),
+    Guarantee(
+        "Writes torn at 4 KiB do no harm",
+        |verdict| matches!(verdict, Verdict::Torn { unit: Some(_), .. }),
+        |record| record.states.iter().filter(|class| class.class == "torn at 4 KiB").map(|class| class.tried).sum(),
+    ),
+];
+
+/// Verdict on each guarantee of each stack, with the states behind it. Of several that fail a cut keeps the gravest.
+pub(super) fn guarantees(found: &[PowerCut]) -> Table {
+    let rows = found.iter().flat_map(|cut| GUARANTEES.iter().map(move |of| (cut, of)));
+    Table::over("guarantees", "Guarantees", rows).columns(&[
+        Column(TableColumn::text("Stack"), &|(cut, _)| Cell::case(&cut.label, &cut.label)),
+        Column(TableColumn::text("Guarantee"), &|(_, of)| Cell::text(of.0).style("reason")),
+        Column(TableColumn::text("Verdict"), &|(cut, of)| on_guarantee(&cut.record, of)),
+        Column(TableColumn::number("States", "tested"), &|(cut, of)| {
+            Cell::number(Some(of.2(&cut.record)), crate::units::grouped)
+        }),
+    ])
+}
+
+fn on_guarantee(record: &VerdictRecord, Guarantee(what, is_denied_by, tested): &Guarantee) -> Cell {
+    let verdict = &record.verdict;
+    let quiet = match () {
+        () if is_denied_by(verdict) => {
+            let evidence = record.state.clone().unwrap_or_else(|| verdict.why().to_owned());
+            return Cell::text(verdict.short()).style("convicted").aside(evidence);
+        }
+        () if verdict.convicts() => "not stated: the gravest failure counts",
+        () if !verdict.is_known() => "not measured",
+        () if *what == GUARANTEES[0].0 => return Cell::text(verdict.short()),
+        () if tested(record) == 0 => "not tested",
+        () => return Cell::text("holds"),
+    };
+    Cell::text(quiet).style("quiet")
 }
 
 /// Class in the style sheet.

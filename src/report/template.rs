@@ -2,6 +2,7 @@
 
 use super::words::{is_hidden, moment, visible};
 use crate::error::{Error, Result};
+use crate::units::grouped;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use minijinja::{Environment, Output, State, Value};
 use serde::Serialize;
@@ -19,6 +20,7 @@ pub(super) fn render(what: &str, template: &str, values: &Value) -> Result<Strin
     let mut environment = Environment::new();
     environment.add_filter("json", |value: Value| visible_json(&value).unwrap_or_default());
     environment.add_filter("moment", |started: &str| moment(started));
+    environment.add_filter("grouped", grouped);
     environment.add_filter("unbroken", |text: &str| text.replace(" %", "\u{a0}%"));
     environment.set_formatter(write_visible);
     environment

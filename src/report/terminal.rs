@@ -5,7 +5,7 @@
 
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
-    CaseFinding, Caution, CostCounter, DurabilityClass, Effects, Findings, MeasureFinding, Ranking, Verdict,
+    CaseFinding, Caution, CostCounter, DurabilityClass, Effects, Findings, MeasureFinding, PowerCut, Ranking, Verdict,
 };
 use crate::report::backend_time::storage_words;
 use crate::report::cases::flush_share;
@@ -86,14 +86,19 @@ fn counters_of(ranking: &Ranking, counters: &str) -> String {
     format!("\n{}", paragraph("", &format!("{}, {counters}", ranking.title)))
 }
 
+/// Verdicts on power cuts, and for other devices.
+pub fn costs_of_power_cuts(found: &[PowerCut]) -> String {
+    let devices = power_cuts::devices(found);
+    let models: Vec<&str> = devices.columns.iter().map(|column| column.title.as_str()).collect();
+    let verdicts = power_cuts::verdicts(found).even();
+    noted(&verdicts, &["stack", "verdict", "commits", "writes", "flushes", "bytes"], &[2, 3, 4, 5])
+        + &noted(&devices, &models, &[])
+}
+
 /// Sections for measurements that only some plans make.
 fn asked_for(labelled: &Labelled<'_>) -> String {
     let findings = labelled.findings;
-    let devices = power_cuts::devices(&findings.power_cuts);
-    let models: Vec<&str> = devices.columns.iter().map(|column| column.title.as_str()).collect();
-    let verdicts = power_cuts::verdicts(&findings.power_cuts).even();
-    noted(&verdicts, &["stack", "verdict", "commits", "writes", "flushes", "bytes"], &[2, 3, 4, 5])
-        + &noted(&devices, &models, &[])
+    costs_of_power_cuts(&findings.power_cuts)
         + &noted(&labelled.stages(), &["case", "stage", "s", "amount", "MB/s"], &[2, 3, 4])
         + &noted(&labelled.snapshots(), &["case", "figure", "value", "unit"], &[2])
         + &noted(

@@ -3,6 +3,9 @@
 /// Default policy for browsers: scripts and style sheets only as files of this server, none inline.
 const OWN_FILES: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                          form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Policy for stored pages, which may be anybody's: nothing runs in them.
+const STORED: &str = "sandbox allow-downloads; default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; \
+                      base-uri 'none'; frame-ancestors 'none'";
 /// Policy for pages that carry their own, with hashes of their scripts.
 const OF_PAGE: &str = "frame-ancestors 'none'";
 
@@ -25,6 +28,11 @@ impl Response {
     /// A page with its own policy.
     pub fn page(body: impl Into<Vec<u8>>) -> Response {
         Response { policy: OF_PAGE, ..Response::new("text/html; charset=utf-8", body) }
+    }
+
+    /// A stored page without scripts.
+    pub fn stored(body: impl Into<Vec<u8>>) -> Response {
+        Response { policy: STORED, ..Response::page(body) }
     }
 
     /// One line of text.

@@ -15,6 +15,7 @@
 //! guessed.
 
 mod checked;
+pub(crate) mod cut;
 pub mod folder;
 pub(crate) mod import;
 pub mod latency;

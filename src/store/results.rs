@@ -1,7 +1,9 @@
-//! A folder of run folders, for readers only: access to its runs by name, and to nothing outside.
+//! A folder of run folders, for readers only: access to its runs and other results by name, and to nothing outside.
 
+use super::checked::{is_real_folder, read_text};
 use super::folder::{EVENTS, RUN, RunFolder};
 use super::presence::is_live;
+use super::verdicts::VERDICTS;
 use crate::error::{Context, Error, Result};
 use crate::record::run::RunRecord;
 use std::fs;
@@ -11,12 +13,17 @@ use std::time::SystemTime;
 /// Depth of the deepest file in a run folder: `trials/CASE/N/raw/...`, with room for future layouts.
 const DEEPEST: u32 = 12;
 
+/// Largest text that is looked at: documents of ours have some hundred kilobytes.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// Detects changes of a run, for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     changed: SystemTime,
     events: u64,
-    live: bool,
+    /// Time of the last verdict on a power cut.
+    verdicts: Option<SystemTime>,
+    pub live: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -47,20 +54,49 @@ impl Results {
     /// # Errors
     /// When the folder cannot be read.
     pub fn names(&self) -> Result<Vec<String>> {
+        self.entries(|name| self.path(name).is_some())
+    }
+
+    /// Names of entries, the last first.
+    fn entries(&self, is_one: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         let entries = fs::read_dir(&self.root).or_store(|| format!("read {}", self.root.display()))?;
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| self.path(name).is_some()).collect();
+        let mut names: Vec<String> = names.filter(|name| is_one(name)).collect();
         names.sort_by(|a, b| b.cmp(a));
         Ok(names)
     }
 
+    /// Names of other entries that are no links.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn others(&self) -> Result<Vec<String>> {
+        self.entries(|name| self.other(name).is_some())
+    }
+
+    /// Path of a file or folder that is no run; `None` if there is none, the name is invalid, or it is a link.
+    pub fn other(&self, name: &str) -> Option<PathBuf> {
+        let path = self.entry(name).filter(|_| self.path(name).is_none())?;
+        fs::symlink_metadata(&path).is_ok_and(|of| of.is_dir() || of.is_file()).then_some(path)
+    }
+
+    /// Text of such a file, and when it was written; `None` if it is no text, or larger than any document of ours.
+    pub fn text(&self, name: &str) -> Option<(String, SystemTime)> {
+        let facts = fs::symlink_metadata(self.other(name)?).ok().filter(|of| of.len() <= MOST_BYTES)?;
+        Some((read_text(&self.root, name).ok()??, facts.modified().ok()?))
+    }
+
+    /// Path of an entry; `None` if its name leads elsewhere.
+    fn entry(&self, name: &str) -> Option<PathBuf> {
+        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+        is_name.then(|| self.root.join(name))
+    }
+
     /// Path of the run with this name; `None` if there is none, the name is invalid, or it is a link.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
-        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
-        let path = self.root.join(Some(name).filter(|_| is_name)?);
-        let is_folder = fs::symlink_metadata(&path).is_ok_and(|of| of.is_dir());
+        let path = self.entry(name)?;
         let is_run = fs::symlink_metadata(path.join(RUN)).is_ok_and(|of| of.is_file());
-        (is_folder && is_run).then_some(path)
+        (is_real_folder(&path) && is_run).then_some(path)
     }
 
     /// Changes whenever the run does: each stored trial appends an event. `None` if there is no such run.
@@ -68,7 +104,8 @@ impl Results {
         let path = self.path(name)?;
         let [run, events] = [RUN, EVENTS].map(|file| fs::symlink_metadata(path.join(file)));
         let changed = run.ok()?.modified().ok()?;
-        Some(Stamp { changed, events: events.map_or(0, |of| of.len()), live: is_live(&path) })
+        let verdicts = fs::symlink_metadata(path.join(VERDICTS)).and_then(|of| of.modified()).ok();
+        Some(Stamp { changed, events: events.map_or(0, |of| of.len()), verdicts, live: is_live(&path) })
     }
 
     /// `run.json` of a run that is not a link; reads nothing else of the run. `None` if there is no such run.

@@ -8,7 +8,7 @@ use crate::store::checked::{json, read_versioned};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const VERDICTS: &str = "verdicts";
+pub(super) const VERDICTS: &str = "verdicts";
 
 impl RunFolder {
     /// All stored verdicts, in the order of the cases.

@@ -64,7 +64,7 @@ impl Desk {
 fn results(output: &Output) -> serde_json::Map<String, serde_json::Value> {
     let found: Vec<serde_json::Value> =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output)));
-    found.into_iter().map(|case| (case["case"].as_str().unwrap().to_owned(), case)).collect()
+    found.into_iter().map(|case| (case["cases"][0].as_str().unwrap().to_owned(), case)).collect()
 }
 
 /// The verdict for a model of the device.

@@ -117,7 +117,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             ],
             &["embed", "section_titles", "sheet"],
             &["csv", "json", "markdown", "openmetrics", "page", "terminal"],
-            &["compare", "fleet", "limits", "probe", "serve", "shelf"],
+            &["compare", "cut", "fleet", "limits", "probe", "serve", "shelf"],
         ],
     ),
 ];

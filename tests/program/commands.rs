@@ -108,4 +108,11 @@ fn unknown_cases_and_failed_trials_have_no_script() {
     let failed = shop.pgstrata(&["commands", run, "one.tpcb"]).output().unwrap();
     assert_eq!(failed.status.code(), Some(3), "{}", said(&failed));
     assert!(stderr(&failed).contains("it failed: no room"), "{}", stderr(&failed));
+    let reported = shop.pgstrata(&["report", run]).output().unwrap();
+    assert!(reported.status.success(), "{}", said(&reported));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let section = page.split("id=\"by-hand-section\"").nth(1).unwrap().split("id=\"plan\"").next().unwrap();
+    assert!(section.contains("There is no script: no trial of one.tpcb was measured"), "{section}");
+    assert_eq!(section.matches("<pre").count(), 1, "{section}");
+    assert!(section.contains("mount -t tmpfs") && section.contains("noatime"), "{section}");
 }

@@ -143,6 +143,9 @@ fn a_resumed_run_has_its_verdicts_until_cut_finds_more() {
     assert_eq!(cut.status.code(), Some(6), "lying is convicted: {}", said(&cut));
     let after = verdict(&folder, "lying");
     assert!(!after["states"].as_array().unwrap().is_empty(), "{after}");
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let state = after["state"].as_str().unwrap_or("states tried: ");
+    assert!(page.contains(state), "{after}");
 }
 
 #[test]
@@ -201,12 +204,14 @@ fn cut_runs_the_script_of_the_plan_when_asked() {
     assert_eq!(alone.len(), 1, "cases that differ in their workload share a verdict: {alone:?}");
     assert!(alone[0].get("beside").is_none(), "{alone:?}");
     let beside = results(&["--workload"]);
-    let cases: Vec<&str> = beside.iter().map(|result| result["case"].as_str().unwrap()).collect();
+    let cases: Vec<&str> = beside.iter().map(|result| result["cases"][0].as_str().unwrap()).collect();
     assert_eq!(cases, ["ext4.own.clients-1", "ext4.own.clients-6"]);
     for result in &beside {
         assert_eq!(result["beside"]["workload"], "own");
         assert_eq!(result["verdict"]["verdict"], "holds", "{result}");
     }
+    let mut left = fs::read_dir(shop.results()).unwrap().map(|entry| entry.unwrap().path().join("report.html"));
+    assert!(left.any(|page| fs::read_to_string(page).unwrap().contains("<dd>own</dd>")), "no page of the cut");
     let six = &beside[1];
     assert!(six["beside"]["commits"].as_u64() > Some(0), "{six}");
     // The second line of the script is no command of pgbench's.

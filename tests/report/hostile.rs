@@ -1,7 +1,7 @@
 //! The sample with hostile text in place of whatever comes from outside.
 
 use crate::report::sample;
-use pgstrata::analyse::findings::Findings;
+use pgstrata::analyse::findings::{Findings, StackByHand};
 
 /// A name that breaks out of whatever does not escape it: elements, attributes, scripts, terminals, CSV.
 pub const HOSTILE: &str =
@@ -13,8 +13,16 @@ pub fn hostile() -> Findings {
     let mut value = serde_json::to_value(&plain).unwrap();
     spoil(&mut value, "");
     let mut spoiled: Findings = serde_json::from_value(value).unwrap();
+    spoiled.by_hand = plain.by_hand.iter().map(spoiled_script).collect();
     spoiled.run.name = format!("{HOSTILE}{}", "x".repeat(300));
     spoiled
+}
+
+/// Scripts are in no document of JSON.
+fn spoiled_script(StackByHand { stack, case, script }: &StackByHand) -> StackByHand {
+    let spoiled = |text: &String| format!("{text}{HOSTILE}");
+    let script = script.as_ref().map(spoiled).map_err(spoiled);
+    StackByHand { stack: spoiled(stack), case: spoiled(case), script }
 }
 
 /// The hostile text in a page or a CSV: what drives a terminal, reorders or hides stands there as its code.

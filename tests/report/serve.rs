@@ -2,6 +2,8 @@
 
 use crate::report::chromium::Chromium;
 use crate::report::runs;
+use crate::report::verdicts::power_cuts;
+use pgstrata::record::cut::CutRecord;
 use pgstrata::record::event::{Event, Stamped, Step};
 use serde_json::json;
 use std::fs;
@@ -66,6 +68,30 @@ fn picture(browser: &mut Chromium, name: &str) {
     }
 }
 
+/// What a cut left in a folder of the results.
+fn cut(results: &Path, name: &str, plan: &str) {
+    let verdicts = power_cuts().into_iter().map(|cut| cut.record).collect();
+    let (name, commands) = (results.join(name), vec!["pgstrata cut plan.toml --states 300".to_owned()]);
+    let record = CutRecord {
+        format: 1,
+        made: "2026-03-05T10:00:00Z".to_owned(),
+        name: plan.to_owned(),
+        commands,
+        verdicts,
+        ..CutRecord::default()
+    };
+    fs::create_dir(&name).unwrap();
+    fs::write(name.join("cut.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+}
+
+/// Runs the program for its standard output, in the folder of the fixtures.
+fn printed(args: &[&str]) -> Vec<u8> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/pg_test_fsync");
+    let output = Command::new(env!("CARGO_BIN_EXE_pgstrata")).args(args).current_dir(fixtures).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
 /// Two runs, one of them with a hostile name; the folder of both.
 fn two_runs(folder: &Path) -> PathBuf {
     let results = folder.join("results");
@@ -118,6 +144,74 @@ fn nothing_but_the_runs_of_the_folder_is_served() {
     assert!(status == 200 && text.contains("2026-02-02-second") && !text.contains(">linked<"), "{text}");
     assert_eq!(served.get("/runs/2026-02-02-second/report.csv").0, 200);
     assert!(served.get("/runs/2026-02-02-second/report.openmetrics").1.ends_with("# EOF\n"));
+}
+
+#[test]
+fn other_results_are_listed_with_their_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = two_runs(folder.path());
+    let at = |name: &str| results.join(name).display().to_string();
+    cut(&results, "cut-0000abcd", HOSTILE);
+    let probe = printed(&["probe", folder.path().to_str().unwrap(), "--seconds", "0.2", "--json"]);
+    fs::write(at("here.json"), probe).unwrap();
+    fs::write(at("both.json"), printed(&["compare", "15-en.txt", "18.txt", "--json", "--html", &at("both.html")]))
+        .unwrap();
+    printed(&["import", "18.txt", "--name", "old-server", "--output", &at("")]);
+    fs::write(at("others.json"), "{\"secret\": \"TOPSECRET\"}").unwrap();
+    // A link to a cut elsewhere, and to a file.
+    let outside = folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    cut(&outside, "cut-elsewhere", "TOPSECRET");
+    symlink(outside.join("cut-elsewhere"), results.join("cut-linked")).unwrap();
+    symlink(at("here.json"), results.join("linked.json")).unwrap();
+    let served = Served::of(&results);
+    let (_, list) = served.get("/");
+    let others = list.split("<table class=\"runs others\">").nth(1).unwrap();
+    for part in [
+        "Convicted: tmpfs",
+        "<td>power cut</td>",
+        "WAL writes",
+        "<td>probe</td>",
+        "<td>comparison</td>",
+        "<td>page</td>",
+        "<td>import</td>",
+    ] {
+        assert!(others.contains(part), "{part}: {others}");
+    }
+    assert_eq!(others.matches("class=\"other\"").count(), 5, "{others}");
+    assert!(list.contains("1.5") && !list.contains("in its report"), "answers of the runs: {list}");
+    let link = |kind: &str| {
+        let row = others.split("<tr>").find(|row| row.contains(&format!("<td>{kind}</td>"))).unwrap();
+        row.split("href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#x2f;", "/")
+    };
+    let (status, page) = served.get(&link("power cut"));
+    assert!(status == 200 && page.contains("What must survive") && !page.contains("<img"), "{page}");
+    let (status, text) = served.get(&link("probe"));
+    assert!(status == 200 && text.contains("text/plain") && text.contains("Credibility"), "{text}");
+    assert!(served.get(&link("comparison")).1.contains("measurements side by side"));
+    let (status, stored) = served.get(&link("page"));
+    assert!(
+        status == 200 && stored.contains("Content-Security-Policy: sandbox allow-downloads; default-src"),
+        "{stored}"
+    );
+    assert!(served.get(&link("import")).1.contains("application/json"));
+    for target in ["cut-linked", "cut-elsewhere", "linked.json", "others.json", "2026-02-02-second", "..%2foutside"] {
+        let (status, text) = served.get(&format!("/others/{target}"));
+        assert!(status == 404 && !text.contains("TOPSECRET"), "{target}: {text}");
+    }
+    assert!(served.get("/?q=import+old").1.contains("<td>import</td>"));
+    assert!(!served.get("/?q=power+cut").1.contains("<td>import</td>"));
+}
+
+#[test]
+fn no_answer_is_computed_while_a_run_is_active() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = two_runs(folder.path());
+    let writer = runs::begin(folder.path(), "0live");
+    let served = Served::of(&results);
+    assert_eq!(served.get("/").1.matches("in its report").count(), 2);
+    drop(writer);
+    assert!(!served.get("/?q=second").1.contains("in its report"));
 }
 
 #[test]
@@ -241,6 +335,7 @@ fn the_pages_fit_a_phone() {
     fs::rename(runs::make(folder.path(), "0long", 1.0), results.join(long)).unwrap();
     fs::create_dir(results.join("2026-04-04-damaged")).unwrap();
     fs::write(results.join("2026-04-04-damaged/run.json"), "{").unwrap();
+    cut(&results, "cut-0000abcd", &"which-filesystem-".repeat(9));
     let Some(mut browser) = Chromium::start() else { return };
     let served = Served::of(&results);
     for (width, scheme) in [(1200, "light"), (390, "light"), (390, "dark")] {
@@ -253,6 +348,7 @@ fn the_pages_fit_a_phone() {
             ("/compare?a=2026-02-02-second&b=2026-04-04-damaged", "refused"),
             ("/runs/none", "missing"),
             ("/fleet", "fleet"),
+            ("/others/cut-0000abcd", "cut"),
         ] {
             browser.go(&served.url(path));
             let widest = "[document.documentElement.scrollWidth, document.body.scrollWidth]";

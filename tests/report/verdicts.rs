@@ -49,11 +49,8 @@ pub fn power_cuts() -> Vec<PowerCut> {
                 states: if is_tried { vec![floor] } else { Vec::new() },
                 wal_ends_read: if is_tried { 300 } else { 0 },
                 recovered: if is_tried { 15 } else { 0 },
-                torn_pages: 0,
-                torn_sectors: 0,
-                left_out: Vec::new(),
                 devices: if is_recorded { models.iter().map(device).collect() } else { Vec::new() },
-                evidence: None,
+                ..VerdictRecord::default()
             },
             writes_per_commit: each(1.02),
             flushes_per_commit: each(0.498),

@@ -20,6 +20,7 @@ pub(crate) mod window;
 pub use crate::record::built::StackFacts;
 pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
+pub use crate::record::cut::CutRecord;
 pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
 pub use crate::record::merged::{LeftOut, MachineClass, MergeRecord, TakenRun};
@@ -27,7 +28,7 @@ pub use crate::record::probe::Family;
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::stage::StageKind;
 pub use crate::record::trial::{Gap, StepTime};
-pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict, VerdictRecord};
+pub use crate::record::verdict::{DeviceVerdict, PageWrites, RanBeside, StatesTried, Verdict, VerdictRecord};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
 
 pub use counters::{CostCounter, CounterComparison, CounterRow};
@@ -35,8 +36,8 @@ pub use durability::{Durability, DurabilityClass};
 pub use estimate::Estimate;
 pub use of_case::{BackendTime, CapacityFinding, CapacityStep, InMemory, SnapshotFinding, StageFinding, WaitShare};
 pub use of_run::{
-    Ageing, AgeingPoint, BestCombinations, DriveFinding, DriveRoundFinding, Effects, FullFinding, OptionEffect,
-    PowerCut,
+    Ageing, AgeingPoint, BestCombinations, CutFindings, DriveFinding, DriveRoundFinding, Effects, FullFinding,
+    OptionEffect, PowerCut,
 };
 pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
@@ -90,6 +91,19 @@ pub struct Findings {
     pub not_run: Vec<NotRun>,
     /// What to know before trusting a figure of the run or of any case, most important first.
     pub cautions: Vec<Caution>,
+    /// Scripts of its stacks, for the page; filled in by who knows how stacks are built.
+    #[serde(skip)]
+    pub by_hand: Vec<StackByHand>,
+}
+
+/// The script that builds a stack of the run by hand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StackByHand {
+    pub stack: String,
+    /// The case that the script is of.
+    pub case: String,
+    /// The script, or why there is none.
+    pub script: Result<String, String>,
 }
 
 /// Cases that stood side by side and were measured in turns.

@@ -1,6 +1,6 @@
 //! Findings on a run beside its rankings: effects of options, ageing, drives, power cuts, trials whose stack filled up.
 
-use super::{DurabilityClass, Estimate, PairOutcome, VerdictRecord};
+use super::{CutRecord, DurabilityClass, Estimate, PairOutcome, VerdictRecord};
 use serde::{Deserialize, Serialize};
 
 /// Effects of the options that vary among the cases of one workload and measure. Intervals and outcomes of all its
@@ -149,6 +149,16 @@ pub struct PowerCut {
     pub bytes_per_commit: Option<f64>,
     /// Upper bound (95 %) of the share of failing states, if none failed.
     pub failing_share_max: Option<f64>,
+}
+
+/// What a power cut would cost the cases of a plan, found without a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CutFindings {
+    pub record: CutRecord,
+    /// One sentence for each kind of verdict, the gravest first.
+    pub answer: String,
+    /// The verdicts of the record, each named after its first case.
+    pub power_cuts: Vec<PowerCut>,
 }
 
 /// A trial that ran out of space: a valid result, with figures up to that point if there are any.

@@ -7,7 +7,8 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::names::Axes;
 use crate::analyse::findings::remark::{Remark, Weight};
-use crate::analyse::findings::{Durability, DurabilityClass, PowerCut, names};
+use crate::analyse::findings::{CutFindings, Durability, DurabilityClass, PowerCut, names};
+use crate::record::cut::CutRecord;
 use crate::record::verdict::{Verdict, VerdictRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,13 +45,57 @@ pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
 
 /// One finding per verdict.
 pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> {
-    let found = records.iter().zip(labels(records, cases)).map(|(record, label)| {
-        let [writes_per_commit, flushes_per_commit, bytes_per_commit] = [record.writes, record.flushes, record.bytes]
-            .map(|count| (record.commits > 0).then(|| count as f64 / record.commits as f64));
-        let (record, failing_share_max) = (record.clone(), record.failing_share_max());
-        PowerCut { label, record, writes_per_commit, flushes_per_commit, bytes_per_commit, failing_share_max }
+    records.iter().zip(labels(records, cases)).map(|(record, label)| finding(record, label)).collect()
+}
+
+fn finding(record: &VerdictRecord, label: String) -> PowerCut {
+    // The disk's work is for all of them.
+    let commits = record.commits + record.beside.as_ref().map_or(0, |beside| beside.commits as u64);
+    let [writes_per_commit, flushes_per_commit, bytes_per_commit] =
+        [record.writes, record.flushes, record.bytes].map(|count| (commits > 0).then(|| count as f64 / commits as f64));
+    let (record, failing_share_max) = (record.clone(), record.failing_share_max());
+    PowerCut { label, record, writes_per_commit, flushes_per_commit, bytes_per_commit, failing_share_max }
+}
+
+/// Findings of a cut of a plan's cases.
+pub fn of_plan(record: CutRecord) -> CutFindings {
+    let power_cuts = of_records(&record.verdicts);
+    CutFindings { answer: answer(&power_cuts), power_cuts, record }
+}
+
+/// One finding per verdict, named after the first of its cases.
+pub fn of_records(records: &[VerdictRecord]) -> Vec<PowerCut> {
+    let named = |record: &VerdictRecord| record.cases.first().cloned().unwrap_or_default();
+    records.iter().map(|record| finding(record, named(record))).collect()
+}
+
+/// Cases that the answer names of each kind of verdict; more are counted.
+const MOST_NAMED: usize = 4;
+
+/// A sentence of the answer: its title, and the verdicts that it is of.
+type Kind = (&'static str, fn(&Verdict) -> bool);
+
+const KINDS: [Kind; 4] = [
+    ("Convicted", Verdict::convicts),
+    ("Expected loss", |verdict| matches!(verdict, Verdict::ExpectedLoss { .. })),
+    ("Holds", |verdict| matches!(verdict, Verdict::Holds { .. })),
+    ("Not measured", |verdict| !verdict.is_known()),
+];
+
+fn answer(cuts: &[PowerCut]) -> String {
+    let sentences = KINDS.iter().filter_map(|(kind, is_one)| {
+        let of: Vec<&PowerCut> = cuts.iter().filter(|cut| is_one(&cut.record.verdict)).collect();
+        let named = of.iter().map(|cut| match cut.record.verdict.convicts() {
+            true => format!("{} {}", cut.label, cut.record.verdict.short()),
+            false => cut.label.clone(),
+        });
+        match of.len() {
+            0 => None,
+            1..=MOST_NAMED => Some(format!("{kind}: {}.", named.collect::<Vec<_>>().join(", "))),
+            more => Some(format!("{kind}: {more} cases.")),
+        }
     });
-    found.collect()
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 /// Common name of each verdict's cases: the axes, other than the workload's, in which they differ.

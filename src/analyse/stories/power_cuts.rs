@@ -1,8 +1,10 @@
 //! Effects of verdicts on ranks and classes.
 
 use crate::analyse::findings::{DurabilityClass, Findings};
+use crate::analyse::run::power_cuts::of_plan;
 use crate::analyse::stories::story::{Act, Story};
-use crate::record::verdict::{self, DeviceVerdict, StatesTried, Verdict, VerdictRecord};
+use crate::record::cut::CutRecord;
+use crate::record::verdict::{self, DeviceVerdict, RanBeside, StatesTried, Verdict, VerdictRecord};
 
 fn record(cases: &[&str], verdict: Verdict) -> VerdictRecord {
     VerdictRecord {
@@ -19,11 +21,8 @@ fn record(cases: &[&str], verdict: Verdict) -> VerdictRecord {
         states: Vec::new(),
         wal_ends_read: 0,
         recovered: 0,
-        torn_pages: 0,
-        torn_sectors: 0,
-        left_out: Vec::new(),
         devices: vec![DeviceVerdict { device: "honest".to_owned(), verdict: Verdict::Holds { states: 0 } }],
-        evidence: None,
+        ..VerdictRecord::default()
     }
 }
 
@@ -110,4 +109,22 @@ fn power_cut_figures_are_per_commit() {
     assert_eq!((found[0].writes_per_commit, found[0].flushes_per_commit), (Some(1.5), Some(1.0)));
     assert_eq!((found[0].bytes_per_commit, found[0].failing_share_max), (Some(8192.0), Some(0.01)));
     assert_eq!((found[1].writes_per_commit, found[1].failing_share_max), (None, None));
+}
+
+#[test]
+fn the_answer_of_a_cut_names_the_gravest_verdicts_first() {
+    let holds = |case: &str| record(&[case], Verdict::Holds { states: 300 });
+    let lost = record(&["lying"], Verdict::Loses { commits: 3, us: 2_000 });
+    let nothing = record(&["tmp"], Verdict::NotMeasured { why: "no FUSE".to_owned() });
+    let verdicts = [["a", "b", "c", "d", "e", "f"].map(holds).to_vec(), vec![nothing, lost]].concat();
+    let found = of_plan(CutRecord { verdicts, ..CutRecord::default() });
+    assert_eq!(found.answer, "Convicted: lying loses 3 commits / 2 ms. Holds: 6 cases. Not measured: tmp.");
+}
+
+#[test]
+fn disk_work_is_divided_by_the_commits_of_both_workloads() {
+    let beside = Some(RanBeside { workload: "tpcb".to_owned(), commits: 100 });
+    let verdict = VerdictRecord { beside, ..record(&["ext4"], Verdict::Holds { states: 1 }) };
+    let found = of_plan(CutRecord { verdicts: vec![verdict], ..CutRecord::default() });
+    assert_eq!(found.power_cuts[0].writes_per_commit, Some(1.0));
 }

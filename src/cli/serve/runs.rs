@@ -4,17 +4,19 @@
 //! `run.json`.
 
 use crate::analyse::findings::names::stored;
+use crate::analyse::load;
 use crate::cli::serve::fleet::PlanRuns;
-use crate::cli::serve::{encoded, fleet};
+use crate::cli::serve::{encoded, fleet, others};
 use crate::cli::status::{RunStatus, status};
 use crate::error::{Error, Result};
-use crate::host::time::wall_us;
+use crate::host::time::{now, wall_us};
 use crate::record::run::RunRecord;
 use crate::report::serve::{ListView, RunRow};
 use crate::serve::HttpRequest;
 use crate::store::results::{Results, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// Runs on one page of the list.
 const ROWS: usize = 100;
@@ -24,6 +26,8 @@ pub(super) struct Runs {
     pub(super) results: Results,
     /// Cached runs, each with its stamp at the time.
     known: Mutex<BTreeMap<String, (Stamp, Arc<CachedRun>)>>,
+    /// Held while findings are computed: that uses all CPUs, and a run may be active.
+    pub(super) computing: Mutex<()>,
 }
 
 /// Cached contents of a run, or the reason that it cannot be read.
@@ -32,6 +36,7 @@ struct CachedRun {
     head: Result<Head, String>,
     /// The whole row, with hosts, kernels and servers in lower case; from its trials and events, on first use.
     row: OnceLock<Result<(RunRow, String), String>>,
+    answer: OnceLock<String>,
 }
 
 /// Contents of `run.json`.
@@ -46,7 +51,7 @@ struct Head {
 
 impl Runs {
     pub(super) fn of(results: Results) -> Runs {
-        Runs { results, known: Mutex::new(BTreeMap::new()) }
+        Runs { results, known: Mutex::default(), computing: Mutex::default() }
     }
 
     /// The view of the list.
@@ -60,16 +65,23 @@ impl Runs {
         let names = self.names()?;
         let words: Vec<String> = query.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let matching: Vec<&String> = names.iter().filter(|name| self.matches(&words, name)).collect();
-        let rows = matching.iter().skip(from).take(ROWS).map(|name| self.row(name)).collect();
+        let fleets = self.plans()?.iter().filter(|plan| plan.runs.len() > 1).map(fleet::link).collect();
+        // Analysis uses all CPUs, which would disturb a run.
+        let is_idle = !self.known.lock().unwrap_or_else(PoisonError::into_inner).values().any(|(stamp, _)| stamp.live);
+        let begun = now();
+        let shown = matching.iter().skip(from).take(ROWS);
+        let rows = shown
+            .map(|name| RunRow { answer: self.answer(name, is_idle && begun.elapsed() < ANSWERING), ..self.row(name) });
+        let rows = rows.collect();
+        let others = if from == 0 && first.is_none() { others::rows(&self.results, &words)? } else { Vec::new() };
         let next = from.saturating_add(ROWS);
         let more = (next < matching.len()).then(|| {
             let first = first.map_or_else(String::new, |first| format!("&a={}", encoded(first)));
             format!("/?q={}&from={next}{first}", encoded(&query))
         });
         let first = first.map(|name| (name.to_owned(), encoded(name)));
-        let fleets = self.plans()?.iter().filter(|plan| plan.runs.len() > 1).map(fleet::link).collect();
         let (folder, all, found) = (folder.to_owned(), names.len(), matching.len());
-        Ok(ListView { folder, query, first, rows, fleets, all, found, more })
+        Ok(ListView { folder, query, first, rows, others, fleets, all, found, more })
     }
 
     /// Names of the runs, newest first; drops cached runs that are gone.
@@ -128,7 +140,7 @@ impl Runs {
         }
         let record = self.results.record(name).and_then(|record| record.ok_or_else(|| Error::store(GONE)));
         let head = record.map(|record| Head::of(name, &record)).map_err(|error| error.chain());
-        let known = Arc::new(CachedRun { head, row: OnceLock::new() });
+        let known = Arc::new(CachedRun { head, row: OnceLock::new(), answer: OnceLock::new() });
         all.insert(name.to_owned(), (stamp, Arc::clone(&known)));
         Ok(known)
     }
@@ -143,16 +155,32 @@ impl Runs {
         row.as_ref().map_err(String::clone)
     }
 
+    /// The answer of a run, computed once after each change if it may be.
+    fn answer(&self, name: &str, may_compute: bool) -> Option<String> {
+        let known = self.known(name).ok()?;
+        if known.answer.get().is_none() && may_compute {
+            let run = self.results.run(name).ok().flatten()?;
+            known.answer.get_or_init(|| {
+                let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
+                load::findings(run.path()).map_or_else(|error| error.chain(), |findings| findings.answer.answer)
+            });
+        }
+        known.answer.get().cloned()
+    }
+
     fn row(&self, name: &str) -> RunRow {
         let found = self.known(name).and_then(|known| self.read(name, &known).map(|(row, _)| row.clone()));
         found.unwrap_or_else(|problem| RunRow { problem: Some(problem), ..named(name) })
     }
 }
 
+/// Answers are computed for so long while a list is made; the others are left to the next one.
+const ANSWERING: Duration = Duration::from_secs(2);
+
 const GONE: &str = "it is gone";
 
 /// A row with nothing but the run's name.
-fn named(name: &str) -> RunRow {
+pub(super) fn named(name: &str) -> RunRow {
     RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() }
 }
 

@@ -30,6 +30,8 @@ pub struct ListView {
     /// The run chosen for a comparison: its name, and its name encoded for a URL.
     pub first: Option<(String, String)>,
     pub rows: Vec<RunRow>,
+    /// Results that are no runs, newest first.
+    pub others: Vec<RunRow>,
     /// Plans with several runs, whose hosts can be compared.
     pub fleets: Vec<FleetLink>,
     /// Number of runs in the folder, and of those that match.
@@ -47,17 +49,20 @@ pub struct FleetLink {
     pub address: String,
 }
 
-/// A run in the list.
+/// A run in the list, or another result.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RunRow {
     pub name: String,
     /// Its name, encoded for a URL.
     pub address: String,
+    /// Name of the plan; of another result its kind.
     pub plan: String,
     /// Start time, RFC 3339.
     pub started: String,
     pub hosts: String,
     pub stacks: String,
+    /// Its answer; `None` if it is not computed yet.
+    pub answer: Option<String>,
     /// `running`, `complete`, ...; also its class in the style sheet.
     pub state: String,
     pub measured: usize,
@@ -126,6 +131,7 @@ mod tests {
             started: hostile.to_owned(),
             hosts: hostile.to_owned(),
             stacks: hostile.to_owned(),
+            answer: Some(hostile.to_owned()),
             state: "complete".to_owned(),
             measured: 1,
             trials: 2,
@@ -136,6 +142,7 @@ mod tests {
             query: hostile.to_owned(),
             first: Some((hostile.to_owned(), "b".to_owned())),
             rows: vec![row],
+            others: vec![RunRow { name: hostile.to_owned(), answer: Some(hostile.to_owned()), ..RunRow::default() }],
             fleets: vec![FleetLink { plan: hostile.to_owned(), runs: 2, address: "/fleet".to_owned() }],
             all: 2,
             found: 1,
