@@ -132,15 +132,17 @@ const GUARANTEES: [Guarantee; 4] = [
 
 /// Verdict on each guarantee of each stack, with the states behind it. Of several that fail a cut keeps the gravest.
 pub(super) fn guarantees(found: &[PowerCut]) -> Table {
-    let rows = found.iter().flat_map(|cut| GUARANTEES.iter().map(move |of| (cut, of)));
-    Table::over("guarantees", "Guarantees", rows).columns(&[
-        Column(TableColumn::text("Stack"), &|(cut, _)| Cell::case(&cut.label, &cut.label)),
-        Column(TableColumn::text("Guarantee"), &|(_, of)| Cell::text(of.0).style("reason")),
-        Column(TableColumn::text("Verdict"), &|(cut, of)| on_guarantee(&cut.record, of)),
-        Column(TableColumn::number("States", "tested"), &|(cut, of)| {
-            Cell::number(Some(of.2(&cut.record)), crate::units::grouped)
-        }),
-    ])
+    let columns =
+        vec![TableColumn::text("Guarantee"), TableColumn::text("Verdict"), TableColumn::number("States", "tested")];
+    let mut table = Table::new("guarantees", "Guarantees", columns).lead(&["stack"]);
+    for PowerCut { label, record, .. } in found {
+        table.open_group(Some(label.clone()), None, "", vec![label.clone()]);
+        for of @ Guarantee(what, _, tested) in &GUARANTEES {
+            let tested = Cell::number(Some(tested(record)), crate::units::grouped);
+            table.push(vec![Cell::text(*what).style("reason"), on_guarantee(record, of), tested]);
+        }
+    }
+    table
 }
 
 fn on_guarantee(record: &VerdictRecord, Guarantee(what, is_denied_by, tested): &Guarantee) -> Cell {
