@@ -47,14 +47,6 @@ fn per_commit(title: &str) -> TableColumn {
     TableColumn::number(title, "per commit").csv(&[&format!("{} per commit", title.to_lowercase())])
 }
 
-/// Upper bound behind a *holds*.
-fn bound(share: f64) -> String {
-    format!(
-        "of states chosen like these, at most {:.1} % fail (95 % CI); a smaller share of skipped syncs may go unseen",
-        share * 100.0
-    )
-}
-
 /// Reason of a verdict, and the states behind it.
 fn aside(cut: &PowerCut) -> String {
     let mut parts = Vec::new();
@@ -69,7 +61,9 @@ fn aside(cut: &PowerCut) -> String {
     let checked = format!("{wal_ends_read} by the end of WAL, {recovered} by recovery and all checks");
     parts.extend((recovered > 0).then_some(checked));
     parts.extend(cut.record.page_writes.map(split));
-    parts.extend(cut.failing_share_max.map(bound));
+    let unseen = "a smaller share of skipped syncs may go unseen";
+    let most = cut.failing_share_max.map(|share| format!("{:.1} %", share * 100.0));
+    parts.extend(most.map(|most| format!("of states chosen like these, at most {most} fail (95 % CI); {unseen}")));
     for (states, how) in
         [(torn_pages, "4 KiB fail"), (torn_sectors, "512 B fail: the disk must write 4 KiB atomically")]
     {
