@@ -47,14 +47,6 @@ fn per_commit(title: &str) -> TableColumn {
     TableColumn::number(title, "per commit").csv(&[&format!("{} per commit", title.to_lowercase())])
 }
 
-/// Upper bound behind a *holds*.
-fn bound(share: f64) -> String {
-    format!(
-        "of states chosen like these, at most {:.1} % fail (95 % CI); a smaller share of skipped syncs may go unseen",
-        share * 100.0
-    )
-}
-
 /// Reason of a verdict, and the states behind it.
 fn aside(cut: &PowerCut) -> String {
     let mut parts = Vec::new();
@@ -69,7 +61,9 @@ fn aside(cut: &PowerCut) -> String {
     let checked = format!("{wal_ends_read} by the end of WAL, {recovered} by recovery and all checks");
     parts.extend((recovered > 0).then_some(checked));
     parts.extend(cut.record.page_writes.map(split));
-    parts.extend(cut.failing_share_max.map(bound));
+    let unseen = "a smaller share of skipped syncs may go unseen";
+    let most = cut.failing_share_max.map(|share| format!("{:.1} %", share * 100.0));
+    parts.extend(most.map(|most| format!("of states chosen like these, at most {most} fail (95 % CI); {unseen}")));
     for (states, how) in
         [(torn_pages, "4 KiB fail"), (torn_sectors, "512 B fail: the disk must write 4 KiB atomically")]
     {
@@ -132,15 +126,17 @@ const GUARANTEES: [Guarantee; 4] = [
 
 /// Verdict on each guarantee of each stack, with the states behind it. Of several that fail a cut keeps the gravest.
 pub(super) fn guarantees(found: &[PowerCut]) -> Table {
-    let rows = found.iter().flat_map(|cut| GUARANTEES.iter().map(move |of| (cut, of)));
-    Table::over("guarantees", "Guarantees", rows).columns(&[
-        Column(TableColumn::text("Stack"), &|(cut, _)| Cell::case(&cut.label, &cut.label)),
-        Column(TableColumn::text("Guarantee"), &|(_, of)| Cell::text(of.0).style("reason")),
-        Column(TableColumn::text("Verdict"), &|(cut, of)| on_guarantee(&cut.record, of)),
-        Column(TableColumn::number("States", "tested"), &|(cut, of)| {
-            Cell::number(Some(of.2(&cut.record)), crate::units::grouped)
-        }),
-    ])
+    let columns =
+        vec![TableColumn::text("Guarantee"), TableColumn::text("Verdict"), TableColumn::number("States", "tested")];
+    let mut table = Table::new("guarantees", "Guarantees", columns).lead(&["stack"]);
+    for PowerCut { label, record, .. } in found {
+        table.open_group(Some(label.clone()), None, "", vec![label.clone()]);
+        for of @ Guarantee(what, _, tested) in &GUARANTEES {
+            let tested = Cell::number(Some(tested(record)), crate::units::grouped);
+            table.push(vec![Cell::text(*what).style("reason"), on_guarantee(record, of), tested]);
+        }
+    }
+    table
 }
 
 fn on_guarantee(record: &VerdictRecord, Guarantee(what, is_denied_by, tested): &Guarantee) -> Cell {

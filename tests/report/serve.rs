@@ -53,6 +53,14 @@ impl Served {
     }
 }
 
+impl Served {
+    /// A list in which every run has its answer; one list computes at least one.
+    fn answered(&self, target: &str) -> String {
+        let mut lists = std::iter::repeat_with(|| self.get(target).1).take(9);
+        lists.find(|list| !list.contains("in its report")).unwrap()
+    }
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         self.child.kill().ok();
@@ -165,7 +173,7 @@ fn other_results_are_listed_with_their_answers() {
     symlink(outside.join("cut-elsewhere"), results.join("cut-linked")).unwrap();
     symlink(at("here.json"), results.join("linked.json")).unwrap();
     let served = Served::of(&results);
-    let (_, list) = served.get("/");
+    let list = served.answered("/");
     let others = list.split("<table class=\"runs others\">").nth(1).unwrap();
     for part in [
         "Convicted: tmpfs",
@@ -179,7 +187,7 @@ fn other_results_are_listed_with_their_answers() {
         assert!(others.contains(part), "{part}: {others}");
     }
     assert_eq!(others.matches("class=\"other\"").count(), 5, "{others}");
-    assert!(list.contains("1.5") && !list.contains("in its report"), "answers of the runs: {list}");
+    assert!(list.contains("xfs is 1.5"), "answers of the runs: {list}");
     let link = |kind: &str| {
         let row = others.split("<tr>").find(|row| row.contains(&format!("<td>{kind}</td>"))).unwrap();
         row.split("href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#x2f;", "/")
@@ -211,7 +219,7 @@ fn no_answer_is_computed_while_a_run_is_active() {
     let served = Served::of(&results);
     assert_eq!(served.get("/").1.matches("in its report").count(), 2);
     drop(writer);
-    assert!(!served.get("/?q=second").1.contains("in its report"));
+    served.answered("/?q=second");
 }
 
 #[test]

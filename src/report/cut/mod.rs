@@ -7,9 +7,6 @@ use crate::analyse::findings::CutFindings;
 use crate::error::Result;
 use minijinja::context;
 
-const TEMPLATE: &str = include_str!("page.html");
-/// Additions to the report's style sheet.
-const OWN_STYLE: &str = ".save { font-size: .78rem; }";
 /// Prefix of the file names of its tables.
 const NAME: &str = "cut";
 
@@ -26,7 +23,7 @@ pub fn page(findings: &CutFindings, home: Option<&str>) -> Result<String> {
         guarantees => Sheet::of(NAME, guarantees(cuts)),
         devices => Sheet::of(NAME, devices(cuts)),
     };
-    sheet::render("a cut", TEMPLATE, OWN_STYLE, home, own)
+    sheet::render("a cut", include_str!("page.html"), ".save { font-size: .78rem; }", home, own)
 }
 
 #[cfg(test)]
@@ -86,14 +83,15 @@ mod tests {
         let page = page(&found(), None).unwrap().replace('\u{a0}', " ");
         for part in [
             "Convicted: lying loses 3 commits &#x2f; 2 ms. Holds: ext4. Not measured: folder.",
-            "1 300 <span>of 9 000 enumerated</span>",
+            "1300 <span>of 9000 enumerated</span>",
             "Not cut: 2 of 5 cases.",
-            "<dd>3 600</dd>",
+            "<dd>3600</dd>",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
         let table = guarantees(&found().power_cuts);
-        let texts = table.groups[0].rows.iter().map(|row| row.cells[2].text.as_str());
+        let rows = table.groups.iter().flat_map(|group| &group.rows);
+        let texts = rows.map(|row| row.cells[1].text.as_str());
         assert_eq!(
             texts.collect::<Vec<_>>(),
             [
