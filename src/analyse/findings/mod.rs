@@ -37,7 +37,7 @@ pub use estimate::Estimate;
 pub use of_case::{BackendTime, CapacityFinding, CapacityStep, InMemory, SnapshotFinding, StageFinding, WaitShare};
 pub use of_run::{
     Ageing, AgeingPoint, BestCombinations, CutFindings, DriveFinding, DriveRoundFinding, Effects, FullFinding,
-    OptionEffect, PowerCut,
+    OptionEffect, PowerCut, StackByHand,
 };
 pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
@@ -94,16 +94,6 @@ pub struct Findings {
     /// Scripts of its stacks, for the page; filled in by who knows how stacks are built.
     #[serde(skip)]
     pub by_hand: Vec<StackByHand>,
-}
-
-/// The script that builds a stack of the run by hand.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StackByHand {
-    pub stack: String,
-    /// The case that the script is of.
-    pub case: String,
-    /// The script, or why there is none.
-    pub script: Result<String, String>,
 }
 
 /// Cases that stood side by side and were measured in turns.

@@ -179,3 +179,13 @@ pub struct FullFinding {
     /// True if the trial has figures.
     pub is_measured: bool,
 }
+
+/// The script that builds a stack of the run by hand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StackByHand {
+    pub stack: String,
+    /// The case that the script is of.
+    pub case: String,
+    /// The script, or why there is none.
+    pub script: Result<String, String>,
+}

@@ -1,7 +1,6 @@
 //! Results beside the runs: power cuts, imports, and files that `probe` and `compare` wrote.
 
-use super::runs::named;
-use super::{HOME, PLAIN};
+use super::{HOME, PLAIN, encoded};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::run::power_cuts;
@@ -32,7 +31,7 @@ pub(super) fn rows(results: &Results, words: &[String]) -> Result<Vec<RunRow>> {
     for name in results.others()? {
         match shown(results, &name) {
             Ok(found) => rows.extend(found.map(|(row, _)| row)),
-            Err(error) => rows.push(RunRow { problem: Some(error.chain()), ..named(&name) }),
+            Err(error) => rows.push(RunRow { problem: Some(error.chain()), ..RunRow::named(&name, encoded(&name)) }),
         }
     }
     rows.retain(|row| {
@@ -75,7 +74,7 @@ fn shown(results: &Results, name: &str) -> Result<Option<(RunRow, Page)>> {
 }
 
 fn row(name: &str, kind: &str, answer: String, made: String) -> RunRow {
-    RunRow { plan: kind.to_owned(), answer: Some(answer), started: made, ..named(name) }
+    RunRow { plan: kind.to_owned(), answer: Some(answer), started: made, ..RunRow::named(name, encoded(name)) }
 }
 
 /// A text that one of our commands printed.

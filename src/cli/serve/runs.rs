@@ -170,7 +170,7 @@ impl Runs {
 
     fn row(&self, name: &str) -> RunRow {
         let found = self.known(name).and_then(|known| self.read(name, &known).map(|(row, _)| row.clone()));
-        found.unwrap_or_else(|problem| RunRow { problem: Some(problem), ..named(name) })
+        found.unwrap_or_else(|problem| RunRow { problem: Some(problem), ..RunRow::named(name, encoded(name)) })
     }
 }
 
@@ -178,11 +178,6 @@ impl Runs {
 const ANSWERING: Duration = Duration::from_secs(2);
 
 const GONE: &str = "it is gone";
-
-/// A row with nothing but the run's name.
-pub(super) fn named(name: &str) -> RunRow {
-    RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() }
-}
 
 impl Head {
     fn of(name: &str, record: &RunRecord) -> Head {
@@ -196,7 +191,12 @@ impl Head {
             key: format!("{}-{length}", record.plan_sha256),
             is_merged: !record.merged.is_empty(),
             words: format!("{words} {stacks}").to_lowercase(),
-            row: RunRow { plan: record.name.clone(), started: record.started.clone(), stacks, ..named(name) },
+            row: RunRow {
+                plan: record.name.clone(),
+                started: record.started.clone(),
+                stacks,
+                ..RunRow::named(name, encoded(name))
+            },
         }
     }
 }

@@ -71,6 +71,13 @@ pub struct RunRow {
     pub problem: Option<String>,
 }
 
+impl RunRow {
+    /// A row with nothing but a name and its address.
+    pub fn named(name: &str, address: String) -> RunRow {
+        RunRow { name: name.to_owned(), address, ..RunRow::default() }
+    }
+}
+
 /// A run in progress: first content of its page, then requested again as JSON.
 #[derive(Debug, Serialize)]
 pub struct LiveView {
