@@ -109,7 +109,7 @@ impl Log {
     }
 
     /// Checks that every number of the sequence occurs once: a gap is a request answered without being logged.
-    pub(super) fn check_sequence(&self) -> std::result::Result<(), String> {
+    pub(super) fn check_sequence(&self) -> Result<(), String> {
         let mut taken: Vec<Seq> = self.entries.iter().flat_map(|entry| [entry.submitted, entry.completed]).collect();
         taken.sort_unstable();
         let gap = taken.iter().zip(0..).find(|(found, expected)| **found != *expected);

@@ -175,7 +175,7 @@ pub fn open(socket: &Path, name: &str) -> Result<OpenedExport> {
 }
 
 /// Size and flags of the export, or why there is none.
-fn go(mut stream: &UnixStream, name: &str) -> io::Result<std::result::Result<(u64, u16), String>> {
+fn go(mut stream: &UnixStream, name: &str) -> io::Result<Result<(u64, u16), String>> {
     if read::<8>(stream)? != *MAGIC || read::<8>(stream)? != *OPTION_MAGIC {
         return Ok(Err("it is no NBD server of the newstyle".to_owned()));
     }
