@@ -331,9 +331,7 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
     }
     for (what, one) in [("run", run), ("baseline", baseline)] {
         let (planned, measured) = one.trials;
-        if measured < planned {
-            notes.push(format!("The {what} has {measured} of {planned} trials"));
-        }
+        notes.extend((measured < planned).then(|| format!("The {what} has {measured} of {planned} trials")));
     }
     notes.extend(
         (!new.is_empty()).then(|| format!("Not checked, because the baseline has no such figure: {}", new.join("; "))),

@@ -120,9 +120,7 @@ fn text(spec: &ServerSpec) -> Result<String> {
         // A plan may override it: then autovacuum is reported only in part.
         ("log_autovacuum_min_duration", "0"),
     ];
-    for (name, value) in ours {
-        text.push_str(&format!("{name} = {}\n", quoted(value)));
-    }
+    text.extend(ours.into_iter().map(|(name, value)| format!("{name} = {}\n", quoted(value))));
     Ok(text + &lines(&spec.settings)?)
 }
 

@@ -121,9 +121,7 @@ impl Problems {
         sorted.sort_by_key(|problem| problem.span.start);
         let mut parts: Vec<String> =
             sorted.iter().take(MAX_SHOWN).map(|problem| problem.render(text, file_name, &renderer)).collect();
-        if sorted.len() > MAX_SHOWN {
-            parts.push(format!("and {} more", sorted.len() - MAX_SHOWN));
-        }
+        parts.extend((sorted.len() > MAX_SHOWN).then(|| format!("and {} more", sorted.len() - MAX_SHOWN)));
         parts.join("\n\n")
     }
 

@@ -226,7 +226,5 @@ fn add_axis(axis: &Key, node: &Node, all: &[CaseCandidate], wanted: &mut Baselin
         problems.add(Problem::at(&axis.span, message).help("give it a list of values"));
         return;
     }
-    if let Some((_, text)) = find_value(axis, node, values, problems) {
-        wanted.insert(axis.text.clone(), text);
-    }
+    wanted.extend(find_value(axis, node, values, problems).map(|(_, text)| (axis.text.clone(), text)));
 }

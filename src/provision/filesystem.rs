@@ -373,9 +373,7 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
         site.host.run(&command)?;
     }
     details.extend((recipe.after_mount)(site.host, &target, options)?);
-    if let Some(units) = atomic_writes(&target)? {
-        details.insert("atomic writes".to_owned(), units);
-    }
+    details.extend(atomic_writes(&target)?.map(|units| ("atomic writes".to_owned(), units)));
     Ok(Built::one(Base::Folder(target), details))
 }
 

@@ -204,9 +204,7 @@ pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
         let of_twin = uses_of(host, &twin)?.into_iter();
         uses.extend(of_twin.map(|used| format!("{} is the same disk ({why}): {used}", twin.path.display())));
     }
-    if device.node.flag(host, "ro") == Some(true) {
-        uses.push("it is write-protected".to_owned());
-    }
+    uses.extend((device.node.flag(host, "ro") == Some(true)).then(|| "it is write-protected".to_owned()));
     Ok(uses)
 }
 
@@ -248,9 +246,7 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
         uses.extend(node.holders(host).into_iter().map(|holder| format!("{holder} uses {name}")));
     }
     for area in swaps::parse(&host.read("/proc/swaps")?)? {
-        if leads_to(&area, &nodes) {
-            uses.push(format!("{area} is used for swap"));
-        }
+        uses.extend(leads_to(&area, &nodes).then(|| format!("{area} is used for swap")));
     }
     for (node, file) in sysfs::loops(host) {
         if leads_to(&file, &nodes) {

@@ -153,9 +153,7 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
     let label = json!({ "pgstrata": submission.job_name() });
     let blocks = format!("kubernetes/{}", submission.shares);
     let mut command = vec!["pgstrata", "run", "/plan/plan.toml", "--share", &blocks, "--results", "/results"];
-    if submission.quick {
-        command.push("--quick");
-    }
+    command.extend(submission.quick.then_some("--quick"));
     let options = &submission.options;
     let mut mounts = vec![
         json!({ "name": "plan", "mountPath": "/plan", "readOnly": true }),

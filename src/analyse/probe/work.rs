@@ -194,9 +194,7 @@ fn words(work: &WorkPerOperation) -> String {
         (None, Some(why)) => text.push_str(&format!("; flushes not counted: {why}")),
         (None, None) => text.push_str("; flushes not counted"),
     }
-    if let Some(per_sync) = work.flushes_per_sync {
-        text.push_str(&format!(" ({} per sync)", amount(per_sync, "flush", "flushes")));
-    }
+    text.extend(work.flushes_per_sync.map(|per_sync| format!(" ({} per sync)", amount(per_sync, "flush", "flushes"))));
     if let (true, Some(share)) = (work.worthless, work.idle_share) {
         let percent = significant(share * 100.0);
         text.push_str(&format!("; not usable: other programs' traffic is {percent} % of it"));

@@ -166,9 +166,7 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
         };
         let cost = case.sync_cost.as_ref().filter(|_| found.is_empty());
         let mut judged = WayDown { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
-        if let Some((_, promise)) = stack.promise(Some(base), Claim::Unjournaled) {
-            judged.reason.push_str(&format!("; {promise}"));
-        }
+        judged.reason.extend(stack.promise(Some(base), Claim::Unjournaled).map(|(_, promise)| format!("; {promise}")));
         found.push((what(&end), judged));
     }
     let several = found.len() > 1;

@@ -507,9 +507,7 @@ impl<'c> StackDraft<'c> {
                 left = rest;
                 own
             });
-            if let Some(alike) = &node.alike {
-                of_alike.insert(alike, own);
-            }
+            of_alike.extend(node.alike.as_deref().map(|alike| (alike, own)));
             into.options = node.options(own);
         }
         for (knob, choice) in self.queue.iter().zip(left) {
