@@ -188,10 +188,7 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<PlanChe
     let refusals = checked.refusals.iter();
     let mistakes = refusals.filter(|it| !is_shipped || !matches!(it.spot, Spot::Setting(_) | Spot::SettingValue(..)));
     let mistakes: Vec<MachineRefusal> = mistakes.cloned().collect();
-    if mistakes.is_empty() {
-        return Ok(checked);
-    }
-    Err(pointed::refused(plan, file, &mistakes, paint()))
+    if mistakes.is_empty() { Ok(checked) } else { Err(pointed::refused(plan, file, &mistakes, paint())) }
 }
 
 /// Settings that the server refuses, for each case that needs them.

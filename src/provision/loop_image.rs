@@ -106,10 +106,7 @@ impl Layer for LoopImage {
     /// Attaches the existing image.
     fn reopen(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
-        if recorded::is_device(image) {
-            return recorded::built(site.host, image);
-        }
-        stand(site, image, options)
+        if recorded::is_device(image) { recorded::built(site.host, image) } else { stand(site, image, options) }
     }
 
     /// Reads back how the filesystem treated the image and the device.

@@ -217,10 +217,7 @@ fn with_kernel_words(host: &Host, error: Error, wanted: &WantedMount<'_>, begun_
     let (Ok(log), Some(begun_s)) = (log, begun_s) else { return error };
     let device = wanted.source.rsplit('/').next().unwrap_or(wanted.source);
     let words: Vec<&str> = kernel_lines(&log.stdout, begun_s, device, wanted.fstype);
-    if words.is_empty() {
-        return error;
-    }
-    Error::tool(format!("{error}\n  the kernel says: {}", words.join("; ")))
+    if words.is_empty() { error } else { Error::tool(format!("{error}\n  the kernel says: {}", words.join("; "))) }
 }
 
 /// Lines of dmesg since `begun_s` (seconds of uptime) that mention the device or the filesystem type. The kernel's log

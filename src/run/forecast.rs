@@ -141,10 +141,7 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
     let refused = check::reserved(cases).into_iter().map(|refusal| refusal.message);
     let twice: BTreeSet<String> = cases.iter().flat_map(set_twice).collect();
     let refused: Vec<String> = refused.chain(twice).collect();
-    if refused.is_empty() {
-        return Ok(());
-    }
-    Err(Error::user(refused.join("\n")).hint("remove it from [postgres]"))
+    if refused.is_empty() { Ok(()) } else { Err(Error::user(refused.join("\n")).hint("remove it from [postgres]")) }
 }
 
 /// Rejects stacks kept for all trials if a trial kills the guest they are in.
