@@ -55,15 +55,8 @@ impl Analysis {
             case.verdict = power_cuts::of_case(&input.verdicts, &case.spec.id).cloned();
         }
         let buckets = Buckets::for_trials(input.run.order.len());
-        Analysis {
-            input,
-            cases,
-            not_run: NotRunSums::default(),
-            full: Vec::new(),
-            hosts: BTreeMap::new(),
-            disturbed: Disturbed::default(),
-            buckets,
-        }
+        let (not_run, disturbed) = (NotRunSums::default(), Disturbed::default());
+        Analysis { input, cases, not_run, full: Vec::new(), hosts: BTreeMap::new(), disturbed, buckets }
     }
 
     /// Adds a trial set aside for another one of the same case and block.

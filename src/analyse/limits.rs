@@ -300,12 +300,8 @@ fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &Side
     let outcome = limit.decide(&comparison);
     let single = outcome == Compliance::Undecided && comparison.method.is_of_single_runs() && ends.is_some();
     let single = if single { ": single runs decide no limit" } else { "" };
-    LimitFinding {
-        outcome,
-        change: Some(Estimate { trials, ..Estimate::of(comparison.ratio - 1.0, ends, 0) }),
-        how: comparison.how + single,
-        ..finding
-    }
+    let change = Some(Estimate { trials, ..Estimate::of(comparison.ratio - 1.0, ends, 0) });
+    LimitFinding { outcome, change, how: comparison.how + single, ..finding }
 }
 
 /// The figure of the same name that a side has.

@@ -300,12 +300,8 @@ impl MergeChoice {
                 order.entry(key.trial).or_default().push(key.clone());
             }
         }
-        let merged = self.taken_runs(sources).into_iter().map(|run| MergedRun {
-            id: run.id,
-            share: run.share,
-            hosts: run.hosts,
-            blocks: run.blocks,
-        });
+        let merged = self.taken_runs(sources).into_iter();
+        let merged = merged.map(|TakenRun { id, share, hosts, blocks, .. }| MergedRun { id, share, hosts, blocks });
         let started = self.taken.iter().map(|(place, _)| &sources[*place].record.started).min();
         let first = &sources[*first].record;
         Ok(RunRecord {

@@ -127,11 +127,8 @@ impl TimeLeft {
         }
         let place = self.waiting.iter().position(|waiting| waiting.trial == *trial)?;
         let own = self.waiting.swap_remove(place);
-        Some(TrialUnderWay {
-            began_us: own.began_us + now_us.saturating_sub(own.left_us),
-            step_began_us: now_us,
-            ..own
-        })
+        let began_us = own.began_us + now_us.saturating_sub(own.left_us);
+        Some(TrialUnderWay { began_us, step_began_us: now_us, ..own })
     }
 
     /// Microseconds left; `None` if there is nothing left, or no estimate.

@@ -282,11 +282,8 @@ fn shown(plan: &Plan, checked: &PlanCheck, builds: &[BuildLine], forecast: &Fore
     text.push_str(&power_cuts_shown(plan));
     text.push_str(&checked_shown(checked, builds));
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
-    text.push_str(&format!(
-        "\n{}{}\nExecution order, by case number:\n",
-        cases_table(plan).shown(),
-        stacks_shown(plan)
-    ));
+    let (cases, stacks) = (cases_table(plan).shown(), stacks_shown(plan));
+    text.push_str(&format!("\n{cases}{stacks}\nExecution order, by case number:\n"));
     for block in 1..=plan.blocks {
         let trials = plan.order.iter().filter(|key| key.trial == block);
         let numbers: Vec<String> =

@@ -177,10 +177,8 @@ pub fn check_socket_path(socket: &Path) -> Result<()> {
     if length <= MOST && socket.to_str().is_some() {
         return Ok(());
     }
-    Err(Error::host(format!(
-        "the socket path {} is {length} bytes long (the limit is {MOST}) or not UTF-8",
-        socket.display()
-    )))
+    let shown = socket.display();
+    Err(Error::host(format!("the socket path {shown} is {length} bytes long (the limit is {MOST}) or not UTF-8")))
 }
 
 #[cfg(test)]

@@ -35,10 +35,8 @@ pub(super) fn read_back(
     }
     let below = walk.below;
     let found = FoundDevices::new(spec, bases, &sights, &below);
-    let mut facts = Vec::new();
-    for (node, built) in nodes {
-        facts.push(of_node(host, node, built, bases, &found)?);
-    }
+    let own = nodes.iter().map(|(node, built)| of_node(host, node, built, bases, &found));
+    let mut facts = own.collect::<Result<Vec<_>>>()?;
     facts.extend(found.nodes());
     let stack = StackFacts {
         name: spec.name.clone(),
@@ -179,14 +177,8 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &F
         }
         offered.push(facts);
     }
-    Ok(NodeFacts {
-        name: node.name.clone(),
-        layer: Some(node.layer.clone()),
-        details: built.details.clone(),
-        inputs,
-        bases: offered,
-        promises,
-    })
+    let (name, layer, details) = (node.name.clone(), Some(node.layer.clone()), built.details.clone());
+    Ok(NodeFacts { name, layer, details, inputs, bases: offered, promises })
 }
 
 /// Bases that the nodes of a stack offer, by name.

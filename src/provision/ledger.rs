@@ -300,11 +300,8 @@ impl Ledger {
     /// # Errors
     /// When it cannot be removed.
     pub fn close(self) -> Result<()> {
-        if !threads::locked(&self.book).replayed.open.is_empty() {
-            return Ok(());
-        }
-        if !files::remove(&self.path)? {
-            // Somebody has removed the whole state folder; there is nothing to record any more.
+        // If somebody has removed the whole state folder, there is nothing to record any more.
+        if !threads::locked(&self.book).replayed.open.is_empty() || !files::remove(&self.path)? {
             return Ok(());
         }
         sync_folder(self.path.parent().unwrap_or(Path::new("/")))

@@ -221,12 +221,11 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     }
     match node.flag(site.host, "loop/dio") {
         Some(really) if really == wish.direct_io => Ok(device),
-        Some(really) => Err(refused(Error::host(format!(
-            "direct I/O of {} is {}, but {} was requested",
-            device.display(),
-            on(really),
-            on(wish.direct_io)
-        )))),
+        Some(really) => {
+            let (really, asked) = (on(really), on(wish.direct_io));
+            let message = format!("direct I/O of {} is {really}, but {asked} was requested", device.display());
+            Err(refused(Error::host(message)))
+        }
         None => Err(Error::host(format!("the kernel does not report whether {} uses direct I/O", device.display()))),
     }
 }

@@ -242,12 +242,9 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
         let size = volume.size.unwrap_or(Size::Percent(100.0));
         let extents = options::whole_stripes(options, size.bytes(all * extent) / extent);
         if extents == 0 || extents > room {
-            return Err(Error::user(format!(
-                "the volume {} of {} does not fit into {group}: {} left",
-                volume.name,
-                Bytes(extents * extent),
-                Bytes(room * extent)
-            )));
+            let (asked, left) = (Bytes(extents * extent), Bytes(room * extent));
+            let message = format!("the volume {} of {asked} does not fit into {group}: {left} left", volume.name);
+            return Err(Error::user(message));
         }
         let size = if options::is_thin(options) { extents * extent } else { extents }.to_string();
         create_volume(site, devices, options::volume_arguments(options, &volume.name, &size, group))?;

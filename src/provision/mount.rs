@@ -155,10 +155,8 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         let mut sources = std::iter::once(thing.mark("source")?)
             .chain(thing.marks.get("others").into_iter().flat_map(|others| others.split(' ')));
         if found.fstype != thing.mark("fstype")? || !sources.any(|source| is_same_source(source, &found.source)) {
-            return Err(Error::host(format!(
-                "{target} is not what pgstrata mounted there: {} of type {}",
-                found.source, found.fstype
-            )));
+            let other = format!("{} of type {}", found.source, found.fstype);
+            return Err(Error::host(format!("{target} is not what pgstrata mounted there: {other}")));
         }
         match host.run(&Command::new("umount").arg(target)) {
             Err(e) if attempt >= BUSY_TRIES => {

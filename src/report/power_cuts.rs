@@ -59,11 +59,9 @@ fn aside(cut: &PowerCut) -> String {
     let tried: Vec<String> = tried.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
     parts.extend((!tried.is_empty()).then(|| format!("states tried: {}", tried.join(", "))));
     parts.extend(cut.failing_share_max.map(bound));
-    let torn = format!(
-        "{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically",
-        cut.record.torn_sectors
-    );
-    parts.extend((cut.record.torn_sectors > 0).then_some(torn));
+    let states = cut.record.torn_sectors;
+    let torn = format!("{states} states with a write torn at 512 B fail: the disk must write 4 KiB atomically");
+    parts.extend((states > 0).then_some(torn));
     parts.extend(cut.record.evidence.as_ref().map(|folder| format!("evidence: {folder}")));
     parts.join("; ")
 }

@@ -71,12 +71,9 @@ pub(super) fn refuse_mixed(host: &Host, cases: &[CaseSpec]) -> Result<()> {
         for (drive, asked) in drives::asked_of_each(host, &case.stack) {
             let (first, before) = firsts.entry(drive.clone()).or_insert_with(|| (asked.clone(), &case.id));
             if *first != asked {
-                let message = format!(
-                    "{drive} is to be preconditioned {} in {before}, and {} in {}",
-                    in_words(first),
-                    in_words(&asked),
-                    case.id
-                );
+                let (first, asked) = (in_words(first), in_words(&asked));
+                let message =
+                    format!("{drive} is to be preconditioned {first} in {before}, and {asked} in {}", case.id);
                 return Err(Error::user(message).hint(
                     "a drive has one state in a run: name it, its parts and `precondition` in the same way in all cases on it",
                 ));

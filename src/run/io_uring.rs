@@ -127,12 +127,10 @@ fn low_memory(host: &Host, connections: u64, concurrency: u64) -> Option<Obstacl
     }
     let SoftLimit::Bytes(limit) = locked_memory(host)? else { return None };
     let needed = connections.saturating_add(OTHER_PROCESSES).saturating_mul(ring_bytes(concurrency));
+    let (limit, needed, release) = (Bytes(limit), Bytes(needed), release.trim());
     (limit < needed).then(|| Obstacle {
         why: format!(
-            "RLIMIT_MEMLOCK is {}, and rings for {connections} connections lock about {} on Linux {}",
-            Bytes(limit),
-            Bytes(needed),
-            release.trim()
+            "RLIMIT_MEMLOCK is {limit}, and rings for {connections} connections lock about {needed} on Linux {release}"
         ),
         hint: "start pgstrata after `ulimit -l unlimited`, or from a unit with LimitMEMLOCK=infinity".to_owned(),
     })

@@ -61,6 +61,7 @@ impl ImportFolder {
             ))),
             None => Ok(ImportFolder { record }),
         }
+        Ok(ImportFolder { record })
     }
 
     /// `import.json`.

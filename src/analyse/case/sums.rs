@@ -188,11 +188,8 @@ impl CaseSums {
     ) {
         let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
         for (place, measure) in counts.measures.iter().enumerate() {
-            let sums = item_of(
-                &mut self.measures,
-                |known| known.found.name == measure.name,
-                || MeasureSums::new(&measure.name, unit),
-            );
+            let name = &measure.name;
+            let sums = item_of(&mut self.measures, |known| known.found.name == *name, || MeasureSums::new(name, unit));
             // The client's columns cover only the main measure.
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
             match &counts.search {

@@ -71,11 +71,8 @@ pub(super) fn growth_did_not_arrive(evidence: &ProbeEvidence) -> Option<FiredRul
     });
     let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= 1 << 20).filter(|_| !compresses)?;
     let reached = largest.reached_device.filter(|reached| *reached < SEEN)?;
-    let sentence = format!(
-        "{} were written and synced, and {} % of them reached the device",
-        Bytes(largest.written_bytes),
-        significant(reached * 100.0)
-    );
+    let (written, share) = (Bytes(largest.written_bytes), significant(reached * 100.0));
+    let sentence = format!("{written} were written and synced, and {share} % of them reached the device");
     let source = "synced data must be on the device; half is allowed for a filesystem that compresses";
     let measured = (reached, SEEN, "share of the bytes");
     Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))

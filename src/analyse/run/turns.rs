@@ -40,11 +40,8 @@ pub fn found(cases: &[CaseSums]) -> Option<TurnsFinding> {
         is_carried_over: after.is_some_and(|after| after.is_seen()),
     });
     let cases: Vec<CaseTurns> = cases.collect();
-    (!cases.is_empty()).then_some(TurnsFinding {
-        rounds: rounds.len() as u64,
-        made_again: made_again.len() as u64,
-        cases,
-    })
+    let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);
+    (!cases.is_empty()).then_some(TurnsFinding { rounds, made_again, cases })
 }
 
 /// Remarks on one case.
@@ -56,10 +53,8 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     });
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
         let words = "turns that follow those of one case differ from the rest: this affects every other case";
-        let own = format!(
-            "turns that follow its own run at {:.2} times the rate of the rest: this affects every other case",
-            after.value
-        );
+        let times = format!("{:.2} times the rate of the rest", after.value);
+        let own = format!("turns that follow its own run at {times}: this affects every other case");
         Remark::plain(Weight::Disturbed, words).alone(own)
     });
     idle.into_iter().chain(carried).collect()

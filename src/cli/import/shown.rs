@@ -36,10 +36,8 @@ pub(super) fn file(reading: &FileReading, rows: bool) -> Result<()> {
         text.extend(output.rows.iter().filter(|_| rows).map(row_line));
         let most = if rows { usize::MAX } else { MOST_UNREAD };
         for Unread { line, text: found, wanted } in output.unread.iter().take(most) {
-            text.push_str(&format!(
-                "    line {line} could not be read: `{}`; expected {wanted}\n",
-                out::harmless(found)
-            ));
+            let found = out::harmless(found);
+            text.push_str(&format!("    line {line} could not be read: `{found}`; expected {wanted}\n"));
         }
         if output.unread.len() > most {
             let more = grouped((output.unread.len() - most) as u64);

@@ -106,15 +106,11 @@ fn rows(text: &mut String, above: &str, specs: &[OptionSpec]) {
 
 /// Columns of a stack with one device and one pool.
 fn sampler(sampler: &dyn Sampler) -> String {
+    let server = ServerAddress { socket: "/".into(), data: "/".into(), database: String::new(), user: String::new() };
     let target = SampledObjects {
         devices: vec![(BaseName("data".to_owned()), DeviceFacts { name: "vda".to_owned(), ..DeviceFacts::default() })],
         pools: vec!["tank".to_owned()],
-        server: Some(ServerAddress {
-            socket: "/".into(),
-            data: "/".into(),
-            database: String::new(),
-            user: String::new(),
-        }),
+        server: Some(server),
     };
     let columns = sampler.columns(&target);
     let mut text = format!("# {}\n\n{}\n", sampler.name(), prose(sampler.doc()));
