@@ -197,10 +197,9 @@ pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) ->
                 .extend(differing.into_iter().filter(|fact| !facts_that_differ.contains(fact)).collect::<Vec<_>>());
         }
     }
-    let unmatched = run
-        .sides
-        .iter()
-        .filter(|side| !baseline.sides.iter().any(|other| are_partners(run.sides, side, baseline.sides, other)));
+    let sides = run.sides.iter();
+    let unmatched =
+        sides.filter(|side| !baseline.sides.iter().any(|other| are_partners(run.sides, side, baseline.sides, other)));
     new.extend(unmatched.map(|side| format!("case {}", side.name)));
     LimitFindings {
         format: FORMAT,

@@ -255,10 +255,8 @@ impl Trip<'_> {
         crashed: Option<&Crashed>,
         outlet: &Outlet,
     ) -> Result<Vec<String>> {
-        let mut argv: Vec<String> =
-            ["pgstrata", "run", "--json", "--yes", "--results", INSIDE, "--inside", suite.name()]
-                .map(str::to_owned)
-                .into();
+        let argv = ["pgstrata", "run", "--json", "--yes", "--results", INSIDE, "--inside", suite.name()];
+        let mut argv: Vec<String> = argv.map(str::to_owned).into();
         match (outlet.run_folder()?, &self.request.task) {
             (Some((_, folder)), _) => argv.extend(["--resume".to_owned(), format!("{INSIDE}/{folder}")]),
             (None, GuestTask::Start { name, quick, .. }) => {

@@ -130,13 +130,11 @@ fn trials<'f>(
     sources: &[MergeCandidate],
     folders: &'f [RunFolder],
 ) -> Vec<(&'f RunFolder, TrialKey)> {
-    let mut trials = Vec::new();
-    for (place, blocks) in &choice.taken {
-        for trial in sources[*place].trials.iter().filter(|trial| blocks.contains(&trial.trial)) {
-            trials.push((&folders[*place], TrialKey { case: trial.case.id.clone(), trial: trial.trial }));
-        }
-    }
-    trials
+    let trials = choice.taken.iter().flat_map(|(place, blocks)| {
+        let taken = sources[*place].trials.iter().filter(move |trial| blocks.contains(&trial.trial));
+        taken.map(move |trial| (&folders[*place], TrialKey { case: trial.case.id.clone(), trial: trial.trial }))
+    });
+    trials.collect()
 }
 
 /// One verdict per case: if machines disagree, a convicting one; with remarks.

@@ -165,9 +165,8 @@ fn check_value(name: &str, value: &str) -> Result<()> {
 /// The setting that a server's log blames, in the wording used since PostgreSQL 9: `unrecognized configuration
 /// parameter "x"`, `invalid value for parameter "x"`, `parameter "x" requires ...`.
 pub fn blamed_setting(log: &str) -> Option<&str> {
-    log.lines()
-        .filter(|line| line.contains("LOG:") || line.contains("FATAL:"))
-        .find_map(|line| Some(line.split_once("parameter \"")?.1.split_once('"')?.0))
+    let mut lines = log.lines().filter(|line| line.contains("LOG:") || line.contains("FATAL:"));
+    lines.find_map(|line| Some(line.split_once("parameter \"")?.1.split_once('"')?.0))
 }
 
 /// A socket's path has at most 107 bytes (`sun_path` of unix(7)); the server's error for longer ones is unhelpful.

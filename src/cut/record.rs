@@ -93,9 +93,8 @@ pub fn record(
     let recorder = Arc::new(Recorder::filling(files.collect::<Result<_>>()?));
     let mark = session.ledger.mark();
     let log = work.join("log");
-    let shown = disks
-        .iter()
-        .zip(0..)
+    let numbered = disks.iter().zip(0..);
+    let shown = numbered
         .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
     let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
     let done = images.map_err(Unrecorded::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));

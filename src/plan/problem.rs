@@ -142,17 +142,15 @@ const SHORT: usize = 4;
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
     let lower: String = word.chars().take(64).collect::<String>().to_lowercase();
     let length = lower.chars().count();
-    let mut near: Vec<(usize, &str)> = known
-        .into_iter()
-        .filter_map(|candidate| {
-            let other = candidate.to_lowercase();
-            let distance = strsim::damerau_levenshtein(&lower, &other);
-            let replaced = length <= SHORT && strsim::hamming(&lower, &other).is_ok_and(|letters| letters == 1);
-            let begun = length >= 3 && other.starts_with(&lower);
-            let slip = distance <= (length / 4).clamp(1, 3) && !replaced;
-            (slip || begun).then_some((distance, candidate))
-        })
-        .collect();
+    let near = known.into_iter().filter_map(|candidate| {
+        let other = candidate.to_lowercase();
+        let distance = strsim::damerau_levenshtein(&lower, &other);
+        let replaced = length <= SHORT && strsim::hamming(&lower, &other).is_ok_and(|letters| letters == 1);
+        let begun = length >= 3 && other.starts_with(&lower);
+        let slip = distance <= (length / 4).clamp(1, 3) && !replaced;
+        (slip || begun).then_some((distance, candidate))
+    });
+    let mut near: Vec<(usize, &str)> = near.collect();
     let least = near.iter().map(|(distance, _)| *distance).min();
     near.retain(|(distance, _)| Some(*distance) == least);
     near.into_iter().map(|(_, candidate)| candidate).collect()

@@ -158,13 +158,8 @@ impl WantedDrive {
 
     /// True if a drive of an earlier session is unchanged since this run used it.
     pub fn is_still_of(&self, host: &Host, run: &str) -> bool {
-        !self.is_image
-            && self
-                .alone
-                .nodes
-                .iter()
-                .filter(|node| node.layer == disk::NAME)
-                .all(|node| disk::is_left_by(host, &node.options, run))
+        let mut disks = self.alone.nodes.iter().filter(|node| node.layer == disk::NAME);
+        !self.is_image && disks.all(|node| disk::is_left_by(host, &node.options, run))
     }
 
     /// Size in bytes, if it is known before the drive stands.

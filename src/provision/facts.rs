@@ -188,9 +188,8 @@ pub type Bases = BTreeMap<BaseName, Base>;
 pub(super) fn lasting(node: &NodeFacts) -> Vec<(String, String)> {
     let lasts = |name: &str, value: &str| {
         let lower = name.to_lowercase();
-        let is_name = ["uuid", "fsid", "device", "mapping", "holes", "features ", "canmount", "cachefile"]
-            .iter()
-            .any(|word| lower.contains(word));
+        let words = ["uuid", "fsid", "device", "mapping", "holes", "features ", "canmount", "cachefile"];
+        let is_name = words.iter().any(|word| lower.contains(word));
         !is_name && !value.contains(folder::PREFIX) && !value.ends_with("(default)")
     };
     let mounts = node.bases.iter().filter_map(|base| base.mount.as_ref());

@@ -126,9 +126,8 @@ fn places<'d>(host: &Host, device: &'d BlockDevice, seed: &str) -> Spots<'d> {
 
 impl Spots<'_> {
     fn each(&self) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
-        self.offsets
-            .iter()
-            .map(|offset| Ok((*offset, files::read_at(&self.device.path, *offset, self.length as usize)?)))
+        let offsets = self.offsets.iter();
+        offsets.map(|offset| Ok((*offset, files::read_at(&self.device.path, *offset, self.length as usize)?)))
     }
 
     fn read(&self) -> Result<Vec<Vec<u8>>> {

@@ -160,9 +160,8 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
     let image = image_file::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
     let file = image_file::opened(site.ledger, &image)?;
     if sparse {
-        file.set_len(size.0)
-            .and_then(|()| file.sync_all())
-            .or_host(|| format!("create the image {} of {size}", image.display()))?;
+        let made = file.set_len(size.0).and_then(|()| file.sync_all());
+        made.or_host(|| format!("create the image {} of {size}", image.display()))?;
     } else {
         image_file::fill(&file, &image, size, site.interrupt, &|_| Ok(()))?;
     }

@@ -123,10 +123,8 @@ impl Layer for Lvm {
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         kernel_module::load(site.host, "dm-mod", &[])?;
-        let mut groups: Vec<String> = report(site.host, "pv", "vg_name", &devices, None)?
-            .into_iter()
-            .filter_map(|mut row| row.remove("vg_name"))
-            .collect();
+        let rows = report(site.host, "pv", "vg_name", &devices, None)?.into_iter();
+        let mut groups: Vec<String> = rows.filter_map(|mut row| row.remove("vg_name")).collect();
         groups.dedup();
         let [group] = groups.as_slice() else {
             return Err(Error::host(format!("the devices are not those of one volume group: {}", groups.join(", "))));
@@ -268,10 +266,8 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
     let mut bases = Vec::new();
     let volumes = options::volumes(options);
     for volume in &volumes {
-        let row = rows
-            .iter()
-            .find(|row| row["lv_name"] == volume.name)
-            .ok_or_else(|| Error::tool(format!("LVM does not list the volume {} of {group}", volume.name)))?;
+        let row = rows.iter().find(|row| row["lv_name"] == volume.name);
+        let row = row.ok_or_else(|| Error::tool(format!("LVM does not list the volume {} of {group}", volume.name)))?;
         options::verify(options, volume, row)?;
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
         bases.push(Base::Device(mapping.path()));

@@ -37,10 +37,8 @@ pub(super) fn diagnose(host: &Host) -> IoUring {
 
 /// The value as the case writes it, and the setting's name, if its server is to use io_uring.
 pub(super) fn asked_by(postgres: &PostgresSpec) -> Option<(&String, &String)> {
-    postgres
-        .settings
-        .iter()
-        .find(|(name, value)| name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING))
+    let mut settings = postgres.settings.iter();
+    settings.find(|(name, value)| name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING))
 }
 
 /// Why the kernel gives no ring to the user that servers run as.

@@ -61,13 +61,9 @@ pub(crate) fn read_versioned<T: DeserializeOwned>(
     let Some(text) = read_text(folder, name)? else { return Ok(None) };
     let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
     if version.format > known {
-        return Err(Error::store(format!(
-            "{} has format version {}; this pgstrata ({}) reads up to {known}",
-            path.display(),
-            version.format,
-            env!("CARGO_PKG_VERSION")
-        ))
-        .hint("use the pgstrata that wrote it, or a newer one"));
+        let (place, found, own) = (path.display(), version.format, env!("CARGO_PKG_VERSION"));
+        let what = format!("{place} has format version {found}; this pgstrata ({own}) reads up to {known}");
+        return Err(Error::store(what).hint("use the pgstrata that wrote it, or a newer one"));
     }
     serde_json::from_str(&text).map(Some).or_store(|| format!("read {}", path.display()))
 }

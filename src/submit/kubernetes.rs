@@ -66,11 +66,8 @@ const FLAGS: &[Flag] = &[
 
 fn job_file(submission: &Submission, _shares: &[u32], plan: &str) -> Result<(&'static str, String)> {
     if plan.len() > MOST_PLAN {
-        return Err(Error::user(format!(
-            "the plan has {} bytes, and a ConfigMap holds one of {MOST_PLAN}",
-            plan.len()
-        ))
-        .hint("shorten the plan"));
+        let what = format!("the plan has {} bytes, and a ConfigMap holds one of {MOST_PLAN}", plan.len());
+        return Err(Error::user(what).hint("shorten the plan"));
     }
     let classes = classes(submission)?;
     let job = job(submission, &classes);

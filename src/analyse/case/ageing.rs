@@ -46,9 +46,8 @@ impl AgeingSums {
 
     /// Why there are no extents, and whether btrfs compressed nothing although it should have.
     pub fn remarks(&self) -> impl Iterator<Item = Remark> {
-        let unknown = self
-            .not_told
-            .as_ref()
+        let not_told = self.not_told.as_ref();
+        let unknown = not_told
             .map(|why| Remark::plain(Weight::Instrument, format!("extents of the relations are not known: {why}")));
         let most = self.asked_to_compress.iter().copied().reduce(f64::max);
         let uncompressed = most.filter(|share| *share < NEARLY_NONE);

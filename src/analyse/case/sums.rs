@@ -93,13 +93,10 @@ impl CaseSums {
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
-        self.add_measures(&record, &counts, (!takes_turns && !is_turned).then_some(&own), &latencies);
+        self.add_measures(&record, &counts, (!takes_turns && !is_turned).then_some(own.as_slice()), &latencies);
+        let of_turns = record.turns.as_ref().and_then(TurnsRecord::rate);
         let mut found = TrialFinding {
-            rate: record
-                .turns
-                .as_ref()
-                .and_then(TurnsRecord::rate)
-                .or_else(|| counts.measures.iter().find_map(rate_of)),
+            rate: of_turns.or_else(|| counts.measures.iter().find_map(rate_of)),
             processes: cpu_use::processes(&seconds),
             window: window::of_trial(&record, &counts, &seconds),
             checks: checks::of(&counts, &record.operation),

@@ -85,10 +85,8 @@ pub(super) fn too_many_syncs(evidence: &ProbeEvidence) -> Option<FiredRule> {
 pub(super) fn fast_flush(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let lowest = evidence.lowest();
-    let device = lowest
-        .iter()
-        .filter(|device| writes_back(device))
-        .find(|device| work_of(row, &device.name).is_some_and(flushed))?;
+    let mut caching = lowest.iter().filter(|device| writes_back(device));
+    let device = caching.find(|device| work_of(row, &device.name).is_some_and(flushed))?;
     // The fastest tenth, not the median: a slow machine does not make a flush honest.
     let p10 = row.latency?.p10_ns;
     if p10 >= FASTEST_FLUSH_NS {

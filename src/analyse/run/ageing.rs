@@ -37,10 +37,8 @@ pub(crate) struct Group<'a> {
 /// Every figure by every amount that varies.
 pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
     let groups = AMOUNTS.into_iter().flat_map(|amount| groups(cases, amount));
-    groups
-        .filter(|group| group.cases.iter().any(|(x, _, _)| *x != group.cases[0].0))
-        .flat_map(|group| group.found())
-        .collect()
+    let varied = groups.filter(|group| group.cases.iter().any(|(x, _, _)| *x != group.cases[0].0));
+    varied.flat_map(|group| group.found()).collect()
 }
 
 fn groups<'a>(

@@ -174,12 +174,8 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
     let sight_ends: BTreeSet<String> = found.iter().flat_map(|(_, found)| found.sight_ends.clone()).collect();
     let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
     let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
-    Durability {
-        class: lowest,
-        reason: reasons.collect::<Vec<_>>().join("; "),
-        otherwise: None,
-        sight_ends: sight_ends.into_iter().collect(),
-    }
+    let (reason, sight_ends) = (reasons.collect::<Vec<_>>().join("; "), sight_ends.into_iter().collect());
+    Durability { class: lowest, reason, otherwise: None, sight_ends }
 }
 
 /// True if the workload has data there: it only uses a tablespace that it names.

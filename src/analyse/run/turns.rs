@@ -17,12 +17,11 @@ pub fn found(cases: &[CaseSums]) -> Option<TurnsFinding> {
     let place = |id: &str| turned.iter().position(|case| case.spec.id == id);
     let turns =
         turned.iter().enumerate().flat_map(|(case, sums)| sums.turns.turns.iter().map(move |turn| (case, turn)));
-    let turns: Vec<Turn> = turns
-        .map(|(case, turn)| {
-            let after = turn.after.as_deref().and_then(place);
-            Turn { case, block: turn.block, round: turn.round, after, log: turn.log }
-        })
-        .collect();
+    let turns = turns.map(|(case, turn)| {
+        let after = turn.after.as_deref().and_then(place);
+        Turn { case, block: turn.block, round: turn.round, after, log: turn.log }
+    });
+    let turns: Vec<Turn> = turns.collect();
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
     let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
     let found = after_each(&turns, turned.len());

@@ -115,14 +115,11 @@ fn counted(count: usize, what: &str) -> String {
 /// `line 5  fdatasync: rate 3777.334 ops/s (3777,334)`.
 fn row_line(row: &ImportedRow) -> String {
     let labels: Vec<String> = row.labels.iter().map(|(_, value)| out::harmless(value)).collect();
-    let figures: Vec<String> = row
-        .figures
-        .iter()
-        .map(|figure| {
-            let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
-            format!("{} {}{unit} ({})", out::harmless(&figure.name), figure.value, out::harmless(&figure.text))
-        })
-        .collect();
+    let figures = row.figures.iter().map(|figure| {
+        let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
+        format!("{} {}{unit} ({})", out::harmless(&figure.name), figure.value, out::harmless(&figure.text))
+    });
+    let figures: Vec<String> = figures.collect();
     let absent = row.absent.iter().map(|why| out::harmless(why));
     let values: Vec<String> = figures.into_iter().chain(absent).collect();
     let since_boot = match row.since_boot {

@@ -208,10 +208,9 @@ impl Pulls {
             if begun.iter().any(Result::is_err) {
                 stop.store(true, Ordering::Relaxed);
             }
-            begun
-                .into_iter()
-                .map(|one| one.and_then(|one| one.join().unwrap_or_else(|_| Err(commits::died()))))
-                .collect()
+            let ended =
+                begun.into_iter().map(|one| one.and_then(|one| one.join().unwrap_or_else(|_| Err(commits::died()))));
+            ended.collect()
         });
         outcomes.into_iter().collect::<Result<()>>()?;
         interrupt.check()
