@@ -147,10 +147,7 @@ fn split_number(text: &str) -> Result<(&str, &str), String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
-    if number.is_empty() {
-        return Err(format!("`{text}` does not start with a number"));
-    }
-    Ok((number, unit.trim()))
+    if number.is_empty() { Err(format!("`{text}` does not start with a number")) } else { Ok((number, unit.trim())) }
 }
 
 fn scale(number: &str, factor: u64, text: &str) -> Result<u64, String> {

@@ -120,7 +120,7 @@ fn purge(drive: &Drive<'_>, file: &File) -> Result<Purge> {
 }
 
 /// Discards the whole device; returns the reason if the device does not support such discards.
-fn discarded(drive: &Drive<'_>, file: &File, securely: bool) -> Result<std::result::Result<(), String>> {
+fn discarded(drive: &Drive<'_>, file: &File, securely: bool) -> Result<Result<(), String>> {
     let mut offset = 0;
     while offset < drive.bytes {
         drive.interrupt.check()?;
@@ -295,7 +295,7 @@ fn one_writer(
     seed: u64,
     place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
     counts: &WriteCounts,
-) -> std::result::Result<(), (u64, u64, std::io::Error)> {
+) -> Result<(), (u64, u64, std::io::Error)> {
     let mut noise = Noise::of(seed, block as usize);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for number in 0.. {

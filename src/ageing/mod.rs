@@ -89,7 +89,7 @@ pub const OF_CLUSTERS: &[&str] = &[REWRITE, "batch", "pgbench"];
 ///
 /// # Errors
 /// The key and what is wrong with it.
-pub fn check(options: &Options) -> std::result::Result<(), OptionProblem> {
+pub fn check(options: &Options) -> Result<(), OptionProblem> {
     if options.integer("fill").is_some_and(|fill| fill > MOST_FILL) {
         return Err(OptionProblem::at("fill", format!("must be at most {MOST_FILL} percent")));
     }

@@ -236,10 +236,8 @@ impl BlockFacts {
             let of_run = reported.iter().filter(|((its_place, its_run, ..), _)| its_place == place && its_run == run);
             for ((.., by), by_block) in of_run {
                 let nearest = by_block.range(..=*block).next_back().or_else(|| by_block.range(*block..).next());
-                facts
-                    .entry(*by)
-                    .or_default()
-                    .extend(nearest.into_iter().flat_map(|(_, values)| values.iter().cloned()));
+                let known = facts.entry(*by).or_default();
+                known.extend(nearest.into_iter().flat_map(|(_, values)| values.iter().cloned()));
             }
         }
         BlockFacts(blocks)

@@ -112,13 +112,7 @@ pub struct CheckedRun<'a> {
 }
 
 impl<'a> CheckedRun<'a> {
-    pub fn of(
-        label: &'a str,
-        run: &'a RunRecord,
-        wall_us: Option<u64>,
-        trials: (u32, u32),
-        sides: &'a [Side],
-    ) -> CheckedRun<'a> {
+    pub fn of(label: &'a str, run: &'a RunRecord, wall_us: Option<u64>, trials: (u32, u32), sides: &'a [Side]) -> Self {
         CheckedRun { label, id: &run.id, started: &run.started, wall_us, trials, sides }
     }
 }
@@ -197,10 +191,9 @@ pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) ->
                 .extend(differing.into_iter().filter(|fact| !facts_that_differ.contains(fact)).collect::<Vec<_>>());
         }
     }
-    let unmatched = run
-        .sides
-        .iter()
-        .filter(|side| !baseline.sides.iter().any(|other| are_partners(run.sides, side, baseline.sides, other)));
+    let sides = run.sides.iter();
+    let unmatched =
+        sides.filter(|side| !baseline.sides.iter().any(|other| are_partners(run.sides, side, baseline.sides, other)));
     new.extend(unmatched.map(|side| format!("case {}", side.name)));
     LimitFindings {
         format: FORMAT,
@@ -300,12 +293,8 @@ fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &Side
     let outcome = limit.decide(&comparison);
     let single = outcome == Compliance::Undecided && comparison.method.is_of_single_runs() && ends.is_some();
     let single = if single { ": single runs decide no limit" } else { "" };
-    LimitFinding {
-        outcome,
-        change: Some(Estimate { trials, ..Estimate::of(comparison.ratio - 1.0, ends, 0) }),
-        how: comparison.how + single,
-        ..finding
-    }
+    let change = Some(Estimate { trials, ..Estimate::of(comparison.ratio - 1.0, ends, 0) });
+    LimitFinding { outcome, change, how: comparison.how + single, ..finding }
 }
 
 /// The figure of the same name that a side has.
@@ -331,9 +320,7 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
     }
     for (what, one) in [("run", run), ("baseline", baseline)] {
         let (planned, measured) = one.trials;
-        if measured < planned {
-            notes.push(format!("The {what} has {measured} of {planned} trials"));
-        }
+        notes.extend((measured < planned).then(|| format!("The {what} has {measured} of {planned} trials")));
     }
     notes.extend(
         (!new.is_empty()).then(|| format!("Not checked, because the baseline has no such figure: {}", new.join("; "))),

@@ -233,9 +233,9 @@ fn unfit(source: &MergeCandidate) -> Option<String> {
 /// What a run's machine lacked for a case that another run's machine has: its blocks would lack that case. A case that
 /// no machine can run is missing in every block, and the merged run reports it as each of its sources does.
 fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<String> {
-    let (case, reason) = sources[place]
-        .unmet()
-        .find(|(case, _)| able.iter().any(|other| *other != place && sources[*other].has(case)))?;
+    let mut unmet = sources[place].unmet();
+    let (case, reason) =
+        unmet.find(|(case, _)| able.iter().any(|other| *other != place && sources[*other].has(case)))?;
     Some(format!("its machine does not meet the plan's requirements: {case}: {reason}"))
 }
 
@@ -300,12 +300,8 @@ impl MergeChoice {
                 order.entry(key.trial).or_default().push(key.clone());
             }
         }
-        let merged = self.taken_runs(sources).into_iter().map(|run| MergedRun {
-            id: run.id,
-            share: run.share,
-            hosts: run.hosts,
-            blocks: run.blocks,
-        });
+        let merged = self.taken_runs(sources).into_iter();
+        let merged = merged.map(|TakenRun { id, share, hosts, blocks, .. }| MergedRun { id, share, hosts, blocks });
         let started = self.taken.iter().map(|(place, _)| &sources[*place].record.started).min();
         let first = &sources[*first].record;
         Ok(RunRecord {

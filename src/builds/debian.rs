@@ -146,10 +146,7 @@ impl<'a> Apt<'a> {
                 report(line);
             }
         })?;
-        if has_worked {
-            return Ok(());
-        }
-        Err(diagnosis(words, &String::from_utf8_lossy(&files::read(&log)?)))
+        if has_worked { Ok(()) } else { Err(diagnosis(words, &String::from_utf8_lossy(&files::read(&log)?))) }
     }
 }
 

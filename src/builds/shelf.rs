@@ -76,13 +76,8 @@ impl Shelf {
     /// # Errors
     /// If the folder cannot be read.
     pub fn all(&self) -> Result<Vec<(String, BuildNote, u64)>> {
-        let mut all = Vec::new();
-        for (folder, key) in self.folders(|name| !name.starts_with('.') && !name.starts_with(SOURCE))? {
-            if let Some(kept) = read(&folder) {
-                all.push((key, kept, bytes_below(&folder)));
-            }
-        }
-        Ok(all)
+        let folders = self.folders(|name| !name.starts_with('.') && !name.starts_with(SOURCE))?.into_iter();
+        Ok(folders.filter_map(|(folder, key)| Some((key, read(&folder)?, bytes_below(&folder)))).collect())
     }
 
     /// Removes a build; returns the bytes freed.

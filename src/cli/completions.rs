@@ -87,12 +87,8 @@ fn visible(command: &'static clap::Command) -> clap::Command {
 /// The whole script for a shell.
 fn script(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(
-        shell,
-        &mut with_values(visible(&COMMAND).version(env!("PGSTRATA_VERSION"))),
-        "pgstrata",
-        &mut script,
-    );
+    let mut command = with_values(visible(&COMMAND).version(env!("PGSTRATA_VERSION")));
+    clap_complete::generate(shell, &mut command, "pgstrata", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     let names = shelf::names();
     let sides: Vec<String> = names.iter().map(|name| format!("shelf:{name}")).collect();

@@ -66,12 +66,8 @@ impl TimeLeft {
                     let timed = CaseTimes { planned: *planned, ended: 0, took_us: 0 };
                     (id.clone(), timed)
                 });
-                *self = TimeLeft {
-                    trials: *trials,
-                    once_us: expected_us.saturating_sub(of_trials),
-                    cases: timed.collect(),
-                    ..TimeLeft::default()
-                };
+                let (trials, once_us) = (*trials, expected_us.saturating_sub(of_trials));
+                *self = TimeLeft { trials, once_us, cases: timed.collect(), ..TimeLeft::default() };
             }
             Event::Looked { stopped, left, .. } => {
                 self.trials = self.ended + left;
@@ -127,11 +123,8 @@ impl TimeLeft {
         }
         let place = self.waiting.iter().position(|waiting| waiting.trial == *trial)?;
         let own = self.waiting.swap_remove(place);
-        Some(TrialUnderWay {
-            began_us: own.began_us + now_us.saturating_sub(own.left_us),
-            step_began_us: now_us,
-            ..own
-        })
+        let began_us = own.began_us + now_us.saturating_sub(own.left_us);
+        Some(TrialUnderWay { began_us, step_began_us: now_us, ..own })
     }
 
     /// Microseconds left; `None` if there is nothing left, or no estimate.
@@ -150,12 +143,11 @@ impl TimeLeft {
         let current = self.current.as_ref();
         let of_waiting = self.waiting.iter().map(|waiting| (waiting, waiting.left_us));
         let all = current.iter().map(|current| (*current, now_us)).chain(of_waiting);
-        let spent: f64 = all
-            .filter_map(|(trial, at_us)| {
-                let longest = self.cases.get(&trial.trial.case)?.each_us(ratio);
-                Some((trial.spent(at_us) as f64).min(longest))
-            })
-            .sum();
+        let spent = all.filter_map(|(trial, at_us)| {
+            let longest = self.cases.get(&trial.trial.case)?.each_us(ratio);
+            Some((trial.spent(at_us) as f64).min(longest))
+        });
+        let spent: f64 = spent.sum();
         let once_spent =
             current.map_or(0, |current| current.once_us + current.once_in_step(now_us)) + self.once_spent_us;
         let untimed = self.cases.values().filter(|case| case.ended == 0).count() as f64;

@@ -98,12 +98,8 @@ pub fn run(args: &Args) -> Result<u8> {
         GuestCommand::Shell { suite } => shell(&host, &cache, suite),
         GuestCommand::Run { suite, limit, command } => {
             let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
-            let order = Order {
-                argv: command.clone(),
-                env: Vec::new(),
-                cwd: "/root".to_owned(),
-                limit_ms: limit.map(|limit| limit.0 / 1000),
-            };
+            let (argv, limit_ms) = (command.clone(), limit.map(|limit| limit.0 / 1000));
+            let order = Order { argv, env: Vec::new(), cwd: "/root".to_owned(), limit_ms };
             in_guest(&host, &cache, suite, &order, false, &interrupt)
         }
         GuestCommand::Rm { suite } => remove(&cache, suite.as_ref()),
@@ -147,10 +143,8 @@ fn shown_span(span: Duration) -> String {
 
 fn shown(image: &GuestImage) -> String {
     let GuestImage { suite, kernel, zfs, postgresql, root_bytes, .. } = image;
-    out::harmless(&format!(
-        "{suite}: Linux {kernel}, ZFS {zfs}, PostgreSQL {postgresql}, root image {}",
-        Bytes(*root_bytes)
-    ))
+    let root = Bytes(*root_bytes);
+    out::harmless(&format!("{suite}: Linux {kernel}, ZFS {zfs}, PostgreSQL {postgresql}, root image {root}"))
 }
 
 /// Output of `status --json`.
@@ -179,10 +173,8 @@ fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
     let mut lines = Vec::new();
     for suite in cache.suites() {
         let image = build::find(cache, &suite)?;
-        lines.push(image.as_ref().map_or_else(
-            || format!("{suite}: not complete, or of another version; pgstrata guest build --suite {suite}"),
-            shown,
-        ));
+        let lacking = || format!("{suite}: not complete, or of another version; pgstrata guest build --suite {suite}");
+        lines.push(image.as_ref().map_or_else(lacking, shown));
         guests.push(GuestStatus {
             suite: suite.name().to_owned(),
             built: image.is_some(),
@@ -241,21 +233,14 @@ fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
 }
 
 /// Runs a command in a fresh guest, with the terminal passed through if it is interactive.
-fn in_guest(
-    host: &Host,
-    cache: &Cache,
-    suite: &Suite,
-    order: &Order,
-    is_interactive: bool,
-    interrupt: &Interrupt,
-) -> Result<u8> {
+fn in_guest(host: &Host, cache: &Cache, suite: &Suite, order: &Order, tty: bool, interrupt: &Interrupt) -> Result<u8> {
     let image = build::require(cache, suite)?;
     let mut vm = Vm::boot(host, cache, &image, &Shape::usual(cache)?, interrupt)?;
     if std::io::stderr().is_terminal() {
         let (kernel, took) = (out::harmless(&vm.hello.kernel), shown_span(vm.took));
         out::remark(&format!("guest {suite}: Linux {kernel}, {} after {took}", vm.accelerator.name()));
     }
-    let raw = if is_interactive { Some(RawTerminal::enter()?) } else { None };
+    let raw = if tty { Some(RawTerminal::enter()?) } else { None };
     let ended = vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
         OutputStream::Output => out::bytes(bytes),
         OutputStream::Errors => {

@@ -195,10 +195,8 @@ fn plan_page() -> String {
     )]);
     roff.control("SH", ["KEYS"]);
     let keys = schema["properties"].as_object().into_iter().flatten();
-    pairs(
-        &mut roff,
-        keys.map(|(key, spec)| (key.clone(), spec["description"].as_str().unwrap_or_default().to_owned())),
-    );
+    let keys = keys.map(|(key, spec)| (key.clone(), spec["description"].as_str().unwrap_or_default().to_owned()));
+    pairs(&mut roff, keys);
     for (heading, entries) in [("LAYERS", &catalogue.layers), ("WORKLOADS", &catalogue.workloads)] {
         roff.control("SH", [heading]);
         for entry in entries {
@@ -220,12 +218,8 @@ fn described(roff: &mut Roff, entry: &CatalogueEntry) {
         let default = option.default.map(|default| format!(", default {default}")).unwrap_or_default();
         let needed = if option.required { ", required" } else { "" };
         let kind = crate::plan::describe_kind(option.kind);
-        roff.control("TP", []).text([
-            bold(option.key),
-            roman(" ("),
-            italic(kind),
-            roman(format!("{default}{needed})")),
-        ]);
+        let details = roman(format!("{default}{needed})"));
+        roff.control("TP", []).text([bold(option.key), roman(" ("), italic(kind), details]);
         roff.text([roman(option.doc)]);
     }
 }

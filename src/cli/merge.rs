@@ -92,15 +92,8 @@ pub fn run(args: &Args) -> Result<u8> {
     let trials = trials(&choice, &sources, &folders);
     let (verdicts, disagree) = verdicts(&choice, &folders)?;
     let events = events(&choice, &sources, &folders, (&record.id, record.order.len()), disagree)?;
-    let whole = Merge {
-        record: &record,
-        merged: &merged,
-        plan_text: &plan_text,
-        events: &events,
-        verdicts: &verdicts,
-        trials: &trials,
-    };
-    merge::write(&place, &whole)?;
+    let (events, verdicts, trials) = (events.as_slice(), verdicts.as_slice(), trials.as_slice());
+    merge::write(&place, &Merge { record: &record, merged: &merged, plan_text: &plan_text, events, verdicts, trials })?;
     trial_table::write(&place, &load::findings(&place)?)?;
     session::give_to_person(&place)?;
     if args.json {
@@ -123,11 +116,8 @@ fn print(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
         merged.left_out.iter().for_each(|left_out| text.push_str(&format!("  {}\n", line(left_out))));
     }
     if !merged.missing.is_empty() {
-        let blocks: Vec<String> = merged.missing.iter().map(u32::to_string).collect();
-        text.push_str(&format!(
-            "missing: no run has blocks {} of the plan; run their shares, and merge again",
-            blocks.join(", ")
-        ));
+        let blocks = merged.missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("missing: no run has blocks {blocks} of the plan; run their shares, and merge again"));
         text.push_str(" (pgstrata submit --again DIR where they were submitted)\n");
     }
     text.push_str(&format!("run folder  {0}\nreport it   pgstrata report {0}\n", place.display()));
@@ -140,13 +130,11 @@ fn trials<'f>(
     sources: &[MergeCandidate],
     folders: &'f [RunFolder],
 ) -> Vec<(&'f RunFolder, TrialKey)> {
-    let mut trials = Vec::new();
-    for (place, blocks) in &choice.taken {
-        for trial in sources[*place].trials.iter().filter(|trial| blocks.contains(&trial.trial)) {
-            trials.push((&folders[*place], TrialKey { case: trial.case.id.clone(), trial: trial.trial }));
-        }
-    }
-    trials
+    let trials = choice.taken.iter().flat_map(|(place, blocks)| {
+        let taken = sources[*place].trials.iter().filter(move |trial| blocks.contains(&trial.trial));
+        taken.map(move |trial| (&folders[*place], TrialKey { case: trial.case.id.clone(), trial: trial.trial }))
+    });
+    trials.collect()
 }
 
 /// One verdict per case: if machines disagree, a convicting one; with remarks.

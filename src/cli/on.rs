@@ -131,11 +131,9 @@ fn check(targets: &[Placement], names: &BTreeSet<String>) -> Result<()> {
         }
         if let Some(name) = target.device.as_ref().filter(|name| !names.contains(*name)) {
             let there = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            return Err(Error::user(format!(
-                "no stack of the plan has an image file for a device named `{}`",
-                harmless(name)
-            ))
-            .hint(format!("there are: {there}")));
+            let name = harmless(name);
+            let what = format!("no stack of the plan has an image file for a device named `{name}`");
+            return Err(Error::user(what).hint(format!("there are: {there}")));
         }
     }
     Ok(())

@@ -188,10 +188,7 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<PlanChe
     let refusals = checked.refusals.iter();
     let mistakes = refusals.filter(|it| !is_shipped || !matches!(it.spot, Spot::Setting(_) | Spot::SettingValue(..)));
     let mistakes: Vec<MachineRefusal> = mistakes.cloned().collect();
-    if mistakes.is_empty() {
-        return Ok(checked);
-    }
-    Err(pointed::refused(plan, file, &mistakes, paint()))
+    if mistakes.is_empty() { Ok(checked) } else { Err(pointed::refused(plan, file, &mistakes, paint())) }
 }
 
 /// Settings that the server refuses, for each case that needs them.
@@ -285,11 +282,8 @@ fn shown(plan: &Plan, checked: &PlanCheck, builds: &[BuildLine], forecast: &Fore
     text.push_str(&power_cuts_shown(plan));
     text.push_str(&checked_shown(checked, builds));
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
-    text.push_str(&format!(
-        "\n{}{}\nExecution order, by case number:\n",
-        cases_table(plan).shown(),
-        stacks_shown(plan)
-    ));
+    let (cases, stacks) = (cases_table(plan).shown(), stacks_shown(plan));
+    text.push_str(&format!("\n{cases}{stacks}\nExecution order, by case number:\n"));
     for block in 1..=plan.blocks {
         let trials = plan.order.iter().filter(|key| key.trial == block);
         let numbers: Vec<String> =

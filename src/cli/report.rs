@@ -100,10 +100,8 @@ fn format_of(path: &Path) -> Result<&'static str> {
 }
 
 fn render(findings: &Findings, format: &str) -> Result<String> {
-    let renderer = report::ALL
-        .iter()
-        .find(|renderer| renderer.extension == format)
-        .ok_or_else(|| Error::bug(format!("no renderer for {format}")))?;
+    let renderer = report::ALL.iter().find(|renderer| renderer.extension == format);
+    let renderer = renderer.ok_or_else(|| Error::bug(format!("no renderer for {format}")))?;
     (renderer.text)(findings)
 }
 

@@ -155,13 +155,9 @@ fn alone(folder: &Path) -> Result<fs::File> {
 
 /// Error for shares that would be started a second time.
 fn still_there(status: &SubmitStatus, engine: &Engine, end: &Command) -> Error {
-    let shares: Vec<String> = status.queued.iter().map(u32::to_string).collect();
-    Error::host(format!(
-        "shares still wait or run, and --{} starts all of them again: {}",
-        engine.name,
-        shares.join(", ")
-    ))
-    .hint(format!("wait for them, or end them: {}", submit::shown(&status.folder, end)))
+    let shares = status.queued.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let what = format!("shares still wait or run, and --{} starts all of them again: {shares}", engine.name);
+    Error::host(what).hint(format!("wait for them, or end them: {}", submit::shown(&status.folder, end)))
 }
 
 /// Submits. An engine that waits for its tasks starts a new log of them.
@@ -223,11 +219,9 @@ fn must_travel(plan: &Plan, path: &Path) -> Result<()> {
     // Parsed in another location, a plan lacks the files that it names by relative paths, or names others.
     let elsewhere = crate::plan::parse(&plan.text, PLAN, &super::catalogue());
     if !elsewhere.is_ok_and(|elsewhere| elsewhere.cases == plan.cases) {
-        return Err(Error::user(format!(
-            "{} names a file next to it, which would not be copied to the machines",
-            path.display()
-        ))
-        .hint(
+        let plan = path.display();
+        let what = format!("{plan} names a file next to it, which would not be copied to the machines");
+        return Err(Error::user(what).hint(
             "write the SQL into the plan (it ends with `;`), or name an absolute path that is there on every machine",
         ));
     }

@@ -47,11 +47,9 @@ pub fn is_extension(name: &str) -> bool {
 /// # Errors
 /// When the server cannot be asked.
 pub fn refused(host: &Host, install: &Installation, user: &User, values: &Values) -> Result<Vec<RefusedSetting>> {
-    let pairs: Vec<(&str, &str)> = values
-        .iter()
-        .filter(|(name, _)| !is_extension(name))
-        .flat_map(|(name, values)| values.iter().map(move |value| (name.as_str(), value.as_str())))
-        .collect();
+    let settings = values.iter().filter(|(name, _)| !is_extension(name));
+    let pairs: Vec<(&str, &str)> =
+        settings.flat_map(|(name, values)| values.iter().map(move |value| (name.as_str(), value.as_str()))).collect();
     let mut refused = Vec::new();
     if pairs.is_empty() || ask(host, install, user, &pairs).is_ok() {
         // The last value of a repeated name wins, but each is checked.

@@ -120,9 +120,7 @@ fn text(spec: &ServerSpec) -> Result<String> {
         // A plan may override it: then autovacuum is reported only in part.
         ("log_autovacuum_min_duration", "0"),
     ];
-    for (name, value) in ours {
-        text.push_str(&format!("{name} = {}\n", quoted(value)));
-    }
+    text.extend(ours.into_iter().map(|(name, value)| format!("{name} = {}\n", quoted(value))));
     Ok(text + &lines(&spec.settings)?)
 }
 
@@ -167,9 +165,8 @@ fn check_value(name: &str, value: &str) -> Result<()> {
 /// The setting that a server's log blames, in the wording used since PostgreSQL 9: `unrecognized configuration
 /// parameter "x"`, `invalid value for parameter "x"`, `parameter "x" requires ...`.
 pub fn blamed_setting(log: &str) -> Option<&str> {
-    log.lines()
-        .filter(|line| line.contains("LOG:") || line.contains("FATAL:"))
-        .find_map(|line| Some(line.split_once("parameter \"")?.1.split_once('"')?.0))
+    let mut lines = log.lines().filter(|line| line.contains("LOG:") || line.contains("FATAL:"));
+    lines.find_map(|line| Some(line.split_once("parameter \"")?.1.split_once('"')?.0))
 }
 
 /// A socket's path has at most 107 bytes (`sun_path` of unix(7)); the server's error for longer ones is unhelpful.
@@ -179,10 +176,8 @@ pub fn check_socket_path(socket: &Path) -> Result<()> {
     if length <= MOST && socket.to_str().is_some() {
         return Ok(());
     }
-    Err(Error::host(format!(
-        "the socket path {} is {length} bytes long (the limit is {MOST}) or not UTF-8",
-        socket.display()
-    )))
+    let shown = socket.display();
+    Err(Error::host(format!("the socket path {shown} is {length} bytes long (the limit is {MOST}) or not UTF-8")))
 }
 
 #[cfg(test)]

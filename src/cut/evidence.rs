@@ -120,14 +120,8 @@ fn check(
 ) -> Result<Verdict> {
     let exports = disks::serve(session)?;
     let nodes: Vec<String> = evidence.disks.iter().map(|(node, _)| node.clone()).collect();
-    let of = CheckContext {
-        session,
-        case: &evidence.case,
-        exports: exports.as_ref(),
-        nodes: &nodes,
-        history: &evidence.history,
-        work: &session.work,
-    };
+    let (case, history) = (&evidence.case, &evidence.history);
+    let of = CheckContext { session, case, exports: exports.as_ref(), nodes: &nodes, history, work: &session.work };
     let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
     let images = match &evidence.second {
         None => recording.images(&durable, state),

@@ -125,10 +125,8 @@ impl Judged<'_> {
         let entries = self.recorded.recording.log().entries();
         let pages_are_kept = arithmetic::pages_are_kept(&self.case.stack);
         let evidence = arithmetic::WalRequests { entries, contents, disks: &self.recorded.wal_disks, pages_are_kept };
-        evidence
-            .loss(&self.recorded.history, durable)
-            .and_then(|loss| self.weighed(loss))
-            .unwrap_or(Verdict::Holds { states: 0 })
+        let loss = evidence.loss(&self.recorded.history, durable).and_then(|loss| self.weighed(loss));
+        loss.unwrap_or(Verdict::Holds { states: 0 })
     }
 
     /// Verdict on a loss. A loss that asynchronous commits allow is blamed on the server's settings if these make

@@ -155,10 +155,7 @@ impl<'a> Checker<'a> {
         let found = act();
         // Do not keep the commands of a thousand states.
         drop(self.of.session.host.take_command_log());
-        match recorder.failure() {
-            Some(failure) => Err(Error::host(failure)),
-            None => found,
-        }
+        recorder.failure().map_or(found, |failure| Err(Error::host(failure)))
     }
 
     fn put(&self, recorder: &Arc<Recorder>) -> Result<()> {

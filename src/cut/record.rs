@@ -93,9 +93,8 @@ pub fn record(
     let recorder = Arc::new(Recorder::filling(files.collect::<Result<_>>()?));
     let mark = session.ledger.mark();
     let log = work.join("log");
-    let shown = disks
-        .iter()
-        .zip(0..)
+    let numbered = disks.iter().zip(0..);
+    let shown = numbered
         .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
     let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
     let done = images.map_err(Unrecorded::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
@@ -142,10 +141,8 @@ fn on_disks(
     let beside = Beside::of(session, case, log.parent().unwrap_or(&session.work))?;
     spec.settings.extend(beside.iter().flat_map(Beside::server_settings));
     session.ledger.enter(undo::server_thing(&spec)?)?;
-    server::init(
-        &session.host,
-        &ServerSpec { initdb: [spec.initdb.clone(), vec!["--no-sync".into()]].concat(), ..spec.clone() },
-    )?;
+    let initdb = [spec.initdb.clone(), vec!["--no-sync".into()]].concat();
+    server::init(&session.host, &ServerSpec { initdb, ..spec.clone() })?;
     let server = Server::start(&session.host, spec, session.interrupt)?;
     make_tablespaces(&server, &stack)?;
     // Before the clients' tables: a workload moves everything in the data directory to its own tablespaces.
@@ -254,11 +251,8 @@ fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     let mut client = server.connect(server::DATABASE)?;
     for end in stack.folders.keys() {
         let End::Tablespace(name) = end else { continue };
-        client.query(&format!(
-            "ALTER DATABASE {} SET default_tablespace = '{}'",
-            server::DATABASE,
-            name.replace('\'', "''")
-        ))?;
+        let name = name.replace('\'', "''");
+        client.query(&format!("ALTER DATABASE {} SET default_tablespace = '{name}'", server::DATABASE))?;
     }
     Ok(())
 }

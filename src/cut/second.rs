@@ -82,12 +82,8 @@ impl Trying<'_> {
             let verdict = self.verdict(&state, failed)?;
             cuts.found.push((Suspect { state, second: Some(SecondFailure::Recovery) }, verdict));
         }
-        result.states.push(StatesTried {
-            class: WORD.to_owned(),
-            tried: cuts.states as u64,
-            of: of as u64,
-            may_fail: false,
-        });
+        let (class, tried) = (WORD.to_owned(), cuts.states as u64);
+        result.states.push(StatesTried { class, tried, of: of as u64, may_fail: false });
         Ok(cuts)
     }
 

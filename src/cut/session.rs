@@ -63,13 +63,6 @@ impl<'a> CutSession<'a> {
 
 /// Where a stack is built.
 pub fn site<'s>(session: &'s CutSession<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
-    Site {
-        host: &session.host,
-        ledger: &session.ledger,
-        name,
-        folder: session.folder.clone(),
-        images,
-        image: None,
-        interrupt: session.interrupt,
-    }
+    let (host, ledger, folder) = (&session.host, &session.ledger, session.folder.clone());
+    Site { host, ledger, name, folder, images, image: None, interrupt: session.interrupt }
 }

@@ -102,10 +102,9 @@ impl Trying<'_> {
         found.retain(counts);
         found.extend(self.on_others(honest, others, result)?);
         let alone = found.into_iter().map(|(state, verdict)| (Suspect { state, second: None }, verdict));
-        let mut suspects: Vec<(Suspect, Verdict)> = alone
-            .chain(seconds.found)
-            .filter(|(_, verdict)| verdict.weight() > result.verdict.weight() || verdict.convicts())
-            .collect();
+        let all = alone.chain(seconds.found);
+        let mut suspects: Vec<(Suspect, Verdict)> =
+            all.filter(|(_, verdict)| verdict.weight() > result.verdict.weight() || verdict.convicts()).collect();
         // The worst last; among equals the one that went through all steps, which come last.
         suspects.sort_by_key(|(_, verdict)| verdict.weight());
         let by_arithmetic = result.verdict.clone();

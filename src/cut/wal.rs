@@ -254,9 +254,8 @@ pub fn parse_lsn(text: &str) -> Result<Lsn> {
     let parts = text.split_once('/').and_then(|(high, low)| {
         Some((u64::from_str_radix(high, 16).ok()?, u64::from(u32::from_str_radix(low, 16).ok()?)))
     });
-    parts
-        .map(|(high, low)| high << 32 | low)
-        .ok_or_else(|| Error::tool(format!("expected a place in WAL, found `{text}`")))
+    let place = parts.map(|(high, low)| high << 32 | low);
+    place.ok_or_else(|| Error::tool(format!("expected a place in WAL, found `{text}`")))
 }
 
 #[cfg(test)]

@@ -60,9 +60,7 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
         output.facts.push(("further columns".to_owned(), columns.to_owned()));
     }
     let more = end.lines_unread.saturating_sub(output.unread.len() as u64);
-    if more > 0 {
-        output.notes.push(format!("{more} further lines could not be read"));
-    }
+    output.notes.extend((more > 0).then(|| format!("{more} further lines could not be read")));
     Ok((tally.finish(&end), output))
 }
 

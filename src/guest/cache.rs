@@ -24,9 +24,8 @@ impl Cache {
                 .or_else(|| variable("HOME").map(|home| home.join(".cache")))
                 .map(|cache| cache.join("pgstrata")),
         };
-        folder
-            .map(|folder| Cache(folder.join("guest")))
-            .ok_or_else(|| Error::host("no folder for guests: HOME is not set").hint("set PGSTRATA_CACHE to a folder"))
+        let cache = folder.map(|folder| Cache(folder.join("guest")));
+        cache.ok_or_else(|| Error::host("no folder for guests: HOME is not set").hint("set PGSTRATA_CACHE to a folder"))
     }
 
     /// In another folder.

@@ -44,9 +44,7 @@ pub(super) fn silent(what: &str, console: &str, qemu: &str) -> Error {
 fn with_lines(mut text: String, console: &str, qemu: &str) -> String {
     for (what, said) in [("QEMU", qemu), ("the guest's console", console)] {
         let lines = last_lines(said, LINES);
-        if !lines.is_empty() {
-            text.push_str(&format!("; last lines of {what}:\n{lines}"));
-        }
+        text.extend((!lines.is_empty()).then(|| format!("; last lines of {what}:\n{lines}")));
     }
     text
 }

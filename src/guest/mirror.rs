@@ -56,9 +56,7 @@ impl Mirror {
             lines.push(line(&self.main, "-updates"));
             lines.extend(self.security.as_ref().map(|uri| line(uri, "-security")));
         }
-        if suite.is_backports() {
-            lines.push(format!("{kind} {} {suite} {components}", self.main));
-        }
+        lines.extend(suite.is_backports().then(|| format!("{kind} {} {suite} {components}", self.main)));
         lines
     }
 }

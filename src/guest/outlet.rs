@@ -131,12 +131,8 @@ impl Outlet {
     }
 
     pub fn shared(&self) -> SharedFolder {
-        SharedFolder {
-            tag: "results".to_owned(),
-            folder: self.folder.clone(),
-            inside: INSIDE.to_owned(),
-            writable: true,
-        }
+        let (tag, folder, inside) = ("results".to_owned(), self.folder.clone(), INSIDE.to_owned());
+        SharedFolder { tag, folder, inside, writable: true }
     }
 
     /// The run folder in the outlet, and its name; `None` before the run begins.

@@ -25,9 +25,8 @@ pub(crate) use std::fs::File;
 /// An I/O error that names the path; also if the file ends earlier.
 pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
-    File::open(path)
-        .and_then(|file| file.read_exact_at(&mut bytes, offset))
-        .or_host(|| format!("read {length} bytes of {} at offset {offset}", path.display()))?;
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut bytes, offset));
+    read.or_host(|| format!("read {length} bytes of {} at offset {offset}", path.display()))?;
     Ok(bytes)
 }
 

@@ -63,10 +63,9 @@ fn clocksource(host: &Host) -> Option<String> {
 /// Frequency governors of all CPUs; differing ones are joined by `+`.
 pub(crate) fn governors(host: &Host) -> Option<String> {
     let entries = std::fs::read_dir(host.path("/sys/devices/system/cpu")).ok()?;
-    let mut found: Vec<String> = entries
-        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("cpufreq/scaling_governor")).ok())
-        .map(|text| text.trim().to_owned())
-        .collect();
+    let texts =
+        entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("cpufreq/scaling_governor")).ok());
+    let mut found: Vec<String> = texts.map(|text| text.trim().to_owned()).collect();
     found.sort_unstable();
     found.dedup();
     if found.is_empty() { None } else { Some(found.join("+")) }

@@ -145,17 +145,16 @@ pub(crate) fn closed_to(path: &Path, user: &User) -> Option<PathBuf> {
     let real = resolve(&nearest_existing(path)).ok()?;
     let mut way: Vec<&Path> = real.ancestors().collect();
     way.reverse();
-    way.into_iter()
-        .find(|folder| {
-            let Ok(facts) = look_at(folder) else { return false };
-            let bit = match (facts.uid == user.uid, facts.gid == user.gid) {
-                (true, _) => 0o100,
-                (false, true) => 0o010,
-                (false, false) => 0o001,
-            };
-            facts.kind == Kind::Directory && facts.mode & bit == 0
-        })
-        .map(Path::to_path_buf)
+    let closed = way.into_iter().find(|folder| {
+        let Ok(facts) = look_at(folder) else { return false };
+        let bit = match (facts.uid == user.uid, facts.gid == user.gid) {
+            (true, _) => 0o100,
+            (false, true) => 0o010,
+            (false, false) => 0o001,
+        };
+        facts.kind == Kind::Directory && facts.mode & bit == 0
+    });
+    closed.map(Path::to_path_buf)
 }
 
 #[cfg(test)]

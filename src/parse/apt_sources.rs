@@ -52,14 +52,12 @@ fn stanza(lines: &[&str]) -> Vec<AptSource> {
         return Vec::new();
     }
     let signed_by = signed_by.into_iter().next().filter(|file| file.starts_with('/'));
-    let mut sources = Vec::new();
-    for uri in &uris {
-        for suite in &suites {
-            let (uri, suite) = (uri.clone(), suite.clone());
-            sources.push(AptSource { uri, suite, components: components.clone(), signed_by: signed_by.clone() });
-        }
-    }
-    sources
+    let pairs = uris.iter().flat_map(|uri| suites.iter().map(move |suite| (uri.clone(), suite.clone())));
+    let sources = pairs.map(|(uri, suite)| {
+        let (components, signed_by) = (components.clone(), signed_by.clone());
+        AptSource { uri, suite, components, signed_by }
+    });
+    sources.collect()
 }
 
 #[cfg(test)]

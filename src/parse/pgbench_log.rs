@@ -81,7 +81,7 @@ fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
 /// Its callees are inlined by force: as calls, which pass `rest` through memory, they take half of the speed
 /// (`benches/import.rs`).
 #[inline]
-fn transaction(rest: &mut &[u8], columns: LogColumns) -> std::result::Result<Transaction, &'static str> {
+fn transaction(rest: &mut &[u8], columns: LogColumns) -> Result<Transaction, &'static str> {
     let client = number(rest).and_then(|client| u32::try_from(client).ok());
     let client = client.ok_or("client_id as a whole number")?;
     next_number(rest).ok_or("transaction_no as a whole number")?;

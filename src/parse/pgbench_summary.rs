@@ -62,7 +62,7 @@ struct SummaryReader {
     statements: Option<usize>,
 }
 
-type Wanted = std::result::Result<(), &'static str>;
+type Wanted = Result<(), &'static str>;
 
 impl SummaryReader {
     fn line(&mut self, line: &str) -> Wanted {
@@ -150,7 +150,7 @@ fn heading(line: &str) -> Option<usize> {
 }
 
 /// `   0.055           0  BEGIN;`: the numbers of the heading's columns, then the statement.
-fn statement(line: &str, counts: usize) -> std::result::Result<Statement, &'static str> {
+fn statement(line: &str, counts: usize) -> Result<Statement, &'static str> {
     const WANTED: &str = "a statement's latency in milliseconds, its failures and its text";
     let (latency, mut rest) = line.trim_start().split_once(' ').ok_or(WANTED)?;
     let mut failures = None;
@@ -171,15 +171,15 @@ fn before_bracket(text: &str) -> &str {
     text.split_once(" (").map_or(text, |(before, _)| before)
 }
 
-fn millis(text: &str) -> std::result::Result<f64, &'static str> {
+fn millis(text: &str) -> Result<f64, &'static str> {
     real(text.strip_suffix(" ms").ok_or("a number of milliseconds")?)
 }
 
-fn real(text: &str) -> std::result::Result<f64, &'static str> {
+fn real(text: &str) -> Result<f64, &'static str> {
     text.parse().map_err(|_| "a number")
 }
 
-fn whole(text: &str) -> std::result::Result<u64, &'static str> {
+fn whole(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "a whole number")
 }
 

@@ -28,10 +28,8 @@ pub fn parse(source: &str, text: &str) -> Result<Pressure> {
                 return Err(Error::host(format!("{source} line {number}: `{other}`, neither `some` nor `full`")));
             }
         };
-        let total = rest
-            .split_ascii_whitespace()
-            .find_map(|field| field.strip_prefix("total="))
-            .ok_or_else(|| Error::host(format!("{source} line {number}: `total=` is missing")))?;
+        let total = rest.split_ascii_whitespace().find_map(|field| field.strip_prefix("total="));
+        let total = total.ok_or_else(|| Error::host(format!("{source} line {number}: `total=` is missing")))?;
         *place = Some(Fields::new(source, number, total).count("total")?);
     }
     let some_us = some_us.ok_or_else(|| Error::host(format!("{source}: the line `some` is missing")))?;

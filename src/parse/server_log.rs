@@ -77,7 +77,7 @@ pub(super) fn stamped(line: &str) -> Option<(u64, &str)> {
 }
 
 /// The figures after `checkpoint complete:`, or the name of the first missing one.
-fn done(ended_us: u64, text: &str) -> std::result::Result<CheckpointDone, &'static str> {
+fn done(ended_us: u64, text: &str) -> Result<CheckpointDone, &'static str> {
     Ok(CheckpointDone {
         ended_us,
         buffers: count_before(text, " buffers (")?,
@@ -95,20 +95,20 @@ fn done(ended_us: u64, text: &str) -> std::result::Result<CheckpointDone, &'stat
     })
 }
 
-fn count_before(text: &str, word: &'static str) -> std::result::Result<u64, &'static str> {
+fn count_before(text: &str, word: &'static str) -> Result<u64, &'static str> {
     let (head, _) = text.split_once(word).ok_or(word)?;
     head.trim_end().rsplit([' ', '=']).next().and_then(|number| number.parse().ok()).ok_or(word)
 }
 
-fn after<'a>(text: &'a str, word: &'static str) -> std::result::Result<&'a str, &'static str> {
+fn after<'a>(text: &'a str, word: &'static str) -> Result<&'a str, &'static str> {
     text.split_once(word).and_then(|(_, rest)| rest.split([',', ';']).next()).ok_or(word)
 }
 
-fn span_after(text: &str, word: &'static str) -> std::result::Result<u64, &'static str> {
+fn span_after(text: &str, word: &'static str) -> Result<u64, &'static str> {
     Micros::parse(after(text, word)?).map(|span| span.0).map_err(|_| word)
 }
 
-fn kilobytes_after(text: &str, word: &'static str) -> std::result::Result<u64, &'static str> {
+fn kilobytes_after(text: &str, word: &'static str) -> Result<u64, &'static str> {
     let number = after(text, word)?.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
     number.map(|number| number * 1024).ok_or(word)
 }

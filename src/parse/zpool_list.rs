@@ -49,11 +49,8 @@ pub fn room(text: &str) -> Result<PoolRoom> {
     let values: Vec<&str> = text.trim_end_matches('\n').split('\t').collect();
     let names: Vec<&str> = ROOM_COLUMNS.split(',').collect();
     let &[size, allocated, free, fragmentation, capacity] = values.as_slice() else {
-        return Err(Error::tool(format!(
-            "zpool list prints {} columns, but {} were requested",
-            values.len(),
-            names.len()
-        )));
+        let (found, wanted) = (values.len(), names.len());
+        return Err(Error::tool(format!("zpool list prints {found} columns, but {wanted} were requested")));
     };
     Ok(PoolRoom {
         size_bytes: number(names[0], size)?,

@@ -127,10 +127,8 @@ pub fn join(baseline: JoinedHalf<'_>, run: JoinedHalf<'_>, pairs: &[(&CaseSpec, 
     baseline.refuse()?;
     run.refuse()?;
     if pairs.is_empty() {
-        let message = format!(
-            "every case that {} and {} share is identical: there is nothing to interleave",
-            run.label, baseline.label
-        );
+        let both = format!("{} and {}", run.label, baseline.label);
+        let message = format!("every case that {both} share is identical: there is nothing to interleave");
         return Err(Error::user(message).hint(
             "what changed is the machine (kernel, firmware, packages), pgstrata, or only the time: leave out --rerun-baseline \
              for an unpaired check",

@@ -67,9 +67,8 @@ pub(super) fn read_machine<'c>(root: &[Pair], catalogue: &'c Catalogue, problems
 
 /// Treats `[machine.vm] swappiness = 1` and `"vm.swappiness" = 1` alike; a table that is one option is not split.
 fn flat(pairs: &[Pair], entry: &CatalogueEntry) -> Vec<Pair> {
+    let pairs = pairs.iter().cloned();
     let (tables, others): (Vec<Pair>, Vec<Pair>) = pairs
-        .iter()
-        .cloned()
         .partition(|(key, _)| entry.option(&key.text).is_some_and(|spec| matches!(spec.kind, OptionKind::Table(_))));
     let others = flatten(&others).into_iter().map(|(key, node): (_, &Node)| (key, node.clone()));
     others.chain(tables).collect()

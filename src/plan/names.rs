@@ -22,13 +22,9 @@ pub(super) fn is_name(text: &str) -> bool {
 /// Adds a problem if `key` is not a valid name for a `what`.
 pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
     if !is_name(&key.text) {
-        let plain: String = key
-            .text
-            .to_lowercase()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
-            .take(MAX_LENGTH)
-            .collect();
+        let lower = key.text.to_lowercase();
+        let letters = lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
+        let plain: String = letters.take(MAX_LENGTH).collect();
         let near = plain.trim_matches(['-', '_']);
         let help = format!(
             "use at most {MAX_LENGTH} characters of a-z, 0-9, - and _, starting with a letter or digit{}",

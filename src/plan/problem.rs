@@ -121,9 +121,7 @@ impl Problems {
         sorted.sort_by_key(|problem| problem.span.start);
         let mut parts: Vec<String> =
             sorted.iter().take(MAX_SHOWN).map(|problem| problem.render(text, file_name, &renderer)).collect();
-        if sorted.len() > MAX_SHOWN {
-            parts.push(format!("and {} more", sorted.len() - MAX_SHOWN));
-        }
+        parts.extend((sorted.len() > MAX_SHOWN).then(|| format!("and {} more", sorted.len() - MAX_SHOWN)));
         parts.join("\n\n")
     }
 
@@ -144,17 +142,15 @@ const SHORT: usize = 4;
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
     let lower: String = word.chars().take(64).collect::<String>().to_lowercase();
     let length = lower.chars().count();
-    let mut near: Vec<(usize, &str)> = known
-        .into_iter()
-        .filter_map(|candidate| {
-            let other = candidate.to_lowercase();
-            let distance = strsim::damerau_levenshtein(&lower, &other);
-            let replaced = length <= SHORT && strsim::hamming(&lower, &other).is_ok_and(|letters| letters == 1);
-            let begun = length >= 3 && other.starts_with(&lower);
-            let slip = distance <= (length / 4).clamp(1, 3) && !replaced;
-            (slip || begun).then_some((distance, candidate))
-        })
-        .collect();
+    let near = known.into_iter().filter_map(|candidate| {
+        let other = candidate.to_lowercase();
+        let distance = strsim::damerau_levenshtein(&lower, &other);
+        let replaced = length <= SHORT && strsim::hamming(&lower, &other).is_ok_and(|letters| letters == 1);
+        let begun = length >= 3 && other.starts_with(&lower);
+        let slip = distance <= (length / 4).clamp(1, 3) && !replaced;
+        (slip || begun).then_some((distance, candidate))
+    });
+    let mut near: Vec<(usize, &str)> = near.collect();
     let least = near.iter().map(|(distance, _)| *distance).min();
     near.retain(|(distance, _)| Some(*distance) == least);
     near.into_iter().map(|(_, candidate)| candidate).collect()
@@ -185,17 +181,12 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     })
 }
 
-/// Adds a problem for every key not among `known`; `place` completes "unknown key `x` in ...".
-pub(super) fn refuse_unknown<'a>(
-    keys: impl IntoIterator<Item = &'a Key>,
-    known: &[&str],
-    place: &str,
-    problems: &mut Problems,
-) {
+/// Adds a problem for every key not among `known`; `at` completes "unknown key `x` in ...".
+pub fn refuse_unknown<'a>(keys: impl IntoIterator<Item = &'a Key>, known: &[&str], at: &str, problems: &mut Problems) {
     for key in keys {
         if !known.contains(&key.text.as_str()) {
             problems.add(
-                Problem::at(&key.span, format!("unknown key `{}` in {place}", key.text))
+                Problem::at(&key.span, format!("unknown key `{}` in {at}", key.text))
                     .help(suggestion(&key.text, known.iter().copied())),
             );
         }

@@ -112,9 +112,7 @@ fn stack(catalogue: &Catalogue) -> Value {
         "additionalProperties": false });
     properties.insert("filesystem".into(), filesystem);
     let directory = Slot::Filesystem.entries(catalogue).find(|entry| entry.name == "directory");
-    if let Some(main) = directory.and_then(|entry| entry.options.first()) {
-        properties.insert("directory".into(), axis(main));
-    }
+    properties.extend(directory.and_then(|entry| entry.options.first()).map(|main| ("directory".into(), axis(main))));
     properties.insert("wal".into(), wal);
     properties.insert("tablespace".into(), tablespace);
     if let Some(spec) = catalogue.layers.iter().find_map(|entry| entry.option(MODULE)) {
@@ -123,9 +121,7 @@ fn stack(catalogue: &Catalogue) -> Value {
     let reuse = json!({ "description": "Build the stack once and let it age across trials.",
         "type": "boolean", "default": false });
     properties.insert("reuse".into(), reuse);
-    if let Some(entry) = &catalogue.age {
-        properties.insert(AGE.into(), options(entry));
-    }
+    properties.extend(catalogue.age.iter().map(|entry| (AGE.into(), options(entry))));
     let alone: Vec<&str> =
         Slot::Filesystem.entries(catalogue).filter(|entry| stands_alone(entry)).map(|entry| entry.name).collect();
     let mut table = table(format!("One storage stack. These need no device: {}.", alone.join(", ")), properties, &[]);

@@ -142,13 +142,11 @@ fn convert_table(table: &DeTable<'_>, span: Span, depth: usize, problems: &mut P
     if exceeds(MAX_KEYS, table.len(), "keys in one table", &span, problems) {
         return Vec::new();
     }
-    let mut pairs: Vec<Pair> = table
-        .iter()
-        .map(|(key, value)| {
-            let key = Key { text: key.get_ref().to_string(), span: key.span() };
-            (key, convert(value.get_ref(), value.span(), depth + 1, problems))
-        })
-        .collect();
+    let pairs = table.iter().map(|(key, value)| {
+        let key = Key { text: key.get_ref().to_string(), span: key.span() };
+        (key, convert(value.get_ref(), value.span(), depth + 1, problems))
+    });
+    let mut pairs: Vec<Pair> = pairs.collect();
     pairs.sort_by_key(|(key, _)| key.span.start);
     pairs
 }

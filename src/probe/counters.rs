@@ -1,7 +1,7 @@
 //! The counters of the block devices below the folder, read before and after each slice.
 
 use crate::host::Host;
-use crate::parse::diskstats;
+use crate::parse::diskstats::{self, DiskStats};
 use crate::record::facts::DeviceFacts;
 use crate::record::probe::DeviceCounts;
 
@@ -34,12 +34,8 @@ impl Counters {
         let counts = paths.iter().map(|path| {
             host.read_into(path.as_ref()?, buffer).ok()?;
             let stat = diskstats::parse_stat(std::str::from_utf8(buffer).ok()?).ok()?;
-            Some(DeviceCounts {
-                writes: stat.writes,
-                write_bytes: stat.write_bytes,
-                flushes: stat.flushes,
-                reads: stat.reads,
-            })
+            let DiskStats { writes, write_bytes, flushes, reads, .. } = stat;
+            Some(DeviceCounts { writes, write_bytes, flushes, reads })
         });
         counts.collect()
     }

@@ -37,10 +37,9 @@ pub fn of_stack(spec: &StackSpec) -> Result<Vec<WantedDrive>> {
     for node in &spec.nodes {
         let Some(round) = asked(&node.options) else { continue };
         let key = key(spec, node).ok_or_else(|| {
-            let message = format!(
-                "`{}` of the stack {} is made anew for each trial: `{KEY}` would go with it",
-                node.name, spec.name
-            );
+            let (name, stack) = (&node.name, &spec.name);
+            let message =
+                format!("`{name}` of the stack {stack} is made anew for each trial: `{KEY}` would go with it");
             Error::user(message)
                 .hint(format!("remove `{KEY}`; it is for real disks, images that are fully written, and parts of both"))
         })?;
@@ -59,9 +58,7 @@ pub type AskedOfOne = BTreeMap<String, Micros>;
 /// drive.
 pub fn asked_of_each(host: &Host, spec: &StackSpec) -> BTreeMap<String, AskedOfOne> {
     let mut all: BTreeMap<String, AskedOfOne> = BTreeMap::new();
-    for node in &spec.nodes {
-        all.extend(drive_of(host, spec, node).map(|drive| (drive, AskedOfOne::new())));
-    }
+    all.extend(spec.nodes.iter().flat_map(|node| drive_of(host, spec, node).map(|drive| (drive, AskedOfOne::new()))));
     for node in &spec.nodes {
         let (Some(round), Some(key)) = (asked(&node.options), key(spec, node)) else { continue };
         for below in &alone(spec, node).nodes {
@@ -161,13 +158,8 @@ impl WantedDrive {
 
     /// True if a drive of an earlier session is unchanged since this run used it.
     pub fn is_still_of(&self, host: &Host, run: &str) -> bool {
-        !self.is_image
-            && self
-                .alone
-                .nodes
-                .iter()
-                .filter(|node| node.layer == disk::NAME)
-                .all(|node| disk::is_left_by(host, &node.options, run))
+        let mut disks = self.alone.nodes.iter().filter(|node| node.layer == disk::NAME);
+        !self.is_image && disks.all(|node| disk::is_left_by(host, &node.options, run))
     }
 
     /// Size in bytes, if it is known before the drive stands.

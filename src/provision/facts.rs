@@ -35,10 +35,8 @@ pub(super) fn read_back(
     }
     let below = walk.below;
     let found = FoundDevices::new(spec, bases, &sights, &below);
-    let mut facts = Vec::new();
-    for (node, built) in nodes {
-        facts.push(of_node(host, node, built, bases, &found)?);
-    }
+    let own = nodes.iter().map(|(node, built)| of_node(host, node, built, bases, &found));
+    let mut facts = own.collect::<Result<Vec<_>>>()?;
     facts.extend(found.nodes());
     let stack = StackFacts {
         name: spec.name.clone(),
@@ -85,12 +83,7 @@ struct FoundDevices<'a> {
 }
 
 impl<'a> FoundDevices<'a> {
-    fn new(
-        spec: &StackSpec,
-        bases: &Bases,
-        sights: &'a BTreeMap<&'a BaseName, Tops>,
-        below: &'a DevicesBelow,
-    ) -> FoundDevices<'a> {
+    fn new(spec: &StackSpec, bases: &Bases, sights: &'a BTreeMap<&'a BaseName, Tops>, below: &'a DevicesBelow) -> Self {
         let named = below.devices.iter().enumerate().map(|(place, device)| {
             let owner = sights.iter().find(|(name, tops)| {
                 tops.devices.contains(&place) && matches!(bases.get(**name), Some(Base::Device(_)))
@@ -179,14 +172,8 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &F
         }
         offered.push(facts);
     }
-    Ok(NodeFacts {
-        name: node.name.clone(),
-        layer: Some(node.layer.clone()),
-        details: built.details.clone(),
-        inputs,
-        bases: offered,
-        promises,
-    })
+    let (name, layer, details) = (node.name.clone(), Some(node.layer.clone()), built.details.clone());
+    Ok(NodeFacts { name, layer, details, inputs, bases: offered, promises })
 }
 
 /// Bases that the nodes of a stack offer, by name.
@@ -196,9 +183,8 @@ pub type Bases = BTreeMap<BaseName, Base>;
 pub(super) fn lasting(node: &NodeFacts) -> Vec<(String, String)> {
     let lasts = |name: &str, value: &str| {
         let lower = name.to_lowercase();
-        let is_name = ["uuid", "fsid", "device", "mapping", "holes", "features ", "canmount", "cachefile"]
-            .iter()
-            .any(|word| lower.contains(word));
+        let words = ["uuid", "fsid", "device", "mapping", "holes", "features ", "canmount", "cachefile"];
+        let is_name = words.iter().any(|word| lower.contains(word));
         !is_name && !value.contains(folder::PREFIX) && !value.ends_with("(default)")
     };
     let mounts = node.bases.iter().filter_map(|base| base.mount.as_ref());

@@ -141,11 +141,7 @@ impl<'a> FilesystemDevices<'a> {
 }
 
 /// Layer info of a filesystem on one device whose only options are those of mkfs and mount.
-pub(super) const fn on_one_device(
-    name: &'static str,
-    doc: &'static str,
-    usual_mount_options: &'static str,
-) -> LayerInfo {
+pub const fn on_one_device(name: &'static str, doc: &'static str, usual_mount_options: &'static str) -> LayerInfo {
     let info = LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE]);
     LayerInfo { usual_mount_options, ..info }
 }
@@ -373,9 +369,7 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
         site.host.run(&command)?;
     }
     details.extend((recipe.after_mount)(site.host, &target, options)?);
-    if let Some(units) = atomic_writes(&target)? {
-        details.insert("atomic writes".to_owned(), units);
-    }
+    details.extend(atomic_writes(&target)?.map(|units| ("atomic writes".to_owned(), units)));
     Ok(Built::one(Base::Folder(target), details))
 }
 

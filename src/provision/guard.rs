@@ -126,9 +126,8 @@ fn places<'d>(host: &Host, device: &'d BlockDevice, seed: &str) -> Spots<'d> {
 
 impl Spots<'_> {
     fn each(&self) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
-        self.offsets
-            .iter()
-            .map(|offset| Ok((*offset, files::read_at(&self.device.path, *offset, self.length as usize)?)))
+        let offsets = self.offsets.iter();
+        offsets.map(|offset| Ok((*offset, files::read_at(&self.device.path, *offset, self.length as usize)?)))
     }
 
     fn read(&self) -> Result<Vec<Vec<u8>>> {
@@ -204,9 +203,7 @@ pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
         let of_twin = uses_of(host, &twin)?.into_iter();
         uses.extend(of_twin.map(|used| format!("{} is the same disk ({why}): {used}", twin.path.display())));
     }
-    if device.node.flag(host, "ro") == Some(true) {
-        uses.push("it is write-protected".to_owned());
-    }
+    uses.extend((device.node.flag(host, "ro") == Some(true)).then(|| "it is write-protected".to_owned()));
     Ok(uses)
 }
 
@@ -248,9 +245,7 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
         uses.extend(node.holders(host).into_iter().map(|holder| format!("{holder} uses {name}")));
     }
     for area in swaps::parse(&host.read("/proc/swaps")?)? {
-        if leads_to(&area, &nodes) {
-            uses.push(format!("{area} is used for swap"));
-        }
+        uses.extend(leads_to(&area, &nodes).then(|| format!("{area} is used for swap")));
     }
     for (node, file) in sysfs::loops(host) {
         if leads_to(&file, &nodes) {

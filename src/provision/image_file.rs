@@ -163,9 +163,8 @@ pub(super) fn refill(file: &File, path: &Path, interrupt: &Interrupt) -> Result<
                 interrupt.check()?;
                 let length = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
                 let bytes = &mut chunk[..length];
-                files::read_exact_at(file, bytes, at)
-                    .and_then(|()| files::write_all_at(file, bytes, at))
-                    .or_host(refilling)?;
+                let copied = files::read_exact_at(file, bytes, at).and_then(|()| files::write_all_at(file, bytes, at));
+                copied.or_host(refilling)?;
                 at += length as u64;
             }
         }

@@ -107,12 +107,11 @@ impl Images {
 
     /// Existing images of a stack, by node.
     pub fn by_node(&self, spec: &StackSpec) -> BTreeMap<String, PathBuf> {
-        self.of_next(spec)
-            .filter_map(|wanted| {
-                let path = self.find(spec, &wanted)?.path.clone();
-                Some((wanted.node, path))
-            })
-            .collect()
+        let known = self.of_next(spec).filter_map(|wanted| {
+            let path = self.find(spec, &wanted)?.path.clone();
+            Some((wanted.node, path))
+        });
+        known.collect()
     }
 
     /// Makes the missing images of a stack, each entered into the ledger first, and reports the bytes written.

@@ -200,9 +200,8 @@ impl Ledger {
         let mut content = Vec::new();
         file.read_to_end(&mut content).or_host(|| format!("read {}", path.display()))?;
         let (replayed, bytes) = replay(&content, &path)?;
-        file.set_len(bytes)
-            .and_then(|()| file.seek(SeekFrom::End(0)))
-            .or_host(|| format!("truncate the incomplete last line of {}", path.display()))?;
+        let cut = file.set_len(bytes).and_then(|()| file.seek(SeekFrom::End(0)));
+        cut.or_host(|| format!("truncate the incomplete last line of {}", path.display()))?;
         Ok(Ledger::of(path, file, bytes, replayed))
     }
 
@@ -300,11 +299,8 @@ impl Ledger {
     /// # Errors
     /// When it cannot be removed.
     pub fn close(self) -> Result<()> {
-        if !threads::locked(&self.book).replayed.open.is_empty() {
-            return Ok(());
-        }
-        if !files::remove(&self.path)? {
-            // Somebody has removed the whole state folder; there is nothing to record any more.
+        // If somebody has removed the whole state folder, there is nothing to record any more.
+        if !threads::locked(&self.book).replayed.open.is_empty() || !files::remove(&self.path)? {
             return Ok(());
         }
         sync_folder(self.path.parent().unwrap_or(Path::new("/")))
@@ -326,10 +322,8 @@ impl Book {
         let text = text_of(line)?;
         let written = self.file.write_all(&text).and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
         if let Err(e) = written {
-            self.file
-                .set_len(self.bytes)
-                .and_then(|()| self.file.seek(SeekFrom::End(0)))
-                .or_host(|| format!("remove a partially written line ({e})"))?;
+            let cut = self.file.set_len(self.bytes).and_then(|()| self.file.seek(SeekFrom::End(0)));
+            cut.or_host(|| format!("remove a partially written line ({e})"))?;
             return Err(Error::host(e.to_string()));
         }
         self.bytes += text.len() as u64;

@@ -106,10 +106,7 @@ impl Layer for LoopImage {
     /// Attaches the existing image.
     fn reopen(&self, site: &Site<'_>, _inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
-        if recorded::is_device(image) {
-            return recorded::built(site.host, image);
-        }
-        stand(site, image, options)
+        if recorded::is_device(image) { recorded::built(site.host, image) } else { stand(site, image, options) }
     }
 
     /// Reads back how the filesystem treated the image and the device.
@@ -163,9 +160,8 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
     let image = image_file::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
     let file = image_file::opened(site.ledger, &image)?;
     if sparse {
-        file.set_len(size.0)
-            .and_then(|()| file.sync_all())
-            .or_host(|| format!("create the image {} of {size}", image.display()))?;
+        let made = file.set_len(size.0).and_then(|()| file.sync_all());
+        made.or_host(|| format!("create the image {} of {size}", image.display()))?;
     } else {
         image_file::fill(&file, &image, size, site.interrupt, &|_| Ok(()))?;
     }
@@ -224,12 +220,11 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     }
     match node.flag(site.host, "loop/dio") {
         Some(really) if really == wish.direct_io => Ok(device),
-        Some(really) => Err(refused(Error::host(format!(
-            "direct I/O of {} is {}, but {} was requested",
-            device.display(),
-            on(really),
-            on(wish.direct_io)
-        )))),
+        Some(really) => {
+            let (really, asked) = (on(really), on(wish.direct_io));
+            let message = format!("direct I/O of {} is {really}, but {asked} was requested", device.display());
+            Err(refused(Error::host(message)))
+        }
         None => Err(Error::host(format!("the kernel does not report whether {} uses direct I/O", device.display()))),
     }
 }

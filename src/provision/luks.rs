@@ -103,9 +103,8 @@ impl Layer for Luks {
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let device = devices_for(inputs, Role::Data)[0];
         kernel_module::load(site.host, "dm-crypt", &[])?;
-        let uuid = guard::signature(site.host, device, "crypto_LUKS")?
-            .and_then(|signature| signature.uuid)
-            .ok_or_else(|| Error::host(format!("{} has no LUKS header", device.display())))?;
+        let uuid = guard::signature(site.host, device, "crypto_LUKS")?.and_then(|signature| signature.uuid);
+        let uuid = uuid.ok_or_else(|| Error::host(format!("{} has no LUKS header", device.display())))?;
         open(site, device, &uuid, options)
     }
 }

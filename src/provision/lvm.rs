@@ -123,10 +123,8 @@ impl Layer for Lvm {
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = devices_for(inputs, Role::Data);
         kernel_module::load(site.host, "dm-mod", &[])?;
-        let mut groups: Vec<String> = report(site.host, "pv", "vg_name", &devices, None)?
-            .into_iter()
-            .filter_map(|mut row| row.remove("vg_name"))
-            .collect();
+        let rows = report(site.host, "pv", "vg_name", &devices, None)?.into_iter();
+        let mut groups: Vec<String> = rows.filter_map(|mut row| row.remove("vg_name")).collect();
         groups.dedup();
         let [group] = groups.as_slice() else {
             return Err(Error::host(format!("the devices are not those of one volume group: {}", groups.join(", "))));
@@ -242,12 +240,9 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
         let size = volume.size.unwrap_or(Size::Percent(100.0));
         let extents = options::whole_stripes(options, size.bytes(all * extent) / extent);
         if extents == 0 || extents > room {
-            return Err(Error::user(format!(
-                "the volume {} of {} does not fit into {group}: {} left",
-                volume.name,
-                Bytes(extents * extent),
-                Bytes(room * extent)
-            )));
+            let (asked, left) = (Bytes(extents * extent), Bytes(room * extent));
+            let message = format!("the volume {} of {asked} does not fit into {group}: {left} left", volume.name);
+            return Err(Error::user(message));
         }
         let size = if options::is_thin(options) { extents * extent } else { extents }.to_string();
         create_volume(site, devices, options::volume_arguments(options, &volume.name, &size, group))?;
@@ -271,10 +266,8 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
     let mut bases = Vec::new();
     let volumes = options::volumes(options);
     for volume in &volumes {
-        let row = rows
-            .iter()
-            .find(|row| row["lv_name"] == volume.name)
-            .ok_or_else(|| Error::tool(format!("LVM does not list the volume {} of {group}", volume.name)))?;
+        let row = rows.iter().find(|row| row["lv_name"] == volume.name);
+        let row = row.ok_or_else(|| Error::tool(format!("LVM does not list the volume {} of {group}", volume.name)))?;
         options::verify(options, volume, row)?;
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
         bases.push(Base::Device(mapping.path()));

@@ -221,9 +221,8 @@ fn find(host: &Host, uuid: &str) -> Result<DeviceNumber> {
 /// UUID of the array that a device is a member of.
 fn uuid_on(host: &Host, path: &Path) -> Result<String> {
     let member = guard::signature(host, path, "linux_raid_member")?;
-    member
-        .and_then(|signature| signature.uuid)
-        .ok_or_else(|| Error::host(format!("{} is not a member of an array", path.display())))
+    let uuid = member.and_then(|signature| signature.uuid);
+    uuid.ok_or_else(|| Error::host(format!("{} is not a member of an array", path.display())))
 }
 
 fn stop(host: &Host, uuid: &str) -> Result<()> {

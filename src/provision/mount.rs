@@ -155,10 +155,8 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         let mut sources = std::iter::once(thing.mark("source")?)
             .chain(thing.marks.get("others").into_iter().flat_map(|others| others.split(' ')));
         if found.fstype != thing.mark("fstype")? || !sources.any(|source| is_same_source(source, &found.source)) {
-            return Err(Error::host(format!(
-                "{target} is not what pgstrata mounted there: {} of type {}",
-                found.source, found.fstype
-            )));
+            let other = format!("{} of type {}", found.source, found.fstype);
+            return Err(Error::host(format!("{target} is not what pgstrata mounted there: {other}")));
         }
         match host.run(&Command::new("umount").arg(target)) {
             Err(e) if attempt >= BUSY_TRIES => {
@@ -217,10 +215,7 @@ fn with_kernel_words(host: &Host, error: Error, wanted: &WantedMount<'_>, begun_
     let (Ok(log), Some(begun_s)) = (log, begun_s) else { return error };
     let device = wanted.source.rsplit('/').next().unwrap_or(wanted.source);
     let words: Vec<&str> = kernel_lines(&log.stdout, begun_s, device, wanted.fstype);
-    if words.is_empty() {
-        return error;
-    }
-    Error::tool(format!("{error}\n  the kernel says: {}", words.join("; ")))
+    if words.is_empty() { error } else { Error::tool(format!("{error}\n  the kernel says: {}", words.join("; "))) }
 }
 
 /// Lines of dmesg since `begun_s` (seconds of uptime) that mention the device or the filesystem type. The kernel's log

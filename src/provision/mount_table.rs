@@ -81,7 +81,6 @@ pub fn table(host: &Host) -> Result<Vec<Mount>> {
 /// The mount with the longest target above `path` (which has no symlinks); of several on one target, the last.
 pub(crate) fn holding<'a>(table: &'a [Mount], path: &Path) -> Result<&'a Mount> {
     let above = table.iter().filter(|mount| path.starts_with(&mount.target));
-    above
-        .max_by_key(|mount| Path::new(&mount.target).components().count())
-        .ok_or_else(|| Error::host(format!("no mount in the mount table contains {}", path.display())))
+    let nearest = above.max_by_key(|mount| Path::new(&mount.target).components().count());
+    nearest.ok_or_else(|| Error::host(format!("no mount in the mount table contains {}", path.display())))
 }

@@ -30,10 +30,8 @@ const COMMON: &[KeepRule] = &[
 /// The options of `asked` that are not in force according to `shown`.
 pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[KeepRule]) -> Vec<&'a str> {
     let dropped = asked.iter().map(String::as_str).filter(|option| {
-        let mut of_option = rules
-            .iter()
-            .chain(COMMON)
-            .filter(|(options, _)| options.split(' ').any(|pattern| matches(pattern, option)));
+        let known = rules.iter().chain(COMMON);
+        let mut of_option = known.filter(|(options, _)| options.split(' ').any(|pattern| matches(pattern, option)));
         !shown.iter().any(|line| same(option, line)) && !of_option.any(|(_, sign)| satisfied(*sign, option, shown))
     });
     dropped.collect()

@@ -90,9 +90,7 @@ impl Layer for ScsiDebug {
             "delay=0".to_owned(),
             format!("ndelay={}", latency * 1000),
         ];
-        if atomic {
-            parameters.push("atomic_wr=1".to_owned());
-        }
+        parameters.extend(atomic.then(|| "atomic_wr=1".to_owned()));
         kernel_module::load(site.host, MODULE, &parameters)?;
         let device = device(site, &vendor)?;
         let node = BlockDevice::find(&device)?.node;

@@ -281,10 +281,9 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
 
 /// Requirements of layers that the known sizes of the devices below do not meet.
 fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
-    let lacking = spec
-        .nodes
-        .iter()
-        .filter_map(|node| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(Some(host), spec, node)?));
+    let nodes = spec.nodes.iter();
+    let lacking =
+        nodes.filter_map(|node| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(Some(host), spec, node)?));
     lacking.collect()
 }
 

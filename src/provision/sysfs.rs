@@ -90,10 +90,8 @@ impl DeviceNumber {
 
     /// The disk that contains a partition.
     pub fn whole_disk(self, host: &Host) -> Option<DeviceNumber> {
-        self.is_partition(host)
-            .then(|| self.attribute(host, "../dev"))
-            .flatten()
-            .and_then(|text| DeviceNumber::parse(&text))
+        let number = self.is_partition(host).then(|| self.attribute(host, "../dev")).flatten();
+        number.and_then(|text| DeviceNumber::parse(&text))
     }
 
     /// Partitions of a disk.

@@ -241,10 +241,7 @@ fn group_word(kind: &str, members: usize, options: &Options) -> String {
 
 /// Loads the ZFS module, if it is one.
 fn load_module(host: &Host) -> Result<()> {
-    if zfs_tools::is_loaded(host) {
-        return Ok(());
-    }
-    host.run(&Command::new("modprobe").arg("zfs")).map(drop)
+    if zfs_tools::is_loaded(host) { Ok(()) } else { host.run(&Command::new("modprobe").arg("zfs")).map(drop) }
 }
 
 /// Facts: properties, parameters, version.

@@ -42,13 +42,8 @@ impl ColumnDef {
 
     /// Owned copy of the definition.
     pub fn column(&self) -> Column {
-        Column {
-            name: self.name.to_owned(),
-            unit: self.unit.to_owned(),
-            kind: self.kind,
-            of: self.of,
-            doc: self.doc.to_owned(),
-        }
+        let [name, unit, doc] = [self.name, self.unit, self.doc].map(str::to_owned);
+        Column { name, unit, kind: self.kind, of: self.of, doc }
     }
 }
 

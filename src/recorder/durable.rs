@@ -60,10 +60,9 @@ impl Durable {
     /// Evaluates a log with a model for each disk.
     pub fn of_each(entries: &[Entry], models: &[DeviceModel]) -> Durable {
         let by_model: Vec<Durable> = models.iter().map(|model| Durable::of(entries, *model)).collect();
-        let from = entries
-            .iter()
-            .enumerate()
-            .map(|(number, entry)| by_model.get(usize::from(entry.disk)).map_or(NEVER, |of| of.from[number]));
+        let numbered = entries.iter().enumerate();
+        let from =
+            numbered.map(|(number, entry)| by_model.get(usize::from(entry.disk)).map_or(NEVER, |of| of.from[number]));
         Durable { from: from.collect() }
     }
 

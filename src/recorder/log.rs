@@ -6,6 +6,7 @@
 use super::entry::{Entry, Hash, Op, Seq, hash};
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
+use crate::host::paths::look_at_open;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ impl Log {
         let reading = || format!("read the log {}", path.display());
         let wrong = |what: String| Error::store(format!("{}: {what}", path.display()));
         let file = files::open(path)?;
-        let end = file_bytes(&file, path)?;
+        let end = look_at_open(&file, path)?.bytes;
         let mut header = [0; HEADER];
         files::read_exact_at(&file, &mut header, 0).map_err(|_| wrong("not the log of a recording".to_owned()))?;
         if header[..16] != *MAGIC || number::<4>(&header, 16) != u64::from(FORMAT) {
@@ -109,7 +110,7 @@ impl Log {
     }
 
     /// Checks that every number of the sequence occurs once: a gap is a request answered without being logged.
-    pub(super) fn check_sequence(&self) -> std::result::Result<(), String> {
+    pub(super) fn check_sequence(&self) -> Result<(), String> {
         let mut taken: Vec<Seq> = self.entries.iter().flat_map(|entry| [entry.submitted, entry.completed]).collect();
         taken.sort_unstable();
         let gap = taken.iter().zip(0..).find(|(found, expected)| **found != *expected);
@@ -175,10 +176,6 @@ impl Log {
     pub(super) fn file(&self) -> &Arc<File> {
         &self.file
     }
-}
-
-fn file_bytes(file: &File, path: &Path) -> Result<u64> {
-    crate::host::paths::look_at_open(file, path).map(|facts| facts.bytes)
 }
 
 fn encoded(entry: &Entry) -> [u8; HEAD] {

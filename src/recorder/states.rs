@@ -368,12 +368,8 @@ impl<'a> Chooser<'a> {
     fn take_torn(&mut self, moment: &CutMoment, class: Class, tear: Tear) {
         let part = mix(u128::from(tear.at), u128::from(tear.kept == KeptPart::First));
         let identity = moment.sum.wrapping_add(mix(part, tear.entry as u128));
-        self.choose(class, self.stratum(tear.entry), identity, || State {
-            class,
-            at: moment.at,
-            extra: Vec::new(),
-            torn: vec![tear],
-        });
+        let (stratum, at) = (self.stratum(tear.entry), moment.at);
+        self.choose(class, stratum, identity, || State { class, at, extra: Vec::new(), torn: vec![tear] });
     }
 
     /// Counts a state and, if new, keeps it or lets it replace another one (reservoir sampling).

@@ -5,7 +5,7 @@
 use super::labelled::Labelled;
 use super::table::{Cell, Column, Table, TableColumn};
 use super::words::{bounded, estimate_text, fields, latency, optional, percent, percent_ends};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost, Steadiness};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness};
 use crate::units::grouped;
 
 impl Labelled<'_> {
@@ -31,7 +31,8 @@ impl Labelled<'_> {
             "Per commit; devices from the filesystem down. Amplification: bytes at the lowest device per byte \
                         of WAL. CPU: of all CPUs, without other programs."
                 .to_owned();
-        let with_image = self.findings.cases.iter().any(|case| image_cost(case).is_some());
+        let with_image =
+            self.findings.cases.iter().any(|case| case.strata.as_ref().is_some_and(|it| it.image.is_some()));
         if with_image {
             columns.push(TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]));
             columns.push(TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]));
@@ -187,10 +188,6 @@ fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
         Cell::figure(device.reads),
         Cell::number(device.busy, percent),
     ]
-}
-
-fn image_cost(case: &CaseFinding) -> Option<&ImageCost> {
-    case.strata.as_ref()?.image.as_ref()
 }
 
 /// Commit rate of a case as a share of its stack's own sync rate.

@@ -31,12 +31,8 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
     let rows = rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
     let shown: BTreeSet<&String> = rows.map(|row| &row.case).chain(charted.iter().map(|trial| &trial.case)).collect();
     let cases = findings.cases.iter().filter(|case| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id));
-    let bare = Findings {
-        trials: charted.iter().copied().map(without_series).collect(),
-        cases: cases.cloned().collect(),
-        rankings,
-        ..(*findings).clone()
-    };
+    let (trials, cases) = (charted.iter().copied().map(without_series).collect(), cases.cloned().collect());
+    let bare = Findings { trials, cases, rankings, ..(*findings).clone() };
     let mut value = serde_json::to_value(bare).map_err(bug)?;
     let buckets = buckets_allowed(&charted);
     if let Some(Value::Array(trials)) = value.get_mut("trials") {

@@ -118,10 +118,8 @@ fn conditions(findings: &Findings) -> String {
     let mut lines = vec![format!("- Run {} of {}, seed {}", plain(&run.id), plain(&moment(&run.started)), run.seed)];
     lines.extend((!machines.is_empty()).then(|| format!("- Machine: {}", plain(&machines))));
     lines.extend(server_versions(findings).map(|versions| format!("- PostgreSQL {}", plain(&versions))));
-    lines.push(format!(
-        "- {} of {} trials measured in {} blocks; intervals are 95 %",
-        run.trials_measured, run.trials_planned, run.blocks
-    ));
+    let (measured, planned, blocks) = (run.trials_measured, run.trials_planned, run.blocks);
+    lines.push(format!("- {measured} of {planned} trials measured in {blocks} blocks; intervals are 95 %"));
     lines.extend(run.blocks_held.as_ref().map(|held| format!("- Blocks: {}", plain(held))));
     let merge = run.merge.iter().flat_map(merged::lines);
     lines.extend(merge.map(|line| format!("- {}", plain(&line))));

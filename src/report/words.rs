@@ -127,15 +127,13 @@ pub(super) fn latency(us: u64) -> String {
 /// Consecutive numbers as ranges: `1–3, 5`.
 pub(super) fn ranges(numbers: &[u32]) -> String {
     let sorted: Vec<u32> = numbers.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-    let parts: Vec<String> = sorted
-        .chunk_by(|a, b| a + 1 == *b)
-        .map(|run| match run {
-            [one] => one.to_string(),
-            [first, second] => format!("{first}, {second}"),
-            [first, .., last] => format!("{first}–{last}"),
-            [] => String::new(),
-        })
-        .collect();
+    let parts = sorted.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        [first, second] => format!("{first}, {second}"),
+        [first, .., last] => format!("{first}–{last}"),
+        [] => String::new(),
+    });
+    let parts: Vec<String> = parts.collect();
     parts.join(", ")
 }
 

@@ -303,13 +303,11 @@ pub fn places(host: &Host, cases: &[CaseSpec], state: &Path) -> Result<()> {
     let state = (state, "the folder for ledgers and templates", "choose another with --state DIR");
     for (folder, what, instead) in std::iter::once(state).chain(folders) {
         if let Some(closed) = paths::closed_to(folder, &user) {
+            let (user, folder, closed) = (&user.name, folder.display(), closed.display());
             let message = format!(
-                "`{}`, as whom PostgreSQL runs, cannot enter {what}, {}: {} is closed to that user",
-                user.name,
-                folder.display(),
-                closed.display()
+                "`{user}`, as whom PostgreSQL runs, cannot enter {what}, {folder}: {closed} is closed to that user"
             );
-            return Err(Error::host(message).hint(format!("{instead}, or: chmod a+x {}", closed.display())));
+            return Err(Error::host(message).hint(format!("{instead}, or: chmod a+x {closed}")));
         }
     }
     Ok(())

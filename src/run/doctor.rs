@@ -76,10 +76,8 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         .iter()
         .map(|layer| LayerDiagnosis { layer: layer.name().to_owned(), lacks: layer.unmet(host, &Options::default()) })
         .collect();
-    let postgres = install::find_all(host)
-        .into_iter()
-        .map(|Installation { bin, version, .. }| PostgresDiagnosis { bin, version })
-        .collect();
+    let servers = install::find_all(host).into_iter();
+    let postgres = servers.map(|Installation { bin, version, .. }| PostgresDiagnosis { bin, version }).collect();
     Diagnosis {
         host: machine::facts(host),
         root: users::is_root(),

@@ -51,11 +51,7 @@ pub fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Re
 ///
 /// # Errors
 /// As [`lines`].
-pub(super) fn expected_us<'s>(
-    host: &Host,
-    stacks: impl Iterator<Item = &'s StackSpec>,
-    done: &[DriveRecord],
-) -> Result<u64> {
+pub fn expected_us<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>, done: &[DriveRecord]) -> Result<u64> {
     let left = lines(host, stacks)?.into_iter().filter(|line| !done.iter().any(|known| known.key == line.drive));
     Ok(left.map(|line| line.most_us()).fold(0, u64::saturating_add))
 }
@@ -71,12 +67,9 @@ pub(super) fn refuse_mixed(host: &Host, cases: &[CaseSpec]) -> Result<()> {
         for (drive, asked) in drives::asked_of_each(host, &case.stack) {
             let (first, before) = firsts.entry(drive.clone()).or_insert_with(|| (asked.clone(), &case.id));
             if *first != asked {
-                let message = format!(
-                    "{drive} is to be preconditioned {} in {before}, and {} in {}",
-                    in_words(first),
-                    in_words(&asked),
-                    case.id
-                );
+                let (first, asked) = (in_words(first), in_words(&asked));
+                let message =
+                    format!("{drive} is to be preconditioned {first} in {before}, and {asked} in {}", case.id);
                 return Err(Error::user(message).hint(
                     "a drive has one state in a run: name it, its parts and `precondition` in the same way in all cases on it",
                 ));

@@ -141,10 +141,7 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
     let refused = check::reserved(cases).into_iter().map(|refusal| refusal.message);
     let twice: BTreeSet<String> = cases.iter().flat_map(set_twice).collect();
     let refused: Vec<String> = refused.chain(twice).collect();
-    if refused.is_empty() {
-        return Ok(());
-    }
-    Err(Error::user(refused.join("\n")).hint("remove it from [postgres]"))
+    if refused.is_empty() { Ok(()) } else { Err(Error::user(refused.join("\n")).hint("remove it from [postgres]")) }
 }
 
 /// Rejects stacks kept for all trials if a trial kills the guest they are in.
@@ -269,11 +266,9 @@ fn tablespaces_unmet(case: &CaseSpec) -> Vec<Unmet> {
 fn ageing_unmet(case: &CaseSpec) -> Option<Unmet> {
     case.age.integer("pgbench").filter(|times| *times > 0)?;
     let data = workload(&case.workload.kind).ok()?.data_set(&case.workload.options, memory_of(case, Bytes(0)))?;
+    let name = &case.workload.name;
     (!data.key.starts_with("pgbench-")).then(|| Unmet {
-        what: format!(
-            "pgbench's tables, which the workload {} does not have, for age = {{ pgbench }}",
-            case.workload.name
-        ),
+        what: format!("pgbench's tables, which the workload {name} does not have, for age = {{ pgbench }}"),
         hint: "age by `rewrite` or `churn`, or exclude the case".to_owned(),
     })
 }
@@ -396,11 +391,8 @@ fn described(case: &CaseSpec, turns: &[String]) -> Result<String> {
     let (warm_up_us, span_us) = window::expected_us(case)?;
     let turns = together::turn_lengths_us(span_us);
     let longest = Micros(turns.first().copied().unwrap_or_default());
-    Ok(format!(
-        "{} turns of {longest} side by side with the others, after a warm-up of {}",
-        turns.len(),
-        Micros(warm_up_us)
-    ))
+    let (number, warm_up) = (turns.len(), Micros(warm_up_us));
+    Ok(format!("{number} turns of {longest} side by side with the others, after a warm-up of {warm_up}"))
 }
 
 /// Peak space needed by the plan, by place.

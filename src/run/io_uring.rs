@@ -37,10 +37,8 @@ pub(super) fn diagnose(host: &Host) -> IoUring {
 
 /// The value as the case writes it, and the setting's name, if its server is to use io_uring.
 pub(super) fn asked_by(postgres: &PostgresSpec) -> Option<(&String, &String)> {
-    postgres
-        .settings
-        .iter()
-        .find(|(name, value)| name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING))
+    let mut settings = postgres.settings.iter();
+    settings.find(|(name, value)| name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING))
 }
 
 /// Why the kernel gives no ring to the user that servers run as.
@@ -127,12 +125,10 @@ fn low_memory(host: &Host, connections: u64, concurrency: u64) -> Option<Obstacl
     }
     let SoftLimit::Bytes(limit) = locked_memory(host)? else { return None };
     let needed = connections.saturating_add(OTHER_PROCESSES).saturating_mul(ring_bytes(concurrency));
+    let (limit, needed, release) = (Bytes(limit), Bytes(needed), release.trim());
     (limit < needed).then(|| Obstacle {
         why: format!(
-            "RLIMIT_MEMLOCK is {}, and rings for {connections} connections lock about {} on Linux {}",
-            Bytes(limit),
-            Bytes(needed),
-            release.trim()
+            "RLIMIT_MEMLOCK is {limit}, and rings for {connections} connections lock about {needed} on Linux {release}"
         ),
         hint: "start pgstrata after `ulimit -l unlimited`, or from a unit with LimitMEMLOCK=infinity".to_owned(),
     })

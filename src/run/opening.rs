@@ -232,11 +232,10 @@ impl Elsewhere {
 
     fn warning(self) -> Option<Event> {
         let differences = self.differences.into_iter().collect::<Vec<_>>().join("; ");
-        let message = format!(
-            "resumed on another machine: {} of the trials there already differ from what follows in {differences}",
-            self.trials
-        );
-        (self.trials > 0).then_some(Event::Warning { message })
+        let trials = self.trials;
+        let what = format!("{trials} of the trials there already differ from what follows in {differences}");
+        let message = format!("resumed on another machine: {what}");
+        (trials > 0).then_some(Event::Warning { message })
     }
 }
 

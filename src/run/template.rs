@@ -129,9 +129,8 @@ fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Pat
     let Some(small) = Pgbench.rehearsal(&plain).filter(|_| !is_soon) else { return Ok(()) };
     server::init(&session.host, spec)?;
     let server = Server::start(&session.host, spec.clone(), &session.interrupt)?;
-    Pgbench
-        .rehearse(&session.place(&spec.data, Some(&server), raw), &small, memory)
-        .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))?;
+    let tried = Pgbench.rehearse(&session.place(&spec.data, Some(&server), raw), &small, memory);
+    tried.map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))?;
     server.stop(&session.host)?;
     folders::remove_all(&spec.data)
 }

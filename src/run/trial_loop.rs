@@ -160,10 +160,7 @@ impl Session<'_> {
         ending: &mut Ending,
     ) -> Result<()> {
         let Some(why) = fail_fast.see(failure) else { return Ok(()) };
-        let message = match why.hint_text() {
-            Some(hint) => format!("{why}\nhint: {hint}"),
-            None => why.to_string(),
-        };
+        let message = why.hint_text().map_or_else(|| why.to_string(), |hint| format!("{why}\nhint: {hint}"));
         self.events.emit(Event::Warning { message: message.clone() })?;
         ending.stopped = Some((why.kind(), message));
         Ok(())

@@ -87,11 +87,9 @@ fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
 fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32>) -> Option<String> {
     let postgres = case.postgres.as_ref()?;
     let node = case.stack.nodes.iter().filter(|node| node.layer == "btrfs").find(|node| {
-        node.options
-            .texts("mount")
-            .iter()
-            .flat_map(|text| text.split(','))
-            .any(|option| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none"))
+        let texts = node.options.texts("mount");
+        let mut options = texts.iter().flat_map(|text| text.split(','));
+        options.any(|option| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none"))
     })?;
     let reserves = major(postgres).is_none_or(|major| postgres.reserves_space(major));
     reserves.then(|| {

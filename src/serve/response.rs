@@ -58,12 +58,8 @@ impl Response {
             self.body.len(),
             self.policy
         );
-        if self.status == 405 {
-            head.push_str("Allow: GET, HEAD\r\n");
-        }
-        if let Some(location) = &self.location {
-            head.push_str(&format!("Location: {location}\r\n"));
-        }
+        head.extend((self.status == 405).then_some("Allow: GET, HEAD\r\n"));
+        head.extend(self.location.iter().map(|location| format!("Location: {location}\r\n")));
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();
         if with_body {

@@ -14,10 +14,7 @@ const EXPECTED: f64 = 16.0;
 pub(super) fn standard_errors(blocks: f64, degrees: f64, evidence: f64) -> f64 {
     let widened = 1.0 + blocks * EXPECTED;
     let needed = (evidence * widened.sqrt()).powf(2.0 / (degrees + 1.0));
-    if needed >= widened {
-        return f64::INFINITY;
-    }
-    (degrees * (needed - 1.0) / (1.0 - needed / widened)).sqrt()
+    if needed >= widened { f64::INFINITY } else { (degrees * (needed - 1.0) / (1.0 - needed / widened)).sqrt() }
 }
 
 #[cfg(test)]

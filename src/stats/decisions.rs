@@ -253,10 +253,9 @@ fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
     let k = cases.len();
     let contrasts: Vec<Option<Contrast>> =
         (0..k * k).map(|place| Contrast::of(&cases[place / k], &cases[place % k])).collect();
-    let mut pairs: Vec<(f64, usize)> = (0..k * k)
-        .filter(|place| place / k < place % k)
-        .map(|place| (contrasts[place].map_or(1.0, |found| found.p_value()), place))
-        .collect();
+    let places = (0..k * k).filter(|place| place / k < place % k);
+    let mut pairs: Vec<(f64, usize)> =
+        places.map(|place| (contrasts[place].map_or(1.0, |found| found.p_value()), place)).collect();
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut faster = vec![false; k * k];
     let mut level = LEVEL;

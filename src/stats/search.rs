@@ -105,10 +105,9 @@ pub fn about(tried: &[Try]) -> Option<About> {
     let least = tried.iter().map(|one| one.rung).min()? - BEYOND;
     let most = tried.iter().map(|one| one.rung).max()? + BEYOND;
     let points = (f64::from(most - least) / GRID) as usize + 1;
-    let weighed: Vec<(f64, f64)> = (0..points)
-        .map(|point| f64::from(least) + GRID * point as f64)
-        .map(|rung| (rung, NOISES.iter().map(|noise| likelihood(tried, rung, *noise)).sum()))
-        .collect();
+    let rungs = (0..points).map(|point| f64::from(least) + GRID * point as f64);
+    let weighed: Vec<(f64, f64)> =
+        rungs.map(|rung| (rung, NOISES.iter().map(|noise| likelihood(tried, rung, *noise)).sum())).collect();
     let all: f64 = weighed.iter().map(|(_, weight)| weight).sum();
     let mean = weighed.iter().map(|(rung, weight)| rung * weight).sum::<f64>() / all;
     let [low, high] = [0.025, 0.975].map(|share| {

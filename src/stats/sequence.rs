@@ -77,14 +77,8 @@ pub(super) struct LookedAt {
 impl Sequence {
     pub fn new(cases: usize, rule: StoppingRule) -> Sequence {
         let pairs = cases * cases;
-        Sequence {
-            rule,
-            cases,
-            relations: vec![Relation::Open; pairs],
-            decided_at: vec![0; pairs],
-            pairs: vec![None; pairs],
-            looks: 0,
-        }
+        let (relations, decided_at) = (vec![Relation::Open; pairs], vec![0; pairs]);
+        Sequence { rule, cases, relations, decided_at, pairs: vec![None; pairs], looks: 0 }
     }
 
     /// Replays all looks at the stored trials.

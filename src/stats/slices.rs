@@ -81,10 +81,8 @@ fn around(per_s: f64, half: f64) -> Option<(f64, f64)> {
 /// The slices as floats, neighbours summed if there are many; the remainder joins the last group.
 fn grouped(slices: &[(u64, f64)]) -> Vec<(f64, f64)> {
     let length = slices.len().div_ceil(MOST_SLICES).max(1);
-    slices
-        .chunks(length)
-        .map(|group| group.iter().fold((0.0, 0.0), |sum, slice| (sum.0 + slice.0 as f64, sum.1 + slice.1)))
-        .collect()
+    let groups = slices.chunks(length);
+    groups.map(|group| group.iter().fold((0.0, 0.0), |sum, slice| (sum.0 + slice.0 as f64, sum.1 + slice.1))).collect()
 }
 
 #[cfg(test)]

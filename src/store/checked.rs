@@ -48,11 +48,7 @@ pub(crate) fn must_have<T>(found: Option<T>, path: &Path) -> Result<T> {
 }
 
 /// Reads a document whose `format` must not be newer than `known`; `None` if it does not exist.
-pub(crate) fn read_versioned<T: DeserializeOwned>(
-    folder: &Path,
-    name: impl AsRef<Path>,
-    known: u32,
-) -> Result<Option<T>> {
+pub fn read_versioned<T: DeserializeOwned>(folder: &Path, name: impl AsRef<Path>, known: u32) -> Result<Option<T>> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
@@ -61,13 +57,9 @@ pub(crate) fn read_versioned<T: DeserializeOwned>(
     let Some(text) = read_text(folder, name)? else { return Ok(None) };
     let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
     if version.format > known {
-        return Err(Error::store(format!(
-            "{} has format version {}; this pgstrata ({}) reads up to {known}",
-            path.display(),
-            version.format,
-            env!("CARGO_PKG_VERSION")
-        ))
-        .hint("use the pgstrata that wrote it, or a newer one"));
+        let (place, found, own) = (path.display(), version.format, env!("CARGO_PKG_VERSION"));
+        let what = format!("{place} has format version {found}; this pgstrata ({own}) reads up to {known}");
+        return Err(Error::store(what).hint("use the pgstrata that wrote it, or a newer one"));
     }
     serde_json::from_str(&text).map(Some).or_store(|| format!("read {}", path.display()))
 }

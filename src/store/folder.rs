@@ -163,9 +163,8 @@ impl RunFolder {
         let path = self.path.join(EVENTS);
         let text = must_have(read_text(&self.path, EVENTS)?, &path)?;
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-        whole
-            .lines()
-            .enumerate()
+        let lines = whole.lines().enumerate();
+        lines
             .map(|(i, line)| serde_json::from_str(line).or_store(|| format!("read {} line {}", path.display(), i + 1)))
             .collect()
     }
@@ -224,9 +223,8 @@ impl Writer {
     /// When `results` cannot be written (read-only, full), with the remedy.
     pub fn create(results: &Path, record: RunRecord, plan_text: &str) -> Result<Writer> {
         let writable = |e: Error| e.hint("choose another place with --results DIR");
-        fs::create_dir_all(results)
-            .or_store(|| format!("create the folder {}", results.display()))
-            .map_err(writable)?;
+        let made = fs::create_dir_all(results).or_store(|| format!("create the folder {}", results.display()));
+        made.map_err(writable)?;
         // Named by run id, not by folder: another run in the same minute may be preparing a folder of the same name.
         let beside = results.join(format!(".{}.part", record.id));
         let share = record.share.map_or_else(String::new, |share| format!("-{}of{}", share.part, share.of));

@@ -49,18 +49,13 @@ impl ImportFolder {
             Error::user(format!("{} is not an import folder: it has no {IMPORT}", path.display()))
                 .hint("create one with `pgstrata import FILE...`")
         })?;
-        let bad = record
-            .cases
-            .iter()
-            .flat_map(|case| case.trials.iter())
-            .find(|trial| trial.outputs.iter().any(|output| output.file >= trial.files.len()));
-        match bad {
-            Some(_) => Err(Error::store(format!(
-                "{} is damaged: an output refers to a missing file",
-                path.join(IMPORT).display()
-            ))),
-            None => Ok(ImportFolder { record }),
+        let mut trials = record.cases.iter().flat_map(|case| case.trials.iter());
+        let bad = trials.find(|trial| trial.outputs.iter().any(|output| output.file >= trial.files.len()));
+        if bad.is_some() {
+            let place = path.join(IMPORT);
+            return Err(Error::store(format!("{} is damaged: an output refers to a missing file", place.display())));
         }
+        Ok(ImportFolder { record })
     }
 
     /// `import.json`.
@@ -97,9 +92,8 @@ impl ImportStaging {
     /// # Errors
     /// When `results` cannot be written, with the remedy.
     pub fn begin(results: &Path, started: &str, name: &str) -> Result<ImportStaging> {
-        fs::create_dir_all(results)
-            .or_store(|| format!("create the folder {}", results.display()))
-            .map_err(elsewhere)?;
+        let made = fs::create_dir_all(results).or_store(|| format!("create the folder {}", results.display()));
+        made.map_err(elsewhere)?;
         let _alone = wait_for(results);
         let name = folder_name(started, &format!("{PREFIX}{name}"));
         let numbered = (2u32..).map(|n| results.join(format!("{name}-{n}")));
@@ -107,9 +101,8 @@ impl ImportStaging {
         let mut places = std::iter::once(results.join(&name)).chain(numbered);
         let place = places.find(|place| !place.exists() && !files::beside(place).exists()).unwrap_or_default();
         let beside = files::beside(&place);
-        fs::create_dir_all(beside.join(RAW))
-            .or_store(|| format!("create the folder {}", beside.display()))
-            .map_err(elsewhere)?;
+        let made = fs::create_dir_all(beside.join(RAW)).or_store(|| format!("create the folder {}", beside.display()));
+        made.map_err(elsewhere)?;
         let held = File::open(&beside).or_store(|| format!("open {}", beside.display()))?;
         // On a filesystem without locks, leftovers are not removed.
         files::lock(&held).ok();

@@ -23,11 +23,9 @@ impl RunFolder {
         if RunFolder::is_one(self.path()) {
             return Ok(());
         }
-        Err(Error::store(format!("the run folder {} is gone: it was removed or moved", self.path().display())).hint(
-            format!(
-                "restore it and resume with: pgstrata run --resume {}; or start the plan again",
-                self.path().display()
-            ),
-        ))
+        let place = self.path().display();
+        let what = format!("the run folder {place} is gone: it was removed or moved");
+        let hint = format!("restore it and resume with: pgstrata run --resume {place}; or start the plan again");
+        Err(Error::store(what).hint(hint))
     }
 }

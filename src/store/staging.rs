@@ -133,9 +133,7 @@ impl Staging {
     fn write(&self, record: &TrialRecord) -> Result<()> {
         let mut record = record.clone();
         for name in [SECONDS, LATENCIES, WAITS] {
-            if let Some(mark) = mark(&self.beside, name)? {
-                record.files.insert(name.to_owned(), mark);
-            }
+            record.files.extend(mark(&self.beside, name)?.map(|mark| (name.to_owned(), mark)));
         }
         files::write_whole(&self.beside.join("trial.json"), &json(&record)?)?;
         sync_tree(&self.beside)

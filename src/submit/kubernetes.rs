@@ -66,11 +66,8 @@ const FLAGS: &[Flag] = &[
 
 fn job_file(submission: &Submission, _shares: &[u32], plan: &str) -> Result<(&'static str, String)> {
     if plan.len() > MOST_PLAN {
-        return Err(Error::user(format!(
-            "the plan has {} bytes, and a ConfigMap holds one of {MOST_PLAN}",
-            plan.len()
-        ))
-        .hint("shorten the plan"));
+        let what = format!("the plan has {} bytes, and a ConfigMap holds one of {MOST_PLAN}", plan.len());
+        return Err(Error::user(what).hint("shorten the plan"));
     }
     let classes = classes(submission)?;
     let job = job(submission, &classes);
@@ -153,9 +150,7 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
     let label = json!({ "pgstrata": submission.job_name() });
     let blocks = format!("kubernetes/{}", submission.shares);
     let mut command = vec!["pgstrata", "run", "/plan/plan.toml", "--share", &blocks, "--results", "/results"];
-    if submission.quick {
-        command.push("--quick");
-    }
+    command.extend(submission.quick.then_some("--quick"));
     let options = &submission.options;
     let mut mounts = vec![
         json!({ "name": "plan", "mountPath": "/plan", "readOnly": true }),

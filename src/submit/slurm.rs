@@ -104,12 +104,8 @@ fn failures(listed: &str, name: &str) -> Vec<(u32, String)> {
 fn ended(task: &ArrayTask) -> String {
     let mut text = task.state.clone();
     // Slurm itself ends tasks by a signal; the state gives the reason.
-    if let Some((code, _)) = task.exit_code.filter(|(code, _)| *code != 0) {
-        text.push_str(&format!(", exit code {code}"));
-    }
-    if let Some(nodes) = &task.nodes {
-        text.push_str(&format!(", on {nodes}"));
-    }
+    text.extend(task.exit_code.filter(|(code, _)| *code != 0).map(|(code, _)| format!(", exit code {code}")));
+    text.extend(task.nodes.iter().map(|nodes| format!(", on {nodes}")));
     // For a cancelled task the reason is why it had been waiting.
     if let Some(reason) = task.reason.as_ref()
         && task.state != "CANCELLED"

@@ -54,10 +54,8 @@ impl Sampler for Diskstats {
     }
 
     fn columns(&self, target: &SampledObjects) -> Vec<Column> {
-        device_prefixes(target.devices.iter().map(|(name, _)| name))
-            .iter()
-            .flat_map(|prefix| columns_of(prefix))
-            .collect()
+        let prefixes = device_prefixes(target.devices.iter().map(|(name, _)| name));
+        prefixes.iter().flat_map(|prefix| columns_of(prefix)).collect()
     }
 
     fn open(&self, host: &Host, target: &SampledObjects) -> Result<Reading> {
@@ -103,9 +101,8 @@ fn columns_of(prefix: &str) -> Vec<Column> {
 /// True if the kernel accounts I/O of the device. A partition depends on the switch of its disk.
 fn accounts(host: &Host, device: &DeviceFacts) -> bool {
     let folder = device.sysfs_folder();
-    let switch = host
-        .read_optional(format!("{folder}/queue/iostats"))
-        .or_else(|| host.read_optional(format!("{folder}/../queue/iostats")));
+    let own = host.read_optional(format!("{folder}/queue/iostats"));
+    let switch = own.or_else(|| host.read_optional(format!("{folder}/../queue/iostats")));
     switch.is_none_or(|switch| switch != "0")
 }
 

@@ -78,10 +78,8 @@ fn values(rows: &[TextRow]) -> Result<Row> {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
-            Error::tool(format!(
-                "the server's statistics: `{}` is `{text}`, not a whole number (u64)",
-                figure.column.name
-            ))
+            let name = figure.column.name;
+            Error::tool(format!("the server's statistics: `{name}` is `{text}`, not a whole number (u64)"))
         })
     });
     numbers.collect()

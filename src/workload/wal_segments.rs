@@ -89,7 +89,7 @@ impl NewSegments<'_> {
         ["", ".made"].map(|end| self.folder.join(format!("xlogtemp.pgstrata-{number}{end}")))
     }
 
-    fn one(&self, number: u64, sync: Sync<'_>) -> std::result::Result<(), Stop> {
+    fn one(&self, number: u64, sync: Sync<'_>) -> Result<(), Stop> {
         let [first, path] = self.paths(number);
         self.make(&first, &path, sync).map_err(|e| match e.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Stop::Full,

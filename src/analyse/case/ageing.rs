@@ -2,10 +2,9 @@
 
 use crate::analyse::case::age_figures::{self, AgeFigure};
 use crate::analyse::findings::remark::{Remark, Weight};
-use crate::analyse::trial::input::Seconds;
+use crate::analyse::trial::input::{Latencies, Seconds};
 use crate::record::trial::TrialRecord;
 use crate::stats::ratio::BlockMean;
-use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Below this share of compressed relations, percent, nothing counts as compressed.
@@ -29,7 +28,7 @@ pub struct AgeingSums {
 
 impl AgeingSums {
     /// Adds a trial whose stack has `age`; other trials are ignored.
-    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &Latencies) {
         let layout = record.age.as_ref().and_then(|age| age.layout.as_ref());
         self.not_told = self.not_told.take().or_else(|| layout?.not_told.clone());
         let measures = record.counts.iter().flat_map(|counts| &counts.measures);
@@ -46,9 +45,8 @@ impl AgeingSums {
 
     /// Why there are no extents, and whether btrfs compressed nothing although it should have.
     pub fn remarks(&self) -> impl Iterator<Item = Remark> {
-        let unknown = self
-            .not_told
-            .as_ref()
+        let not_told = self.not_told.as_ref();
+        let unknown = not_told
             .map(|why| Remark::plain(Weight::Instrument, format!("extents of the relations are not known: {why}")));
         let most = self.asked_to_compress.iter().copied().reduce(f64::max);
         let uncompressed = most.filter(|share| *share < NEARLY_NONE);

@@ -112,9 +112,7 @@ fn sentence(drive: &DriveRecord, rates: &[f64], steady_after: Option<usize>) -> 
     if drive.round_us != SNIA_ROUND_US {
         text.push_str(&format!("; rounds of {}, not SNIA's {}", Micros(drive.round_us), Micros(SNIA_ROUND_US)));
     }
-    if drive.is_image {
-        text.push_str("; of the image file, not of the drive that holds it");
-    }
+    text.extend(drive.is_image.then_some("; of the image file, not of the drive that holds it"));
     text
 }
 

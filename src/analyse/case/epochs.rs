@@ -148,11 +148,9 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
     let (before, after) = (BEFORE.min(every / 2), every - every / 2);
     let (made, deleted) = (done(snapshots, DeedKind::Make), done(snapshots, DeedKind::Delete));
     // Only snapshots whose seconds were all measured.
-    let rows: Vec<usize> = made
-        .clone()
-        .map(|deed| row_of(deed.start_us))
-        .filter(|row| *row > before && (row - before..row + after).all(|row| client.at(row).is_some()))
-        .collect();
+    let places = made.clone().map(|deed| row_of(deed.start_us));
+    let rows: Vec<usize> =
+        places.filter(|row| *row > before && (row - before..row + after).all(|row| client.at(row).is_some())).collect();
     let rates = (0..before + after)
         .map(|at| mean(rows.iter().filter_map(|row| client.at(row + at - before)).map(|n| n as f64)));
     let mut found = TrialEpochs { curve: rates.collect::<Option<_>>()?, before, ..TrialEpochs::default() };

@@ -333,12 +333,8 @@ impl DeviceSums {
     /// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
     fn words(&self, single: bool) -> Option<String> {
         let mut text = format!("{} device writes", significant(self.per_operation(DEVICE_WRITES)?));
-        if let Some(bytes) = self.bytes_per_write() {
-            text.push_str(&format!(" of {}", size(bytes)));
-        }
-        if let Some(flushes) = self.per_operation(DEVICE_FLUSHES) {
-            text.push_str(&format!(" + {} flushes", significant(flushes)));
-        }
+        text.extend(self.bytes_per_write().map(|bytes| format!(" of {}", size(bytes))));
+        text.extend(self.per_operation(DEVICE_FLUSHES).map(|flushes| format!(" + {} flushes", significant(flushes))));
         if let Some(reads) = self.per_operation(DEVICE_READS).filter(|reads| *reads >= READS_WORTH_SAYING) {
             text.push_str(&format!(" + {} reads", significant(reads)));
         }

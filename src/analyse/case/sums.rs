@@ -17,7 +17,7 @@ use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
-use crate::analyse::trial::input::TrialInput;
+use crate::analyse::trial::input::{Latencies, TrialInput};
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::series::Buckets;
 use crate::analyse::trial::{arc, charts, checks, heat, series, waits_over_time, window};
@@ -93,13 +93,10 @@ impl CaseSums {
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
-        self.add_measures(&record, &counts, (!takes_turns && !is_turned).then_some(&own), &latencies);
+        self.add_measures(&record, &counts, (!takes_turns && !is_turned).then_some(own.as_slice()), &latencies);
+        let of_turns = record.turns.as_ref().and_then(TurnsRecord::rate);
         let mut found = TrialFinding {
-            rate: record
-                .turns
-                .as_ref()
-                .and_then(TurnsRecord::rate)
-                .or_else(|| counts.measures.iter().find_map(rate_of)),
+            rate: of_turns.or_else(|| counts.measures.iter().find_map(rate_of)),
             processes: cpu_use::processes(&seconds),
             window: window::of_trial(&record, &counts, &seconds),
             checks: checks::of(&counts, &record.operation),
@@ -149,13 +146,7 @@ impl CaseSums {
     }
 
     /// Adds the measures of a trial; `seconds` are the operations in its whole seconds, if they say something of its error.
-    fn add_measures(
-        &mut self,
-        record: &TrialRecord,
-        counts: &Counts,
-        seconds: Option<&Vec<f64>>,
-        latencies: &[(String, Histogram<u64>)],
-    ) {
+    fn add_measures(&mut self, record: &TrialRecord, counts: &Counts, seconds: Option<&[f64]>, latencies: &Latencies) {
         self.add_counts(record.trial, counts, seconds, latencies);
         if let Some(turns) = &record.turns {
             self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));
@@ -178,22 +169,13 @@ impl CaseSums {
         self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
     }
 
-    fn add_counts(
-        &mut self,
-        trial: u32,
-        counts: &Counts,
-        seconds: Option<&Vec<f64>>,
-        latencies: &[(String, Histogram<u64>)],
-    ) {
+    fn add_counts(&mut self, trial: u32, counts: &Counts, seconds: Option<&[f64]>, latencies: &Latencies) {
         let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
         for (place, measure) in counts.measures.iter().enumerate() {
-            let sums = item_of(
-                &mut self.measures,
-                |known| known.found.name == measure.name,
-                || MeasureSums::new(&measure.name, unit),
-            );
+            let name = &measure.name;
+            let sums = item_of(&mut self.measures, |known| known.found.name == *name, || MeasureSums::new(name, unit));
             // The client's columns cover only the main measure.
-            let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
+            let seconds = seconds.filter(|_| place == 0);
             match &counts.search {
                 Some(search) => sums.add_search(trial, measure, capacity::about(search)),
                 None => sums.add(trial, measure, seconds),

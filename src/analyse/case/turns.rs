@@ -34,12 +34,8 @@ impl TurnSums {
         let block = record.trial;
         self.made_again.extend(own.turns.iter().filter(|turn| !turn.counts).map(|turn| (block, turn.round)));
         self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {
-            CaseTurn {
-                block,
-                round: turn.round,
-                after: turn.after.clone(),
-                log: (turn.operations as f64 / turn.elapsed_us as f64).ln(),
-            }
+            let log = (turn.operations as f64 / turn.elapsed_us as f64).ln();
+            CaseTurn { block, round: turn.round, after: turn.after.clone(), log }
         }));
         for (column, between) in &own.between {
             if let Some(grown) = seconds.numbers(column).and_then(growth) {

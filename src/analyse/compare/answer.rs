@@ -15,12 +15,9 @@ const TELLING: [(&str, &str); 4] = [
 
 /// The answer; ignores `findings.answer`.
 pub(super) fn answer(findings: &ComparisonFindings) -> String {
-    let compared: Vec<(&PairFinding, &MeasureRow, &Comparison)> = findings
-        .pairs
-        .iter()
-        .flat_map(|pair| pair.rows.iter().map(move |row| (pair, row)))
-        .filter_map(|(pair, row)| Some((pair, row, row.comparison.as_ref()?)))
-        .collect();
+    let rows = findings.pairs.iter().flat_map(|pair| pair.rows.iter().map(move |row| (pair, row)));
+    let compared: Vec<(&PairFinding, &MeasureRow, &Comparison)> =
+        rows.filter_map(|(pair, row)| Some((pair, row, row.comparison.as_ref()?))).collect();
     // The user asked to compare one argument with another.
     let is_crossing = |pair: &PairFinding| findings.sides[pair.side].argument != findings.sides[pair.against].argument;
     let crossing: Vec<_> = compared.iter().filter(|(pair, ..)| is_crossing(pair)).copied().collect();

@@ -130,11 +130,9 @@ struct CaseOfSide<'a> {
 
 impl CaseOfSide<'_> {
     fn measures(&self) -> Vec<SideMeasure> {
-        let rounds: Vec<(u32, &ProbeRecord)> = self
-            .trials
-            .iter()
-            .filter_map(|trial| Some((trial.trial, trial.counts.as_ref()?.probe.as_deref()?)))
-            .collect();
+        let trials = self.trials.iter();
+        let rounds: Vec<(u32, &ProbeRecord)> =
+            trials.filter_map(|trial| Some((trial.trial, trial.counts.as_ref()?.probe.as_deref()?))).collect();
         match (rounds.is_empty(), self.spec.postgres.is_some() && !self.trials.is_empty()) {
             (false, _) => self.rows(&rounds),
             (true, true) => self.found.measures.iter().flat_map(|measure| self.transactions(measure)).collect(),

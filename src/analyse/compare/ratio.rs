@@ -72,10 +72,8 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
         }
         RatioMethod::NoInterval => return Err(none(Method::NoSpread, NOTHING)),
     };
-    found
-        .interval
-        .map(|ends| (found.value, ends, how))
-        .ok_or_else(|| none(Method::NoSpread, "fewer than three trials, or their variance is too high"))
+    let known = found.interval.map(|ends| (found.value, ends, how));
+    known.ok_or_else(|| none(Method::NoSpread, "fewer than three trials, or their variance is too high"))
 }
 
 /// True if a figure has its own spread: between its trials, or between the slices of a single measurement.

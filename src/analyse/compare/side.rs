@@ -196,15 +196,8 @@ impl SideMeasure {
         unit: &str,
         value: f64,
     ) -> Self {
-        SideMeasure {
-            family: family.to_owned(),
-            conditions,
-            item: item.to_owned(),
-            figure,
-            unit: unit.to_owned(),
-            value,
-            ..SideMeasure::default()
-        }
+        let [family, item, unit] = [family, item, unit].map(str::to_owned);
+        SideMeasure { family, conditions, item, figure, unit, value, ..SideMeasure::default() }
     }
 
     /// Full name: `pgbench/tpcb-like/scale 100/clients 4/tps`.

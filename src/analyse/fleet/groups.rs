@@ -182,20 +182,16 @@ fn figure(number: usize, host: &Member<'_>, cases: &[&str]) -> BlockMean {
 /// `node7 is 15 % slower than the median of its group of 20, by 5.1 MADs (limit 3.6 MADs)`.
 pub(super) fn sentence(group: &HostGroup) -> String {
     let hosts = group.hosts.len();
-    let slow: Vec<String> = group
-        .hosts
-        .iter()
-        .filter(|host| host.is_slow)
-        .map(|host| {
-            let share = 100.0 * (1.0 - host.speed);
-            let decimals = usize::from(share < 10.0);
-            let below = host.below.unwrap_or_default();
-            format!(
-                "{} is {share:.decimals$} % slower than the median of its group of {hosts}, by {below:.1} MADs",
-                host.host
-            )
-        })
-        .collect();
+    let slow = group.hosts.iter().filter(|host| host.is_slow).map(|host| {
+        let share = 100.0 * (1.0 - host.speed);
+        let decimals = usize::from(share < 10.0);
+        let below = host.below.unwrap_or_default();
+        format!(
+            "{} is {share:.decimals$} % slower than the median of its group of {hosts}, by {below:.1} MADs",
+            host.host
+        )
+    });
+    let slow: Vec<String> = slow.collect();
     match group.limit {
         None if hosts < FEWEST => {
             format!("{}: {}; no outlier can be named among fewer than {FEWEST}", group.name, count(hosts, "host"))

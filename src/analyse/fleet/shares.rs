@@ -43,11 +43,8 @@ pub struct ShareState {
 
 impl ShareState {
     fn absent(share: Share, blocks: u32) -> ShareState {
-        ShareState {
-            share: share.part,
-            blocks: (1..=blocks).filter(|block| share.has(*block)).collect(),
-            ..ShareState::default()
-        }
+        let blocks = (1..=blocks).filter(|block| share.has(*block)).collect();
+        ShareState { share: share.part, blocks, ..ShareState::default() }
     }
 
     fn read(self, folder: &RunFolder) -> Result<ShareState> {

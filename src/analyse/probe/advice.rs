@@ -52,9 +52,9 @@ fn excluded(evidence: &ProbeEvidence, row: &RowFinding) -> Option<String> {
         return Some("not measured".to_owned());
     }
     let needy = evidence.record.place.devices.iter().filter(|device| writes_back(device));
-    let unflushed = needy
-        .filter_map(|device| work_of(row, &device.name))
-        .find(|work| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN))?;
+    let mut works = needy.filter_map(|device| work_of(row, &device.name));
+    let unflushed =
+        works.find(|work| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN))?;
     Some(format!("no flush was seen at {}", unflushed.device))
 }
 

@@ -38,11 +38,9 @@ pub(super) fn caveats(evidence: &ProbeEvidence) -> Vec<String> {
 fn unsettled(evidence: &ProbeEvidence) -> Option<String> {
     let record = evidence.record;
     let rates = evidence.rows.iter().filter_map(|row| Some((row.spec.label.trim(), row.rate.as_ref()?)));
-    let imprecise: Vec<_> = rates
-        .clone()
-        .filter(|(_, rate)| record.precision > 0.0 && !rate.precise)
-        .map(|(label, rate)| (rate.relative_half_width.unwrap_or(f64::INFINITY), label, rate))
-        .collect();
+    let imprecise = rates.clone().filter(|(_, rate)| record.precision > 0.0 && !rate.precise);
+    let imprecise: Vec<_> =
+        imprecise.map(|(label, rate)| (rate.relative_half_width.unwrap_or(f64::INFINITY), label, rate)).collect();
     let (_, label, rate) = imprecise.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(
         "{} of {} rates did not reach ±{} %; widest: \"{label}\", {}",

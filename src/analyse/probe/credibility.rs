@@ -27,9 +27,7 @@ pub(super) fn credibility(evidence: &ProbeEvidence) -> Credibility {
     let mut fired = rules::fired(evidence);
     let (kind, mut reason) = decide(evidence, &fired);
     let mount = evidence.record.place.mount.as_ref().filter(|_| kind != CredibilityKind::Memory);
-    if let Some(unjournaled) = mount.and_then(promise::unjournaled) {
-        reason.push_str(&format!("; {unjournaled}"));
-    }
+    reason.extend(mount.and_then(promise::unjournaled).map(|unjournaled| format!("; {unjournaled}")));
     // Rules that decided first, then those that speak for a class, then information.
     fired.sort_by_key(|rule| (rule.speaks_for.is_none(), rule.speaks_for != Some(kind)));
     Credibility {

@@ -78,10 +78,8 @@ impl Requirement {
             let rate = value.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
             return rate.map(Requirement::Rate).ok_or_else(|| format!("{text}: not a number above 0"));
         }
-        let (name, quantile) = PERCENTILES
-            .into_iter()
-            .find(|(known, _)| *known == names::of_latency(name))
-            .ok_or_else(|| format!("`{name}` is not one of {forms}"))?;
+        let known = PERCENTILES.into_iter().find(|(known, _)| *known == names::of_latency(name));
+        let (name, quantile) = known.ok_or_else(|| format!("`{name}` is not one of {forms}"))?;
         let Micros(us) = Micros::parse(value).map_err(|why| format!("{text}: {why}"))?;
         match us {
             0 => Err(format!("{text}: a time above 0 is needed")),

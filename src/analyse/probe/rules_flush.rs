@@ -13,11 +13,10 @@ const MERGED: &str = "a sync asks for one flush; the kernel merges those due at 
 /// A volatile cache that a sync did not flush. Each level is judged by its device with the most flushes.
 pub(super) fn no_flush(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let depths: BTreeSet<u32> = evidence.record.place.devices.iter().map(|device| device.depth).collect();
-    let (row, work, flushes) = depths
+    let found = depths
         .into_iter()
-        .flat_map(|depth| evidence.sync_rows().filter_map(move |row| most_flushed(evidence, row, depth)))
-        .filter(|(_, _, flushes)| *flushes < SEEN)
-        .min_by(|a, b| a.2.total_cmp(&b.2))?;
+        .flat_map(|depth| evidence.sync_rows().filter_map(move |row| most_flushed(evidence, row, depth)));
+    let (row, work, flushes) = found.filter(|(_, _, flushes)| *flushes < SEEN).min_by(|a, b| a.2.total_cmp(&b.2))?;
     let sentence = format!(
         "{} reports a volatile cache (write back), but only {} per operation of \"{}\" reached it: expected at least {SEEN}",
         work.device,
@@ -71,11 +70,8 @@ pub(super) fn growth_did_not_arrive(evidence: &ProbeEvidence) -> Option<FiredRul
     });
     let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= 1 << 20).filter(|_| !compresses)?;
     let reached = largest.reached_device.filter(|reached| *reached < SEEN)?;
-    let sentence = format!(
-        "{} were written and synced, and {} % of them reached the device",
-        Bytes(largest.written_bytes),
-        significant(reached * 100.0)
-    );
+    let (written, share) = (Bytes(largest.written_bytes), significant(reached * 100.0));
+    let sentence = format!("{written} were written and synced, and {share} % of them reached the device");
     let source = "synced data must be on the device; half is allowed for a filesystem that compresses";
     let measured = (reached, SEEN, "share of the bytes");
     Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))

@@ -47,12 +47,8 @@ pub(super) fn rotation(evidence: &ProbeEvidence) -> Option<FiredRule> {
         false => (CredibilityKind::DeclaredStable, "a protected cache in its controller explains it"),
         true => (CredibilityKind::Implausible, "without a protected cache each sync waits for a rotation"),
     };
-    let sentence = format!(
-        "{} reports {rpm} rpm, and \"{}\" ran at {} per second: {why}",
-        device.name,
-        row.spec.label.trim(),
-        significant(per_s)
-    );
+    let (label, rate) = (row.spec.label.trim(), significant(per_s));
+    let sentence = format!("{} reports {rpm} rpm, and \"{label}\" ran at {rate} per second: {why}", device.name);
     let source =
         "rpm reported by the disk (SCSI VPD page B1), plus 10 %: without a cache each sync waits for a rotation";
     Some(rule("rotation", Some(kind), Some((per_s, turns_per_s, "syncs per second")), source, sentence))
@@ -75,11 +71,9 @@ pub(super) fn too_many_syncs(evidence: &ProbeEvidence) -> Option<FiredRule> {
     }
     let rows = evidence.single_writes().filter_map(|row| Some((row, surely_above(row.rate.as_ref()?)?)));
     let (row, per_s) = rows.filter(|(_, per_s)| *per_s > MOST_SYNCS_PER_S).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let sentence = format!(
-        "\"{}\" ran at {} per second: no durable storage is known to sync that fast for one writer",
-        row.spec.label.trim(),
-        significant(per_s)
-    );
+    let (label, rate) = (row.spec.label.trim(), significant(per_s));
+    let sentence =
+        format!("\"{label}\" ran at {rate} per second: no durable storage is known to sync that fast for one writer");
     let measured = (per_s, MOST_SYNCS_PER_S, "syncs per second");
     let source = "fastest published: two mirrored NVMe SSDs with power-loss protection, 40 473 syncs/s \
                   (centminmod-sysbench); tmpfs 820 000";
@@ -91,10 +85,8 @@ pub(super) fn too_many_syncs(evidence: &ProbeEvidence) -> Option<FiredRule> {
 pub(super) fn fast_flush(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let lowest = evidence.lowest();
-    let device = lowest
-        .iter()
-        .filter(|device| writes_back(device))
-        .find(|device| work_of(row, &device.name).is_some_and(flushed))?;
+    let mut caching = lowest.iter().filter(|device| writes_back(device));
+    let device = caching.find(|device| work_of(row, &device.name).is_some_and(flushed))?;
     // The fastest tenth, not the median: a slow machine does not make a flush honest.
     let p10 = row.latency?.p10_ns;
     if p10 >= FASTEST_FLUSH_NS {
@@ -136,12 +128,9 @@ pub(super) fn growth_beyond_the_bus(evidence: &ProbeEvidence) -> Option<FiredRul
     }
     let nothing_visible = evidence.record.place.devices.is_empty();
     let kind = if nothing_visible { CredibilityKind::NoFlushSeen } else { CredibilityKind::Implausible };
-    let sentence = format!(
-        "{} were written at memory speed, and their sync took {}: that would be {} GB/s",
-        Bytes(largest.written_bytes),
-        span(largest.sync_ns),
-        significant(implied / 1e9)
-    );
+    let (written, took) = (Bytes(largest.written_bytes), span(largest.sync_ns));
+    let would_be = format!("that would be {} GB/s", significant(implied / 1e9));
+    let sentence = format!("{written} were written at memory speed, and their sync took {took}: {would_be}");
     let source = "16 lanes of PCI Express 5.0 carry 63 GB/s";
     let measured = (implied / 1e9, FASTEST_BUS_BYTES_PER_S / 1e9, "GB/s");
     Some(rule("growth_beyond_the_bus", Some(kind), Some(measured), source, sentence))

@@ -57,12 +57,8 @@ fn wal(spec: &RowSpec, server: u32) -> String {
         Some(Segment::Recycled) => {}
         None => provisos.push("a server writes a segment sequentially, this row does not".to_owned()),
     }
-    if spec.writers > 1 {
-        provisos.push(format!("{} backends commit at the same time", spec.writers));
-    }
-    if spec.writes > 1 {
-        provisos.push(format!("a commit needs {} writes", spec.writes));
-    }
+    provisos.extend((spec.writers > 1).then(|| format!("{} backends commit at the same time", spec.writers)));
+    provisos.extend((spec.writes > 1).then(|| format!("a commit needs {} writes", spec.writes)));
     format!("PostgreSQL {server} with wal_sync_method = {method}; {}", provisos.join("; "))
 }
 

@@ -171,9 +171,8 @@ fn others_flushes(record: &ProbeRecord, place: usize) -> Option<f64> {
 fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: &DeviceCounts) -> Option<f64> {
     let (idle, idle_s) = idle_of(record, place)?;
     let pairs = std::iter::once((idle.writes, counted.writes)).chain(idle.flushes.zip(counted.flushes));
-    let shares = pairs
-        .filter(|(_, counted)| *counted > 0)
-        .map(|(idle, counted)| (idle as f64 / idle_s * seconds / counted as f64).min(1.0));
+    let counted = pairs.filter(|(_, counted)| *counted > 0);
+    let shares = counted.map(|(idle, counted)| (idle as f64 / idle_s * seconds / counted as f64).min(1.0));
     shares.reduce(f64::max)
 }
 
@@ -194,9 +193,7 @@ fn words(work: &WorkPerOperation) -> String {
         (None, Some(why)) => text.push_str(&format!("; flushes not counted: {why}")),
         (None, None) => text.push_str("; flushes not counted"),
     }
-    if let Some(per_sync) = work.flushes_per_sync {
-        text.push_str(&format!(" ({} per sync)", amount(per_sync, "flush", "flushes")));
-    }
+    text.extend(work.flushes_per_sync.map(|per_sync| format!(" ({} per sync)", amount(per_sync, "flush", "flushes"))));
     if let (true, Some(share)) = (work.worthless, work.idle_share) {
         let percent = significant(share * 100.0);
         text.push_str(&format!("; not usable: other programs' traffic is {percent} % of it"));

@@ -18,10 +18,9 @@ pub fn compared(
     blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
-    CostCounter::ALL
-        .into_iter()
-        .filter_map(|counter| of_counter(counter, cases, reference, blocks, criticals))
-        .collect()
+    let compared =
+        CostCounter::ALL.into_iter().filter_map(|counter| of_counter(counter, cases, reference, blocks, criticals));
+    compared.collect()
 }
 
 fn of_counter(

@@ -136,9 +136,9 @@ impl Disturbed {
             Remark::plain(Weight::Disturbed, words).alone(own)
         });
         let counting = self.off.iter().filter(|(key, _)| key.case == case).map(|(key, ratio)| {
+            let trial = key.trial;
             let own = format!(
-                "trial {}: synced writes to its disk ran at {ratio:.2} times their usual rate, and it counts",
-                key.trial
+                "trial {trial}: synced writes to its disk ran at {ratio:.2} times their usual rate, and it counts"
             );
             Remark::plain(Weight::Disturbed, "the disk was off its usual rate around trials that count").alone(own)
         });

@@ -166,9 +166,7 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
         };
         let cost = case.sync_cost.as_ref().filter(|_| found.is_empty());
         let mut judged = WayDown { stack, base, chain: &chain, sums: &case.strata, cost }.judge(&demand);
-        if let Some((_, promise)) = stack.promise(Some(base), Claim::Unjournaled) {
-            judged.reason.push_str(&format!("; {promise}"));
-        }
+        judged.reason.extend(stack.promise(Some(base), Claim::Unjournaled).map(|(_, promise)| format!("; {promise}")));
         found.push((what(&end), judged));
     }
     let several = found.len() > 1;
@@ -176,12 +174,8 @@ fn by_bases(case: &CaseSums, operation: &Operation) -> Durability {
     let sight_ends: BTreeSet<String> = found.iter().flat_map(|(_, found)| found.sight_ends.clone()).collect();
     let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
     let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
-    Durability {
-        class: lowest,
-        reason: reasons.collect::<Vec<_>>().join("; "),
-        otherwise: None,
-        sight_ends: sight_ends.into_iter().collect(),
-    }
+    let (reason, sight_ends) = (reasons.collect::<Vec<_>>().join("; "), sight_ends.into_iter().collect());
+    Durability { class: lowest, reason, otherwise: None, sight_ends }
 }
 
 /// True if the workload has data there: it only uses a tablespace that it names.

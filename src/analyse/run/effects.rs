@@ -79,14 +79,13 @@ impl<'a> Matrix<'a> {
         let mut partial: BTreeSet<&String> = cases.iter().flat_map(|entry| entry.case.spec.axes.keys()).collect();
         partial.retain(|axis| cases.iter().any(|entry| !entry.case.spec.axes.contains_key(*axis)));
         let common = spec.axes.keys().filter(|name| *name != "workload" && !partial.contains(name));
-        let mut axes: Vec<VariedAxis<'_>> = common
-            .map(|name| {
-                let mut seen = BTreeSet::new();
-                let all = [&reference].into_iter().chain(&cases).map(|entry| level(entry, name, &partial));
-                let levels = all.filter(|level| seen.insert(level.clone())).collect();
-                VariedAxis { name, levels, is_load: spec.is_workload_axis(name) && !baseline.contains_key(name) }
-            })
-            .collect();
+        let axes = common.map(|name| {
+            let mut seen = BTreeSet::new();
+            let all = [&reference].into_iter().chain(&cases).map(|entry| level(entry, name, &partial));
+            let levels = all.filter(|level| seen.insert(level.clone())).collect();
+            VariedAxis { name, levels, is_load: spec.is_workload_axis(name) && !baseline.contains_key(name) }
+        });
+        let mut axes: Vec<VariedAxis<'_>> = axes.collect();
         axes.retain(|axis| axis.levels.len() > 1);
         axes.sort_by_key(|axis| (axis.name != "stack", axis.is_load));
         if axes.len() < 2 || axes[0].is_load {

@@ -92,10 +92,8 @@ pub fn of_case(
     let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
     if !apart.is_empty() {
         let words = "compared cases ran on different machines within a block: they are not paired there";
-        let own = format!(
-            "in {} it ran on a different machine than the cases it is compared with",
-            numbered("block", &apart)
-        );
+        let apart = numbered("block", &apart);
+        let own = format!("in {apart} it ran on a different machine than the cases it is compared with");
         remarks.push(Remark::plain(Weight::Incomparable, words).alone(own));
     }
     let own = machines.iter().filter_map(|machine| {

@@ -103,9 +103,8 @@ fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
     let firsts = records.iter().filter_map(|record| {
         let id = record.cases.first()?;
         let case = cases.iter().find(|case| case.spec.id == *id);
-        let axes = case
-            .into_iter()
-            .flat_map(|case| case.spec.axes.iter().filter(|(axis, _)| !case.spec.is_workload_axis(axis)));
+        let cases = case.into_iter();
+        let axes = cases.flat_map(|case| case.spec.axes.iter().filter(|(axis, _)| !case.spec.is_workload_axis(axis)));
         Some((id.as_str(), axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()))
     });
     let firsts: Vec<(&str, Axes)> = firsts.collect();

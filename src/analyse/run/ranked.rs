@@ -55,13 +55,8 @@ pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranke
 
 /// Duration of a stage; `None` if there is none.
 pub fn by_time(stage: &StageSum) -> Option<Ranked> {
-    Some(Ranked {
-        by: RankedBy::Time,
-        title: String::new(),
-        unit: "s".to_owned(),
-        values: stage.seconds.clone(),
-        figure: over_trials(&stage.seconds)?,
-    })
+    let (values, figure) = (stage.seconds.clone(), over_trials(&stage.seconds)?);
+    Some(Ranked { by: RankedBy::Time, title: String::new(), unit: "s".to_owned(), values, figure })
 }
 
 fn by_rate(measure: &MeasureSums, operation: Option<&Operation>) -> Option<Ranked> {

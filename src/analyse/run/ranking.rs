@@ -185,10 +185,9 @@ impl RankingKey {
             let rising = a.figure.value.total_cmp(&b.figure.value);
             if by.less_is_better() { rising } else { rising.reverse() }
         });
-        let base = entries
-            .iter()
-            .filter(|_| !baseline.is_empty())
-            .find(|entry| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is)));
+        let mut candidates = entries.iter().filter(|_| !baseline.is_empty());
+        let base =
+            candidates.find(|entry| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is)));
         // Safest first, with the class a *may tear* case would have otherwise.
         let kinds: BTreeSet<_> =
             entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();

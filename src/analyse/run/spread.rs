@@ -23,11 +23,8 @@ pub fn blocks_held(run: &RunRecord) -> Option<String> {
 pub(crate) fn remark(run: &RunRecord) -> Option<Remark> {
     let held = run.blocks_held();
     if let Some(share) = run.share {
-        let what = format!(
-            "share {share} of the plan: {} of {} blocks; pgstrata merge joins the shares",
-            held.len(),
-            run.blocks
-        );
+        let (held, blocks) = (held.len(), run.blocks);
+        let what = format!("share {share} of the plan: {held} of {blocks} blocks; pgstrata merge joins the shares");
         return Some(Remark::plain(Weight::Unfinished, what));
     }
     let missing: BTreeSet<u32> = (1..=run.blocks).filter(|block| !held.contains(block)).collect();

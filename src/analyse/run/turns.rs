@@ -17,12 +17,11 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     let place = |id: &str| turned.iter().position(|case| case.spec.id == id);
     let turns =
         turned.iter().enumerate().flat_map(|(case, sums)| sums.turns.turns.iter().map(move |turn| (case, turn)));
-    let turns: Vec<Turn> = turns
-        .map(|(case, turn)| {
-            let after = turn.after.as_deref().and_then(place);
-            Turn { case, block: turn.block, round: turn.round, after, log: turn.log }
-        })
-        .collect();
+    let turns = turns.map(|(case, turn)| {
+        let after = turn.after.as_deref().and_then(place);
+        Turn { case, block: turn.block, round: turn.round, after, log: turn.log }
+    });
+    let turns: Vec<Turn> = turns.collect();
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
     let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
     let found = after_each(&turns, turned.len());
@@ -43,11 +42,8 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
         is_carried_over: after.is_some_and(|after| after.is_seen()),
     });
     let cases: Vec<CaseTurns> = cases.collect();
-    (!cases.is_empty()).then_some(TurnsFinding {
-        rounds: rounds.len() as u64,
-        made_again: made_again.len() as u64,
-        cases,
-    })
+    let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);
+    (!cases.is_empty()).then_some(TurnsFinding { rounds, made_again, cases })
 }
 
 /// Remarks on one case.
@@ -59,10 +55,8 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     });
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
         let words = "turns that follow those of one case differ from the rest: ratios of rates are without that";
-        let own = format!(
-            "turns that follow its own run at {:.2} times the mean rate: ratios of rates are without that",
-            after.value
-        );
+        let times = format!("{:.2} times the mean rate", after.value);
+        let own = format!("turns that follow its own run at {times}: ratios of rates are without that");
         Remark::plain(Weight::Disturbed, words).alone(own)
     });
     idle.into_iter().chain(carried).collect()

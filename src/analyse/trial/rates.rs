@@ -18,10 +18,7 @@ pub(crate) fn in_time(measure: &Measure) -> Option<f64> {
 }
 
 pub(crate) fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
-    if measure.slices.is_empty() {
-        return seconds.and_then(autocorrelation::within);
-    }
-    within_slices(measure)
+    if measure.slices.is_empty() { seconds.and_then(autocorrelation::within) } else { within_slices(measure) }
 }
 
 /// Error of a measure's rate, estimated from its turns.

@@ -65,18 +65,13 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         cause: checkpoint.cause.clone(),
         done: checkpoint.done.clone(),
     });
-    let removed: u64 = window
-        .checkpoints
-        .iter()
-        .filter_map(|checkpoint| checkpoint.done.as_ref())
-        .filter(|done| done.ended_us > window.began_us && done.ended_us <= window.ended_us)
-        .map(|done| done.wal_removed)
-        .sum();
+    let done = window.checkpoints.iter().filter_map(|checkpoint| checkpoint.done.as_ref());
+    let ended = done.filter(|done| done.ended_us > window.began_us && done.ended_us <= window.ended_us);
+    let removed: u64 = ended.map(|done| done.wal_removed).sum();
     let segments = window.wal_segments_before.zip(window.wal_segments_after);
-    let vacuums = window
-        .vacuums
-        .iter()
-        .filter(|vacuum| vacuum.ended_us > window.first_operation_us && vacuum.ended_us <= window.ended_us);
+    let vacuums = window.vacuums.iter();
+    let vacuums =
+        vacuums.filter(|vacuum| vacuum.ended_us > window.first_operation_us && vacuum.ended_us <= window.ended_us);
     let in_window = |(end, elapsed): (u64, u64)| {
         end.min(end_us).saturating_sub((end - elapsed.min(end)).max(window.first_operation_us))
     };

@@ -44,11 +44,8 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums, run.quick.is_some()));
     let clients = sums.cpu.clients().filter(|share| *share >= CLIENTS_WORTH_SAYING);
-    remarks.extend(of_share(
-        Weight::Elsewhere,
-        "clients take {} of these CPUs: the figures are partly theirs",
-        clients,
-    ));
+    let what = "clients take {} of these CPUs: the figures are partly theirs";
+    remarks.extend(of_share(Weight::Elsewhere, what, clients));
     remarks.extend(full_cpus(sums));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));

@@ -121,11 +121,9 @@ fn other_winners(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
     let Some(main) = contests.first().map(|contest| &contest.ranking) else { return Vec::new() };
     let ours = winners(head);
     // At a fixed rate a workload has rankings of the same trials by several figures.
-    let same_workload = contests
-        .iter()
-        .skip(1)
-        .map(|contest| &contest.ranking)
-        .filter(|other| other.workload == main.workload && (other.by == main.by || other.shared == main.shared));
+    let others = contests.iter().skip(1).map(|contest| &contest.ranking);
+    let same_workload =
+        others.filter(|other| other.workload == main.workload && (other.by == main.by || other.shared == main.shared));
     let ahead = same_workload.filter_map(|other| {
         let theirs = winners(other.classes.iter().find(|class| class.class == head.class)?);
         let are_others = theirs.iter().all(|label| !ours.contains(label));
@@ -314,10 +312,8 @@ impl HeadlineSentence<'_> {
     /// "2.36 times ext4": the ratio from the table against the baseline; against `best` if there is none or it is
     /// equal.
     fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
-        let base = row
-            .comparison
-            .as_ref()
-            .filter(|against| against.outcome.differs() || ratio.interval.is_none())
+        let against = row.comparison.as_ref().filter(|against| against.outcome.differs() || ratio.interval.is_none());
+        let base = against
             .and_then(|against| Some((&against.ratio, self.rows().find(|other| other.case == against.baseline)?)));
         match base {
             Some((ratio, base)) => format!("{} times {}", estimate_text(ratio).0, base.label),

@@ -41,10 +41,9 @@ fn scope(all: &[CaseSums], cases: &[usize]) -> Option<String> {
     let kinds: [(&str, &[bool]); 3] =
         [(every, &[true, false]), ("all cases with a server", &[true]), ("all cases without a server", &[false])];
     let kind = kinds.into_iter().find(|(_, with_server)| {
-        let of_kind = all
-            .iter()
-            .enumerate()
-            .filter(|(_, case)| !case.trials.is_empty() && with_server.contains(&case.spec.postgres.is_some()));
+        let numbered = all.iter().enumerate();
+        let of_kind =
+            numbered.filter(|(_, case)| !case.trials.is_empty() && with_server.contains(&case.spec.postgres.is_some()));
         cases.len() > 1 && of_kind.map(|(place, _)| place).eq(cases.iter().copied())
     });
     kind.map(|(words, _)| words.to_owned())

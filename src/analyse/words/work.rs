@@ -47,13 +47,8 @@ pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
     if most.1 - fewest.1 < 1.0 || is_explained {
         return None;
     }
-    Some(format!(
-        "no winner: the measured windows contain {} of {} and {} of {}, which is different work",
-        counted(most.1),
-        most.0,
-        counted(fewest.1),
-        fewest.0
-    ))
+    let [most, fewest] = [most, fewest].map(|(case, cycles, _)| format!("{} of {case}", counted(*cycles)));
+    Some(format!("no winner: the measured windows contain {most} and {fewest}, which is different work"))
 }
 
 fn sets_checkpoints(spec: &CaseSpec) -> bool {

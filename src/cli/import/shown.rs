@@ -36,10 +36,8 @@ pub(super) fn file(reading: &FileReading, rows: bool) -> Result<()> {
         text.extend(output.rows.iter().filter(|_| rows).map(row_line));
         let most = if rows { usize::MAX } else { MOST_UNREAD };
         for Unread { line, text: found, wanted } in output.unread.iter().take(most) {
-            text.push_str(&format!(
-                "    line {line} could not be read: `{}`; expected {wanted}\n",
-                out::harmless(found)
-            ));
+            let found = out::harmless(found);
+            text.push_str(&format!("    line {line} could not be read: `{found}`; expected {wanted}\n"));
         }
         if output.unread.len() > most {
             let more = grouped((output.unread.len() - most) as u64);
@@ -117,14 +115,11 @@ fn counted(count: usize, what: &str) -> String {
 /// `line 5  fdatasync: rate 3777.334 ops/s (3777,334)`.
 fn row_line(row: &ImportedRow) -> String {
     let labels: Vec<String> = row.labels.iter().map(|(_, value)| out::harmless(value)).collect();
-    let figures: Vec<String> = row
-        .figures
-        .iter()
-        .map(|figure| {
-            let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
-            format!("{} {}{unit} ({})", out::harmless(&figure.name), figure.value, out::harmless(&figure.text))
-        })
-        .collect();
+    let figures = row.figures.iter().map(|figure| {
+        let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
+        format!("{} {}{unit} ({})", out::harmless(&figure.name), figure.value, out::harmless(&figure.text))
+    });
+    let figures: Vec<String> = figures.collect();
     let absent = row.absent.iter().map(|why| out::harmless(why));
     let values: Vec<String> = figures.into_iter().chain(absent).collect();
     let since_boot = match row.since_boot {

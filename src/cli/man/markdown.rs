@@ -106,15 +106,11 @@ fn rows(text: &mut String, above: &str, specs: &[OptionSpec]) {
 
 /// Columns of a stack with one device and one pool.
 fn sampler(sampler: &dyn Sampler) -> String {
+    let server = ServerAddress { socket: "/".into(), data: "/".into(), database: String::new(), user: String::new() };
     let target = SampledObjects {
         devices: vec![(BaseName("data".to_owned()), DeviceFacts { name: "vda".to_owned(), ..DeviceFacts::default() })],
         pools: vec!["tank".to_owned()],
-        server: Some(ServerAddress {
-            socket: "/".into(),
-            data: "/".into(),
-            database: String::new(),
-            user: String::new(),
-        }),
+        server: Some(server),
     };
     let columns = sampler.columns(&target);
     let mut text = format!("# {}\n\n{}\n", sampler.name(), prose(sampler.doc()));
@@ -133,16 +129,14 @@ fn commands() -> Vec<Described> {
     let mut command = crate::cli::help::at(80, crate::cli::command());
     command.build();
     let shown = command.get_subcommands_mut().filter(|one| !one.is_hide_set());
-    shown
-        .map(|one| {
-            let (name, about) =
-                (one.get_name().to_owned(), one.get_about().map(ToString::to_string).unwrap_or_default());
-            let mut text = format!("# pgstrata {name}\n\n");
-            // Writing to a string cannot fail.
-            write!(text, "```text\n{}\n```\n", one.render_long_help().to_string().trim_end()).unwrap_or_default();
-            (name, about, text)
-        })
-        .collect()
+    let pages = shown.map(|one| {
+        let (name, about) = (one.get_name().to_owned(), one.get_about().map(ToString::to_string).unwrap_or_default());
+        let mut text = format!("# pgstrata {name}\n\n");
+        // Writing to a string cannot fail.
+        write!(text, "```text\n{}\n```\n", one.render_long_help().to_string().trim_end()).unwrap_or_default();
+        (name, about, text)
+    });
+    pages.collect()
 }
 
 /// Escapes a sentence for Markdown: outside backticks, tags and emphasis are text.

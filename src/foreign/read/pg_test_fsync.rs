@@ -259,9 +259,7 @@ impl PgTestFsyncReader {
         }
         output.version = version(&output, &said).map(str::to_owned);
         let count = rows(&output).count();
-        if count < ALL_ROWS {
-            output.notes.push(format!("{count} of its {ALL_ROWS} rows are there"));
-        }
+        output.notes.extend((count < ALL_ROWS).then(|| format!("{count} of its {ALL_ROWS} rows are there")));
         self.outputs.push(output);
     }
 }

@@ -26,9 +26,8 @@ pub(super) fn suffixed(text: &str) -> Option<f64> {
 /// A size or a bare number of bytes.
 pub(super) fn bytes(text: &str) -> Option<f64> {
     // macOS prints zero as `0Bi`.
-    web::number(text)
-        .or_else(|| suffixed(text))
-        .or_else(|| text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number))
+    let plain = web::number(text).or_else(|| suffixed(text));
+    plain.or_else(|| text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number))
 }
 
 /// A time span as printed by ZFS, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).

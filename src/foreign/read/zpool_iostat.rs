@@ -202,11 +202,8 @@ impl<'a> PoolReport<'a> {
         let named = words.len().saturating_sub(self.columns.len()).max(1);
         let named = if words[..named].iter().any(|word| is_value(word)) { 1 } else { named };
         let (names, values) = words.split_at(named);
-        let end = line
-            .text
-            .match_indices(names[named - 1])
-            .map(|(at, found)| at + found.len())
-            .find(|end| line.text[..*end].split_whitespace().count() == named);
+        let mut ends = line.text.match_indices(names[named - 1]).map(|(at, found)| at + found.len());
+        let end = ends.find(|end| line.text[..*end].split_whitespace().count() == named);
         let name = line.text.get(..end.unwrap_or_default()).map_or(words[0], str::trim_start);
         let mut row = table::row(Vec::new(), line.number);
         let is_section = tree::is_section(name) && values.is_empty();

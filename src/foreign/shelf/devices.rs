@@ -64,9 +64,7 @@ fn case(file: &ImportedFile, text: &str, device: Spanned<PublishedDevice>) -> Im
         ImportedOutput { tool: TOOL.to_owned(), lines: (begins, ends.max(last)), rows, ..ImportedOutput::default() };
     let facts = [("device.class", &device.class), ("device.source", &device.source)];
     let mut caveats: Vec<String> = Some(device.note).filter(|note| !note.is_empty()).into_iter().collect();
-    if device.unverified {
-        caveats.push("not checked against a second source".to_owned());
-    }
+    caveats.extend(device.unverified.then(|| "not checked against a second source".to_owned()));
     ImportedCase {
         name: device.device,
         facts: facts.into_iter().map(|(key, value)| (key.to_owned(), value.clone())).collect(),

@@ -118,11 +118,9 @@ fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
     let (stolen_before, stolen_after) = (before.all.steal?, after.all.steal?);
     let ever = share(stolen_after, after.all.total());
     let now = share(stolen_after.saturating_sub(stolen_before), after.all.total().saturating_sub(before.all.total()));
-    let detail = format!(
-        "the hypervisor gave {:.1} % of CPU time to other guests just now, {:.1} % since boot",
-        now * 100.0,
-        ever * 100.0
-    );
+    let [percent, of_all] = [now, ever].map(|share| share * 100.0);
+    let detail =
+        format!("the hypervisor gave {percent:.1} % of CPU time to other guests just now, {of_all:.1} % since boot");
     let advice = "other guests on the host affect the results; use more blocks for reliable intervals";
     (now >= 0.01 || ever >= 0.01).then(|| warning("steal time", detail, advice))
 }

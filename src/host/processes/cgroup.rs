@@ -91,11 +91,8 @@ pub fn end(host: &Host, run_id: &str, path: &Path, limit: Duration) -> Result<()
         let left = wait_until_gone(host, &inside, limit.saturating_sub(begun.elapsed()));
         if begun.elapsed() >= limit {
             let shown: Vec<String> = left.iter().map(|process| command_line(host, process)).collect();
-            return Err(Error::host(format!(
-                "killed but still there after {} s: {}",
-                limit.as_secs(),
-                shown.join(", ")
-            )));
+            let (seconds, left) = (limit.as_secs(), shown.join(", "));
+            return Err(Error::host(format!("killed but still there after {seconds} s: {left}")));
         }
     }
 }

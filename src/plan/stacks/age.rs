@@ -55,14 +55,7 @@ pub(super) fn read<'c>(
             problems.add(Problem::at(&key.span, message).also(&clash.span, "and this").help(help));
         }
     }
-    let entered = Entered {
-        entry,
-        what,
-        prefix: Some(AGE),
-        place: key.span.clone(),
-        main: None,
-        pairs: written.iter().collect(),
-        folder: Path::new(FOLDER),
-    };
+    let (place, pairs) = (key.span.clone(), written.iter().collect());
+    let entered = Entered { entry, what, prefix: Some(AGE), place, main: None, pairs, folder: Path::new(FOLDER) };
     Some(AgeDraft { entry, axes: read_options(&entered, problems)? })
 }

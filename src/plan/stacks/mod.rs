@@ -386,14 +386,8 @@ impl<'t, 'c> Parts<'t, 'c> {
             wiring.refuse_unused(&ends, problems);
         }
         spec.data = data?;
-        Some(StackDraft {
-            name: self.stack.clone(),
-            spec,
-            nodes,
-            queue: Vec::new(),
-            wal_stack: self.wal_stack,
-            age: None,
-        })
+        let (name, wal_stack) = (self.stack.clone(), self.wal_stack);
+        Some(StackDraft { name, spec, nodes, queue: Vec::new(), wal_stack, age: None })
     }
 }
 
@@ -507,9 +501,7 @@ impl<'c> StackDraft<'c> {
                 left = rest;
                 own
             });
-            if let Some(alike) = &node.alike {
-                of_alike.insert(alike, own);
-            }
+            of_alike.extend(node.alike.as_deref().map(|alike| (alike, own)));
             into.options = node.options(own);
         }
         for (knob, choice) in self.queue.iter().zip(left) {

@@ -170,10 +170,8 @@ fn known(thing: &Thing) -> Result<&'static Knob> {
         node.and_then(DeviceNumber::parse).is_some()
     });
     let of_module = (thing.kind == PARAMETER.name && is_parameter(path)).then_some(&PARAMETER);
-    of_machine
-        .or(of_device)
-        .or(of_module)
-        .ok_or_else(|| Error::host(format!("{path} is not a knob that pgstrata sets")))
+    let known = of_machine.or(of_device).or(of_module);
+    known.ok_or_else(|| Error::host(format!("{path} is not a knob that pgstrata sets")))
 }
 
 /// Current value of an entry's knob; `None` if it is gone, or belongs to another boot or device by now.

@@ -121,9 +121,7 @@ pub(super) fn arguments(level: Level, options: &Options, members: usize) -> Vec<
     } else if level.number != 0 {
         arguments.push(format!("--bitmap={}", options.text("bitmap").unwrap_or("none")));
     }
-    if options.boolean("assume_clean") == Some(true) {
-        arguments.push("--assume-clean".to_owned());
-    }
+    arguments.extend((options.boolean("assume_clean") == Some(true)).then(|| "--assume-clean".to_owned()));
     arguments
 }
 

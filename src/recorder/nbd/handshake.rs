@@ -99,16 +99,11 @@ pub(super) fn negotiate(mut stream: &UnixStream, shared: &NbdShared) -> io::Resu
 }
 
 /// The oldest way to open an export, whose only error is closing the connection.
-fn export_by_name(
-    mut stream: &UnixStream,
-    shared: &NbdShared,
-    data: &[u8],
-    zeroes: bool,
-) -> io::Result<Option<String>> {
+fn export_by_name(mut stream: &UnixStream, shared: &NbdShared, data: &[u8], zeros: bool) -> io::Result<Option<String>> {
     let name = std::str::from_utf8(data).unwrap_or_default();
     let Some(size) = shared.export(name).and_then(|export| export.size()) else { return Ok(None) };
     let mut answer = [&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat();
-    answer.extend(std::iter::repeat_n(0, if zeroes { 124 } else { 0 }));
+    answer.extend(std::iter::repeat_n(0, if zeros { 124 } else { 0 }));
     stream.write_all(&answer)?;
     Ok(Some(name.to_owned()))
 }
@@ -175,7 +170,7 @@ pub fn open(socket: &Path, name: &str) -> Result<OpenedExport> {
 }
 
 /// Size and flags of the export, or why there is none.
-fn go(mut stream: &UnixStream, name: &str) -> io::Result<std::result::Result<(u64, u16), String>> {
+fn go(mut stream: &UnixStream, name: &str) -> io::Result<Result<(u64, u16), String>> {
     if read::<8>(stream)? != *MAGIC || read::<8>(stream)? != *OPTION_MAGIC {
         return Ok(Err("it is no NBD server of the newstyle".to_owned()));
     }

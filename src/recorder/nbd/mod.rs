@@ -180,8 +180,6 @@ fn begin(stream: UnixStream, shared: &Arc<NbdShared>) -> io::Result<()> {
 
 /// Serves one client to its end.
 fn serve(stream: &UnixStream, shared: &NbdShared) -> io::Result<()> {
-    match handshake::negotiate(stream, shared)? {
-        Some(name) => transmission::transmit(stream, shared, &name),
-        None => Ok(()),
-    }
+    let name = handshake::negotiate(stream, shared)?;
+    name.map_or(Ok(()), |name| transmission::transmit(stream, shared, &name))
 }

@@ -131,13 +131,8 @@ impl NbdInput<'_> {
         }
         let mut cookie = [0; 8];
         cookie.copy_from_slice(&head[8..16]);
-        Some(Ok(NbdRequest {
-            flags: number(4, 2) as u16,
-            command: number(6, 2) as u16,
-            cookie,
-            offset: number(16, 8),
-            length: number(24, 4) as u32,
-        }))
+        let [flags, command] = [4, 6].map(|at| number(at, 2) as u16);
+        Some(Ok(NbdRequest { flags, command, cookie, offset: number(16, 8), length: number(24, 4) as u32 }))
     }
 
     /// Takes the request at the front away, and returns its payload.

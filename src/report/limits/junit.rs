@@ -6,12 +6,9 @@ use crate::analyse::limits::{Compliance, LimitFinding, LimitFindings};
 
 /// The whole file.
 pub fn junit(findings: &LimitFindings) -> String {
-    let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
-        findings.limits.len(),
-        count(findings, Compliance::Fail),
-        count(findings, Compliance::Undecided)
-    );
+    let [failed, undecided] = [Compliance::Fail, Compliance::Undecided].map(|it| count(findings, it));
+    let tests = findings.limits.len();
+    let counts = format!("tests=\"{tests}\" failures=\"{failed}\" errors=\"{undecided}\" skipped=\"0\"");
     let name = escaped(&format!("{} against {}", findings.run, findings.baseline));
     let when = when(findings);
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();

@@ -17,10 +17,7 @@ pub(super) fn rate(per_s: f64) -> String {
             if (1000.0..10_000.0).contains(&per_s) { grouped(per_s.round() as u64) } else { significant(per_s) };
         return rounded;
     }
-    if per_s < 1e-3 {
-        return "<0.001".to_owned();
-    }
-    scaled(per_s)
+    if per_s < 1e-3 { "<0.001".to_owned() } else { scaled(per_s) }
 }
 
 /// Three digits and a letter: `12.3M`.

@@ -84,31 +84,20 @@ fn is_quiet(seen: &SettleRecord) -> bool {
 /// Observes the lowest devices of the stack for one interval, and the dirty pages at its end.
 fn look(session: &Session<'_>, trial: &Trial<'_>, settled: &mut SettleRecord) -> Result<()> {
     let host = &session.host;
-    let lowest: Vec<(u32, u32)> = trial
-        .stack()?
-        .facts
-        .devices()
-        .into_iter()
-        .filter(|(_, device)| device.stands_on_nothing == Some(true))
-        .map(|(_, device)| (device.major, device.minor))
-        .collect();
+    let devices = trial.stack()?.facts.devices().into_iter();
+    let lowest = devices.filter(|(_, device)| device.stands_on_nothing == Some(true));
+    let lowest: Vec<(u32, u32)> = lowest.map(|(_, device)| (device.major, device.minor)).collect();
     let before = counters(host, &lowest)?;
     let begun = now();
     sleep(LOOK);
     let wall_us = micros(begun.elapsed());
     let after = counters(host, &lowest)?;
-    settled.devices = after
-        .into_iter()
-        .filter_map(|(name, (busy_ms, written))| {
-            let (busy_before, written_before) = before.get(&name)?;
-            let traffic = DeviceTraffic {
-                wall_us,
-                busy_ms: busy_ms.saturating_sub(*busy_before),
-                written_bytes: written.saturating_sub(*written_before),
-            };
-            Some((name, traffic))
-        })
-        .collect();
+    let traffic = after.into_iter().filter_map(|(name, (busy_ms, written))| {
+        let (busy_before, written_before) = before.get(&name)?;
+        let (busy_ms, written_bytes) = (busy_ms.saturating_sub(*busy_before), written.saturating_sub(*written_before));
+        Some((name, DeviceTraffic { wall_us, busy_ms, written_bytes }))
+    });
+    settled.devices = traffic.collect();
     let memory = meminfo::parse(&host.read("/proc/meminfo")?)?;
     settled.dirty_bytes = memory.dirty_bytes.map(|dirty| dirty + memory.writeback_bytes.unwrap_or(0));
     Ok(())

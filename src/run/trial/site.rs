@@ -16,13 +16,6 @@ pub(crate) fn name_of(session: &Session<'_>, spec: &StackSpec, trial: &str) -> S
 }
 
 pub(crate) fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
-    Site {
-        host: &session.host,
-        ledger: &session.ledger,
-        name,
-        folder: session.folder.clone(),
-        images,
-        image: None,
-        interrupt: &session.interrupt,
-    }
+    let (host, ledger, folder) = (&session.host, &session.ledger, session.folder.clone());
+    Site { host, ledger, name, folder, images, image: None, interrupt: &session.interrupt }
 }

@@ -360,9 +360,7 @@ fn run_args(
         ["-n", until, &amount, "-c", &clients, "-j", &jobs, "-M", &settings.mode, "-P", "1000000"]
             .map(str::to_owned)
             .to_vec();
-    if settings.statements {
-        args.push("-r".to_owned());
-    }
+    args.extend(settings.statements.then(|| "-r".to_owned()));
     if let Some(rate) = settings.rate {
         args.extend(["-R".to_owned(), rate.to_string()]);
     }

@@ -91,9 +91,8 @@ pub(super) fn is_group(name: &str) -> bool {
 
 /// True if the name is a group inside a group, which exists only while a device is being replaced.
 fn is_passing(name: &str) -> bool {
-    ["replacing", "spare"]
-        .iter()
-        .any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
+    let mut kinds = ["replacing", "spare"].iter();
+    kinds.any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
 }
 
 /// Places of rows without indentation, and what is uncertain about them. The first row is a pool; the others are its
