@@ -5,6 +5,7 @@
     reason = "a test fails by panicking, and says so where it is skipped"
 )]
 
+mod answers;
 mod cli_plan;
 mod compare;
 mod completions;
