@@ -2,9 +2,8 @@
 
 use super::beside::{self, Unrecorded};
 use super::cutting::{Attachment, CutEvent, Cutting};
-use super::judged::Judged;
+use super::judged::{Judged, verdict_on};
 use super::session::CutSession;
-use super::stored::verdict_on;
 use super::{disks, evidence, record};
 use crate::error::{Error, Kind, Result};
 use crate::host::signals::Interrupt;

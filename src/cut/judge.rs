@@ -2,10 +2,9 @@
 
 use super::cutting::CutEvent;
 use super::history::Loss;
-use super::judged::{Contents, Judged, ModelledDevice};
+use super::judged::{Contents, Judged, ModelledDevice, verdict_on};
 use super::pages::{Content, content_of};
 use super::seams::DiskBlocks;
-use super::stored::verdict_on;
 use super::trying::{SecondFailure, Suspect};
 use super::{arithmetic, tried};
 use crate::error::{Context, Result};

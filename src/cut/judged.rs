@@ -4,8 +4,9 @@ use super::disks::Disks;
 use super::pages::Content;
 use super::record::Recorded;
 use super::session::CutSession;
+use crate::host::time;
 use crate::record::case::CaseSpec;
-use crate::record::verdict::PageWrites;
+use crate::record::verdict::{self, PageWrites, Verdict, VerdictRecord};
 use crate::recorder::{Durable, Written};
 use std::path::Path;
 
@@ -16,6 +17,19 @@ pub(crate) struct Judged<'a> {
     pub exports: &'a dyn Disks,
     pub recorded: &'a Recorded,
     pub work: &'a Path,
+}
+
+/// The record of a verdict on a case, so far without figures.
+pub fn verdict_on(case: &CaseSpec, verdict: Verdict, clients: u16) -> VerdictRecord {
+    VerdictRecord {
+        format: verdict::FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        made: time::rfc3339(time::wall_us()),
+        cases: vec![case.id.clone()],
+        verdict,
+        clients,
+        ..VerdictRecord::default()
+    }
 }
 
 /// Content of the requests of a recording.

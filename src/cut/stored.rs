@@ -2,12 +2,13 @@
 
 use super::case::cut_case;
 use super::cutting::Cutting;
+use super::judged::verdict_on;
 use super::session::CutSession;
 use crate::error::{Kind, Result};
+use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::host::{Host, time};
 use crate::record::case::CaseSpec;
-use crate::record::verdict::{self, Verdict, VerdictRecord};
+use crate::record::verdict::{Verdict, VerdictRecord};
 use crate::run::session::RunPlaces;
 
 /// Loss of a case at a power cut, by arithmetic alone. Nothing is left on the machine. If a recording is impossible,
@@ -25,18 +26,5 @@ pub fn quick(host: &Host, case: &CaseSpec, places: &RunPlaces, interrupt: &Inter
             Ok(verdict_on(case, Verdict::NotMeasured { why: e.chain() }, cutting.clients))
         }
         result => result,
-    }
-}
-
-/// The record of a verdict on a case, so far without figures.
-pub fn verdict_on(case: &CaseSpec, verdict: Verdict, clients: u16) -> VerdictRecord {
-    VerdictRecord {
-        format: verdict::FORMAT,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        made: time::rfc3339(time::wall_us()),
-        cases: vec![case.id.clone()],
-        verdict,
-        clients,
-        ..VerdictRecord::default()
     }
 }
