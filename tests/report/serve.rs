@@ -187,7 +187,7 @@ fn other_results_are_listed_with_their_answers() {
         assert!(others.contains(part), "{part}: {others}");
     }
     assert_eq!(others.matches("class=\"other\"").count(), 5, "{others}");
-    assert!(list.contains("xfs is 1.5"), "answers of the runs: {list}");
+    assert!(list.contains("1.50 times ext4"), "answers of the runs: {list}");
     let link = |kind: &str| {
         let row = others.split("<tr>").find(|row| row.contains(&format!("<td>{kind}</td>"))).unwrap();
         row.split("href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#x2f;", "/")
