@@ -72,7 +72,9 @@ fn tables(client: &mut Client, crashed: bool) -> Result<Tables> {
                     (SELECT count(*) FROM pgstrata_commits WHERE client >= 0)";
     let (index, table) = (client.query(by_index)?, client.query(by_table)?);
     if index != table {
-        return Err(Error::tool(format!("indexes and tables have different numbers of rows: {index:?} and {table:?}")));
+        let [by_index, in_tables] = [index, table].map(|rows| rows.concat().into_iter().flatten().collect::<Vec<_>>());
+        let (by_index, in_tables) = (by_index.join(" and "), in_tables.join(" and "));
+        return Err(Error::tool(format!("indexes find {by_index} rows of two tables that have {in_tables}")));
     }
     let unlogged = client.query("SELECT count(*) FROM pgstrata_unlogged")?;
     if crashed && unlogged != [vec![Some("0".to_owned())]] {
