@@ -62,18 +62,13 @@ fn sizes(folder: &Path, layout: &mut Layout) -> Result<()> {
     Ok(())
 }
 
-fn relation(
-    name: &str,
-    first: &Path,
-    other_way: &OtherWay<'_>,
-    not_told: &mut Option<String>,
-) -> Result<RelationLayout> {
+fn relation(name: &str, first: &Path, other: &OtherWay<'_>, not_told: &mut Option<String>) -> Result<RelationLayout> {
     let files = segments(first);
     let mut bytes = 0;
     for path in &files {
         bytes += paths::look_at(path)?.bytes;
     }
-    pieces(name, bytes, &files, other_way, not_told)
+    pieces(name, bytes, &files, other, not_told)
 }
 
 /// Extents of a relation's files, whose total size is given.

@@ -107,7 +107,7 @@ impl Analysis {
             let mut of_others =
                 machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks, is_merged);
             of_others.extend(turns::of_case(turns.as_ref(), &case.spec.id));
-            self.case_finding(case, judged, of_others)
+            self.finding(case, judged, of_others)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
         let emulated = self.cases.iter().any(|case| case.strata.emulated);
@@ -157,12 +157,7 @@ impl Analysis {
     }
 
     /// Finding of a case, and all remarks on it; `remarks` are those about its machines and turns.
-    fn case_finding(
-        &self,
-        case: &CaseSums,
-        judged: &Durability,
-        mut remarks: Vec<Remark>,
-    ) -> (CaseFinding, Vec<Remark>) {
+    fn finding(&self, case: &CaseSums, judged: &Durability, mut remarks: Vec<Remark>) -> (CaseFinding, Vec<Remark>) {
         let mut found = case.finding(judged.clone());
         if let Some(strata) = &mut found.strata {
             strata.flush_share = flush_share::of(case, &self.cases);

@@ -112,13 +112,7 @@ pub struct CheckedRun<'a> {
 }
 
 impl<'a> CheckedRun<'a> {
-    pub fn of(
-        label: &'a str,
-        run: &'a RunRecord,
-        wall_us: Option<u64>,
-        trials: (u32, u32),
-        sides: &'a [Side],
-    ) -> CheckedRun<'a> {
+    pub fn of(label: &'a str, run: &'a RunRecord, wall_us: Option<u64>, trials: (u32, u32), sides: &'a [Side]) -> Self {
         CheckedRun { label, id: &run.id, started: &run.started, wall_us, trials, sides }
     }
 }

@@ -46,6 +46,9 @@ pub struct GuestRunRequest<'a> {
     pub results: &'a Path,
 }
 
+/// Gets each event, with the run folder on the host.
+type Follow<'a> = dyn Fn(&Path, &Stamped) + 'a;
+
 /// Work to do.
 pub enum GuestTask<'a> {
     /// A plan from its beginning: file name and text.
@@ -55,15 +58,11 @@ pub enum GuestTask<'a> {
 }
 
 /// Runs a plan in its guests, one at a time; returns the exit code of the program inside, and the run folder if there
-/// is one. `follow` gets each event, with the run folder on the host.
+/// is one.
 ///
 /// # Errors
 /// If a guest is not built or does not boot, or dies with no current trial.
-pub fn run(
-    host: &Host,
-    request: &GuestRunRequest<'_>,
-    follow: &dyn Fn(&Path, &Stamped),
-) -> Result<(u8, Option<PathBuf>)> {
+pub fn run(host: &Host, request: &GuestRunRequest<'_>, follow: &Follow<'_>) -> Result<(u8, Option<PathBuf>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     // All of them, before any guest is booted.
@@ -302,7 +301,7 @@ type CrashRequest = (Crashed, Instant);
 struct GuestSession<'a> {
     outlet: &'a Outlet,
     progress: &'a ProgressLine,
-    follow: &'a dyn Fn(&Path, &Stamped),
+    follow: &'a Follow<'a>,
     /// Incomplete last line.
     line: Vec<u8>,
     /// The current trial and its step.
@@ -322,7 +321,7 @@ struct GuestSession<'a> {
 }
 
 impl<'a> GuestSession<'a> {
-    fn new(outlet: &'a Outlet, progress: &'a ProgressLine, follow: &'a dyn Fn(&Path, &Stamped)) -> GuestSession<'a> {
+    fn new(outlet: &'a Outlet, progress: &'a ProgressLine, follow: &'a Follow<'a>) -> GuestSession<'a> {
         let (line, errors) = (Vec::new(), Vec::new());
         let (under_way, asked, back, has_crashed, next, spoke) = (None, None, None, false, None, false);
         GuestSession { outlet, progress, follow, line, under_way, asked, back, has_crashed, next, errors, spoke }

@@ -259,12 +259,7 @@ fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
 }
 
 /// The same in guests; the page and the tables are made here.
-fn in_guests(
-    args: &Args,
-    (suites, disks): (Vec<Suite>, Vec<GuestDisk>),
-    host: &Host,
-    follower: &Follower,
-) -> Result<u8> {
+fn in_guests(args: &Args, (suites, disks): (Vec<Suite>, Vec<GuestDisk>), host: &Host, follow: &Follower) -> Result<u8> {
     let places = args.places.places()?;
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
@@ -277,7 +272,7 @@ fn in_guests(
         (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
     };
     let request = guest_run::GuestRunRequest { task, suites, disks, json: args.json, results: &places.results };
-    let (code, folder) = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
+    let (code, folder) = guest_run::run(host, &request, &|folder, event| follow.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
     let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
     let counts = format!("{} measured, {not_run} not run", count(done, "trial"));

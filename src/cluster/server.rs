@@ -94,13 +94,7 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
 }
 
 /// Makes the cluster by this initdb, with its defaults for roles and authentication.
-pub(crate) fn initdb_command(
-    initdb: &Path,
-    data: &Path,
-    wal: Option<&Path>,
-    arguments: &[String],
-    major: u32,
-) -> Command {
+pub(crate) fn initdb_command(initdb: &Path, data: &Path, wal: Option<&Path>, args: &[String], major: u32) -> Command {
     // Older versions default to off and have no such option.
     let knows_it = major >= CHECKSUMS_BY_DEFAULT;
     Command::new(initdb)
@@ -108,7 +102,7 @@ pub(crate) fn initdb_command(
         .arg(data)
         .args(["-E", "UTF8", "--locale=C"])
         .args(wal.into_iter().flat_map(|wal| [Path::new("--waldir"), wal]))
-        .args(arguments.iter().filter(|argument| knows_it || *argument != NO_CHECKSUMS))
+        .args(args.iter().filter(|argument| knows_it || *argument != NO_CHECKSUMS))
 }
 
 /// The statement that creates a tablespace in an existing, empty folder of the server's user.

@@ -15,7 +15,7 @@ use std::io::{ErrorKind, Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -336,12 +336,7 @@ fn finish(command: &Command, mut child: Child, interrupt: Option<&Interrupt>) ->
 }
 
 /// Waits for the end of the program. On timeout or interrupt, ends it and everything it started in its process group.
-fn wait(
-    command: &Command,
-    child: &mut Child,
-    interrupt: Option<&Interrupt>,
-    pipes: &mut [Pipe],
-) -> Result<std::process::ExitStatus> {
+fn wait(command: &Command, child: &mut Child, interrupt: Option<&Interrupt>, pipes: &mut [Pipe]) -> Result<ExitStatus> {
     let wrong = |e: std::io::Error| Error::tool(format!("`{}`: {e}", command.shown()));
     let begun = now();
     let stopped = loop {

@@ -53,10 +53,7 @@ pub fn file_blocks(text: &str) -> Result<Vec<FileBlock>> {
 }
 
 /// `None` for a hole.
-fn block<'a>(
-    offset: &str,
-    words: impl Iterator<Item = &'a str>,
-) -> std::result::Result<Option<FileBlock>, &'static str> {
+fn block<'a>(offset: &str, words: impl Iterator<Item = &'a str>) -> Result<Option<FileBlock>, &'static str> {
     let offset = hex(offset).ok_or("no offset")?;
     let (mut place, mut embedded) = (None, false);
     for word in words {

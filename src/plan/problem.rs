@@ -181,17 +181,12 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     })
 }
 
-/// Adds a problem for every key not among `known`; `place` completes "unknown key `x` in ...".
-pub(super) fn refuse_unknown<'a>(
-    keys: impl IntoIterator<Item = &'a Key>,
-    known: &[&str],
-    place: &str,
-    problems: &mut Problems,
-) {
+/// Adds a problem for every key not among `known`; `at` completes "unknown key `x` in ...".
+pub fn refuse_unknown<'a>(keys: impl IntoIterator<Item = &'a Key>, known: &[&str], at: &str, problems: &mut Problems) {
     for key in keys {
         if !known.contains(&key.text.as_str()) {
             problems.add(
-                Problem::at(&key.span, format!("unknown key `{}` in {place}", key.text))
+                Problem::at(&key.span, format!("unknown key `{}` in {at}", key.text))
                     .help(suggestion(&key.text, known.iter().copied())),
             );
         }

@@ -112,12 +112,7 @@ pub(super) fn read_conditions(
 }
 
 /// Values of the cases on an axis. Adds a problem if no case has that axis.
-fn values_of<'k>(
-    key: &Key,
-    known: &'k KnownValues<'k>,
-    place: &str,
-    problems: &mut Problems,
-) -> Option<&'k Values<'k>> {
+fn values_of<'k>(key: &Key, known: &'k KnownValues<'k>, at: &str, problems: &mut Problems) -> Option<&'k Values<'k>> {
     if let Some(values) = known.get(key.text.as_str()) {
         return Some(values);
     }
@@ -125,7 +120,7 @@ fn values_of<'k>(
         "bin" => "the axis of PostgreSQL versions is named `postgres`".to_owned(),
         name => suggestion(name, known.keys().copied()),
     };
-    problems.add(Problem::at(&key.span, format!("unknown axis `{}` in {place}: no case has it", key.text)).help(help));
+    problems.add(Problem::at(&key.span, format!("unknown axis `{}` in {at}: no case has it", key.text)).help(help));
     None
 }
 
@@ -145,12 +140,7 @@ fn find_value(key: &Key, node: &Node, values: &Values<'_>, problems: &mut Proble
 }
 
 /// Reads `baseline`: a stack, or a table of axes. `all` is the whole matrix, `left` what remains after exclusion.
-pub(super) fn baseline(
-    root: &[Pair],
-    all: &[CaseCandidate],
-    left: &[CaseCandidate],
-    problems: &mut Problems,
-) -> Baseline {
+pub fn baseline(root: &[Pair], all: &[CaseCandidate], left: &[CaseCandidate], problems: &mut Problems) -> Baseline {
     let mut wanted = Baseline::new();
     let Some((key, node)) = get(root, "baseline") else { return wanted };
     let before = problems.len();

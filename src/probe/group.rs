@@ -79,12 +79,7 @@ impl<'a> WriterGroup<'a> {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn open(
-        spec: &RowSpec,
-        site: &ProbeSite,
-        bytes: &'a [u8],
-        ticker: &Ticker,
-    ) -> Result<WriterGroup<'a>, FailedCall> {
+    pub fn open(spec: &RowSpec, site: &ProbeSite, bytes: &'a [u8], ticker: &Ticker) -> Result<Self, FailedCall> {
         let file = site.open(RECYCLED, flags(spec))?;
         Ok(WriterGroup {
             file,

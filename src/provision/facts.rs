@@ -83,12 +83,7 @@ struct FoundDevices<'a> {
 }
 
 impl<'a> FoundDevices<'a> {
-    fn new(
-        spec: &StackSpec,
-        bases: &Bases,
-        sights: &'a BTreeMap<&'a BaseName, Tops>,
-        below: &'a DevicesBelow,
-    ) -> FoundDevices<'a> {
+    fn new(spec: &StackSpec, bases: &Bases, sights: &'a BTreeMap<&'a BaseName, Tops>, below: &'a DevicesBelow) -> Self {
         let named = below.devices.iter().enumerate().map(|(place, device)| {
             let owner = sights.iter().find(|(name, tops)| {
                 tops.devices.contains(&place) && matches!(bases.get(**name), Some(Base::Device(_)))

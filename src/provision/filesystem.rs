@@ -141,11 +141,7 @@ impl<'a> FilesystemDevices<'a> {
 }
 
 /// Layer info of a filesystem on one device whose only options are those of mkfs and mount.
-pub(super) const fn on_one_device(
-    name: &'static str,
-    doc: &'static str,
-    usual_mount_options: &'static str,
-) -> LayerInfo {
+pub const fn on_one_device(name: &'static str, doc: &'static str, usual_mount_options: &'static str) -> LayerInfo {
     let info = LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE]);
     LayerInfo { usual_mount_options, ..info }
 }

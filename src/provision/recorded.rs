@@ -49,18 +49,13 @@ pub fn unmet_nbd(host: &Host) -> Option<Unmet> {
 ///
 /// # Errors
 /// If the kernel has no such driver or refuses, or the device does not support FUA.
-pub fn attach_nbd(
-    host: &Host,
-    ledger: &Ledger,
-    connection: BorrowedFd<'_>,
-    (size, flags): (u64, u16),
-) -> Result<PathBuf> {
+pub fn attach_nbd(host: &Host, ledger: &Ledger, socket: BorrowedFd<'_>, (size, flags): (u64, u16)) -> Result<PathBuf> {
     let identifier = format!("pgstrata-{}", files::random_id()?);
     let doing = || "attach a recorded disk by NBD".to_owned();
     kernel_module::load(host, "nbd", &[])?;
     ledger.enter(Thing::new(OWNER, "nbd").with("backend", identifier.clone()))?;
     let wish = nbd::Wish { size, block_size: BLOCK, flags, identifier: &identifier };
-    let number = nbd::connect(connection, &wish).or_host(doing)?;
+    let number = nbd::connect(socket, &wish).or_host(doing)?;
     let device = PathBuf::from(format!("/dev/nbd{number}"));
     if found(host, &identifier) != Some(number) {
         // The device could not be found again later, so it is disconnected at once.

@@ -228,17 +228,8 @@ impl Filesystem for DiskFiles {
         answer(reply, self.file(inode).and_then(|file| file.recorder.flush(file.disk)));
     }
 
-    fn fallocate(
-        &self,
-        _: &Request,
-        inode: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        length: u64,
-        mode: i32,
-        reply: ReplyEmpty,
-    ) {
-        answer(reply, self.allocate(inode, offset, length, mode));
+    fn fallocate(&self, _: &Request, inode: INodeNo, _: FileHandle, at: u64, bytes: u64, mode: i32, reply: ReplyEmpty) {
+        answer(reply, self.allocate(inode, at, bytes, mode));
     }
 
     fn readdir(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {

@@ -37,7 +37,8 @@ pub(super) fn measures(findings: &Findings) -> Table {
 }
 
 fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> Vec<String> {
-    let (ranking, row) = ranked(findings, case, measure).map_or((None, None), |(of, row)| (Some(of), Some(row)));
+    let (ranking, row) =
+        ranked(findings, &case.id, &measure.name).map_or((None, None), |(of, row)| (Some(of), Some(row)));
     let comparison = row.and_then(|row| row.comparison.as_ref());
     let mut fields = vec![
         measure.name.clone(),
@@ -71,15 +72,11 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
 }
 
 /// The first ranking of a measure of a case, and the row in it.
-fn ranked<'a>(
-    findings: &'a Findings,
-    case: &CaseFinding,
-    measure: &MeasureFinding,
-) -> Option<(&'a Ranking, &'a RankRow)> {
-    let rankings = findings.rankings.iter().filter(|ranking| ranking.measure == measure.name);
+fn ranked<'a>(findings: &'a Findings, case: &str, measure: &str) -> Option<(&'a Ranking, &'a RankRow)> {
+    let rankings = findings.rankings.iter().filter(|ranking| ranking.measure == measure);
     rankings
         .flat_map(|ranking| ranking.classes.iter().flat_map(|class| &class.rows).map(move |row| (ranking, row)))
-        .find(|(_, row)| row.case == case.id)
+        .find(|(_, row)| row.case == case)
 }
 
 fn estimate(estimate: Option<&Estimate>) -> Vec<String> {

@@ -84,15 +84,8 @@ impl Samples {
         self.lines.push((family, format!("{family}{suffix}{{{}}} {value}{at}\n", labels.join(","))));
     }
 
-    fn estimate(
-        &mut self,
-        families: [&'static str; 3],
-        labels: &Labels<'_>,
-        of: &Estimate,
-        factor: f64,
-        at: Option<f64>,
-    ) {
-        for (family, value) in families.into_iter().zip([Some(of.value), of.low, of.high]) {
+    fn estimate(&mut self, names: [&'static str; 3], labels: &Labels<'_>, of: &Estimate, factor: f64, at: Option<f64>) {
+        for (family, value) in names.into_iter().zip([Some(of.value), of.low, of.high]) {
             value.into_iter().for_each(|value| self.add(family, labels, value * factor, at));
         }
     }

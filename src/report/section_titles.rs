@@ -65,12 +65,7 @@ impl Labelled<'_> {
     }
 
     /// "p99 14 ms (ext4) to 21 ms (btrfs)".
-    fn extremes(
-        &self,
-        what: &str,
-        of: impl Fn(&CaseFinding) -> Option<f64>,
-        words: impl Fn(f64) -> String,
-    ) -> Option<String> {
+    fn extremes(&self, what: &str, of: fn(&CaseFinding) -> Option<f64>, words: fn(f64) -> String) -> Option<String> {
         let (least_label, least) = self.most(|case| of(case).map(|value| -value))?;
         let (most_label, most) = self.most(of)?;
         let (least, most) = (words(-least), words(most));

@@ -3,7 +3,7 @@
 use crate::analyse::case::strata::{COMMIT, StrataSums};
 use crate::analyse::trial::counters::{Operations, growth};
 use crate::analyse::trial::device_work::DeviceFlows;
-use crate::analyse::trial::input::Seconds;
+use crate::analyse::trial::input::{Latencies, Seconds};
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::window::sync_s_per_gb;
 use crate::record::age::{AgeRecord, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
@@ -13,7 +13,6 @@ use crate::record::operation::Writes;
 use crate::record::trial::TrialRecord;
 use crate::stats::autocorrelation::Within;
 use crate::stats::interval::TrialMean;
-use hdrhistogram::Histogram;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -39,11 +38,7 @@ impl AgeFigure {
 }
 
 /// Figures of a trial whose stack has `age`; other trials have none. Unknown figures are omitted.
-pub(crate) fn of_trial(
-    record: &TrialRecord,
-    seconds: &Seconds,
-    latencies: &[(String, Histogram<u64>)],
-) -> Vec<AgeFigure> {
+pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &Latencies) -> Vec<AgeFigure> {
     let Some(age) = &record.age else { return Vec::new() };
     let unit = &record.operation.unit;
     let measures = record.counts.iter().flat_map(|counts| &counts.measures);
@@ -65,7 +60,7 @@ pub(crate) fn of_trial(
 
 /// Latency tail, and the slowest operation if all were logged. Without a fixed rate, slow operations delay the start of
 /// others, so neither shows stalls.
-fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -> Vec<AgeFigure> {
+fn at_fixed_rate(record: &TrialRecord, latencies: &Latencies) -> Vec<AgeFigure> {
     let main = record.counts.iter().flat_map(|counts| &counts.measures).next();
     let of_main = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name));
     let Some((_, histogram)) = of_main.filter(|(_, all)| record.operation.rate.is_some() && !all.is_empty()) else {

@@ -2,10 +2,9 @@
 
 use crate::analyse::case::age_figures::{self, AgeFigure};
 use crate::analyse::findings::remark::{Remark, Weight};
-use crate::analyse::trial::input::Seconds;
+use crate::analyse::trial::input::{Latencies, Seconds};
 use crate::record::trial::TrialRecord;
 use crate::stats::ratio::BlockMean;
-use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Below this share of compressed relations, percent, nothing counts as compressed.
@@ -29,7 +28,7 @@ pub struct AgeingSums {
 
 impl AgeingSums {
     /// Adds a trial whose stack has `age`; other trials are ignored.
-    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &Latencies) {
         let layout = record.age.as_ref().and_then(|age| age.layout.as_ref());
         self.not_told = self.not_told.take().or_else(|| layout?.not_told.clone());
         let measures = record.counts.iter().flat_map(|counts| &counts.measures);

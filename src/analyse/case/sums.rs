@@ -17,7 +17,7 @@ use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
-use crate::analyse::trial::input::TrialInput;
+use crate::analyse::trial::input::{Latencies, TrialInput};
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::series::Buckets;
 use crate::analyse::trial::{arc, charts, checks, heat, series, waits_over_time, window};
@@ -146,13 +146,7 @@ impl CaseSums {
     }
 
     /// Adds the measures of a trial; `seconds` are the operations in its whole seconds, if they say something of its error.
-    fn add_measures(
-        &mut self,
-        record: &TrialRecord,
-        counts: &Counts,
-        seconds: Option<&Vec<f64>>,
-        latencies: &[(String, Histogram<u64>)],
-    ) {
+    fn add_measures(&mut self, record: &TrialRecord, counts: &Counts, seconds: Option<&[f64]>, latencies: &Latencies) {
         self.add_counts(record.trial, counts, seconds, latencies);
         if let Some(turns) = &record.turns {
             self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));
@@ -175,19 +169,13 @@ impl CaseSums {
         self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
     }
 
-    fn add_counts(
-        &mut self,
-        trial: u32,
-        counts: &Counts,
-        seconds: Option<&Vec<f64>>,
-        latencies: &[(String, Histogram<u64>)],
-    ) {
+    fn add_counts(&mut self, trial: u32, counts: &Counts, seconds: Option<&[f64]>, latencies: &Latencies) {
         let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
         for (place, measure) in counts.measures.iter().enumerate() {
             let name = &measure.name;
             let sums = item_of(&mut self.measures, |known| known.found.name == *name, || MeasureSums::new(name, unit));
             // The client's columns cover only the main measure.
-            let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
+            let seconds = seconds.filter(|_| place == 0);
             match &counts.search {
                 Some(search) => sums.add_search(trial, measure, capacity::about(search)),
                 None => sums.add(trial, measure, seconds),

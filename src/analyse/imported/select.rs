@@ -42,14 +42,9 @@ pub(crate) fn rows(case: &ImportedCase) -> impl Iterator<Item = FoundRow<'_>> {
 }
 
 /// All rows of a trial.
-pub(crate) fn rows_of_trial<'a>(
-    case: &'a ImportedCase,
-    trial: &'a ImportedTrial,
-) -> impl Iterator<Item = FoundRow<'a>> + 'a {
-    trial
-        .outputs
-        .iter()
-        .flat_map(move |output| output.rows.iter().map(move |row| FoundRow { case, trial, output, row }))
+pub fn rows_of_trial<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> impl Iterator<Item = FoundRow<'a>> + 'a {
+    let outputs = trial.outputs.iter();
+    outputs.flat_map(move |output| output.rows.iter().map(move |row| FoundRow { case, trial, output, row }))
 }
 
 /// The rate of synced writes with a method: `one write` or `two writes`.

@@ -11,11 +11,11 @@ use crate::units::significant;
 use std::collections::BTreeSet;
 
 /// `age` options that are amounts: axis, meaning of one unit, meaning of the whole.
-const AMOUNTS: [(&str, &str, &str); 4] = [
-    ("age.rewrite", "overwrite", "times overwritten (page rewrite)"),
-    ("age.pgbench", "overwrite", "times overwritten (pgbench)"),
-    ("age.churn", "turnover", "times the free space was written"),
-    ("age.fill", "percent filled", "percent of the filesystem filled"),
+const AMOUNTS: [[&str; 3]; 4] = [
+    ["age.rewrite", "overwrite", "times overwritten (page rewrite)"],
+    ["age.pgbench", "overwrite", "times overwritten (pgbench)"],
+    ["age.churn", "turnover", "times the free space was written"],
+    ["age.fill", "percent filled", "percent of the filesystem filled"],
 ];
 
 /// `age` option that selects the aged filesystem or the control.
@@ -41,10 +41,7 @@ pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
     varied.flat_map(|group| group.found()).collect()
 }
 
-fn groups<'a>(
-    cases: &'a [CaseSums],
-    (axis, unit, amount): (&'static str, &'static str, &'static str),
-) -> Vec<Group<'a>> {
+fn groups<'a>(cases: &'a [CaseSums], [axis, unit, amount]: [&'static str; 3]) -> Vec<Group<'a>> {
     let aged = cases.iter().filter_map(|case| {
         let x = case.spec.axes.get(axis)?.parse().ok()?;
         let others = case.spec.axes.iter().filter(|(name, _)| *name != axis && *name != CONTROL);

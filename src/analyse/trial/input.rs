@@ -38,6 +38,9 @@ pub struct RunInput {
     pub merge: Option<MergeRecord>,
 }
 
+/// Latencies in microseconds by the measure's name.
+pub(crate) type Latencies = [(String, Histogram<u64>)];
+
 /// One trial with all its data.
 #[derive(Debug, Clone, Default)]
 pub struct TrialInput {

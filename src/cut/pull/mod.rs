@@ -148,18 +148,12 @@ impl Pulls {
     ///
     /// # Errors
     /// If the server or the witness fails; the round then counts as cut. If interrupted, it does not.
-    pub fn commit(
-        &mut self,
-        host: &Host,
-        places: &RunPlaces,
-        interrupt: &Interrupt,
-        report: &dyn Fn(u32),
-    ) -> Result<()> {
+    pub fn commit(&mut self, host: &Host, places: &RunPlaces, interrupt: &Interrupt, tell: &dyn Fn(u32)) -> Result<()> {
         let session = CutSession::open(host, places, Cutting::default(), interrupt)?;
         let number = self.record.rounds.last().map_or(1, |round| round.number + 1);
         let began = self.begin(&session, number);
         let done = began.and_then(|server| {
-            report(number);
+            tell(number);
             self.commit_until(&server, number, interrupt)
         });
         let stopped = matches!(&done, Err(e) if e.kind() == Kind::Interrupted);

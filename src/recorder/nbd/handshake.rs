@@ -99,16 +99,11 @@ pub(super) fn negotiate(mut stream: &UnixStream, shared: &NbdShared) -> io::Resu
 }
 
 /// The oldest way to open an export, whose only error is closing the connection.
-fn export_by_name(
-    mut stream: &UnixStream,
-    shared: &NbdShared,
-    data: &[u8],
-    zeroes: bool,
-) -> io::Result<Option<String>> {
+fn export_by_name(mut stream: &UnixStream, shared: &NbdShared, data: &[u8], zeros: bool) -> io::Result<Option<String>> {
     let name = std::str::from_utf8(data).unwrap_or_default();
     let Some(size) = shared.export(name).and_then(|export| export.size()) else { return Ok(None) };
     let mut answer = [&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat();
-    answer.extend(std::iter::repeat_n(0, if zeroes { 124 } else { 0 }));
+    answer.extend(std::iter::repeat_n(0, if zeros { 124 } else { 0 }));
     stream.write_all(&answer)?;
     Ok(Some(name.to_owned()))
 }

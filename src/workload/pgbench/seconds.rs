@@ -345,12 +345,8 @@ impl OpenSeconds {
 
     fn report_latencies(&self, measure: &str, length_us: u64, latencies: Histogram<u64>) {
         let start_us = self.first_open * SECOND_US;
-        self.report(LoadEvent::Latencies(LatencyInterval {
-            measure: measure.to_owned(),
-            start_us,
-            length_us,
-            latencies,
-        }));
+        let measure = measure.to_owned();
+        self.report(LoadEvent::Latencies(LatencyInterval { measure, start_us, length_us, latencies }));
     }
 
     fn report(&self, event: LoadEvent) {
