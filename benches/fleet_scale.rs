@@ -133,6 +133,7 @@ fn make(results: &Path, cases: &[CaseSpec], number: u32) {
         baseline: BTreeMap::new(),
         quick: None,
         at_least: None,
+        precision_percent: 5,
         durability: None,
         extended: Vec::new(),
         share: None,

@@ -81,6 +81,7 @@ fn make(results: &Path) -> std::path::PathBuf {
         baseline: BTreeMap::new(),
         quick: None,
         at_least: None,
+        precision_percent: 5,
         durability: None,
         extended: Vec::new(),
         share: None,

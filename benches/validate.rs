@@ -238,7 +238,7 @@ fn turns(asked: &Asked) -> String {
             let slower = rows().find(|row| row.case.starts_with("slower.")).unwrap();
             let ratio = slower.comparison.as_ref().unwrap().ratio;
             let (low, high) = ratio.low.zip(ratio.high).unwrap_or((0.0, f64::INFINITY));
-            let (is_found, holds) = (high < 1.0, (low..=high).contains(&(1.0 / 1.1)));
+            let (is_found, holds) = (high < 1.0, low > 0.0 && (low..=high).contains(&(1.0 / 1.1)));
             let equal: Vec<u32> = rows().filter(|row| row.case != slower.case).map(|row| row.rank).collect();
             (found, held) = (found + u32::from(is_found), held + u32::from(holds));
             false_runs += u32::from(equal.iter().any(|rank| *rank != 1));

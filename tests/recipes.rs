@@ -55,6 +55,7 @@ fn make(results: &Path) -> PathBuf {
     let order: Vec<TrialKey> = (1..=2).flat_map(|trial| cases.iter().map(move |case| key(case, trial))).collect();
     let record = RunRecord {
         at_least: None,
+        precision_percent: 5,
         durability: None,
         extended: Vec::new(),
         share: None,

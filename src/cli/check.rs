@@ -76,6 +76,10 @@ pub fn run(args: &Args) -> Result<u8> {
     let case = folder_and_case(&args.run).and_then(|(_, case)| case);
     let (run, baseline) = (read(0, &args.run, None)?, read(1, &args.against, case)?);
     if let Some((figure, names)) = limits::unknown(&args.limits, &run.sides, &baseline.sides) {
+        if names.is_empty() {
+            return Err(Error::user("no trial of these runs was measured")
+                .hint("`pgstrata status FOLDER` shows why; `pgstrata run --resume FOLDER` tries again"));
+        }
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let known = format!("figures of these runs: {}", quoted.join(", "));
         return Err(

@@ -223,6 +223,8 @@ struct PlanDocument<'a> {
     blocks: u32,
     /// Blocks before the first look; `null` for a fixed number.
     at_least: Option<u32>,
+    /// Cases within so much of each other count as the same, per cent.
+    precision_percent: u32,
     trials: usize,
     baseline: &'a BTreeMap<String, String>,
     /// Method to determine the cost of a power cut; `null`: not determined.
@@ -247,6 +249,7 @@ impl<'a> PlanDocument<'a> {
             seed: plan.seed,
             blocks: plan.blocks,
             at_least: plan.at_least,
+            precision_percent: plan.precision_percent,
             trials: plan.order.len(),
             baseline: &plan.baseline,
             durability: plan.durability,
@@ -459,6 +462,7 @@ mod tests {
             quick: None,
             share: None,
             at_least: None,
+            precision_percent: 5,
             durability: None,
             sha256: "00".into(),
             text: String::new(),

@@ -10,12 +10,20 @@ pub(super) const FIRST_LOOK: u32 = 3;
 /// Maximum blocks if there is a look after each.
 pub(super) const LOOKS_MAX: u32 = 100;
 
+/// Maximum precision, per cent.
+pub(super) const PRECISION_MAX: i64 = 50;
+
 /// Keys of the adaptive form.
 pub(super) const AT_LEAST: &str = "at_least";
 pub(super) const AT_MOST: &str = "at_most";
 
 pub(super) fn narrow(blocks: i64) -> u32 {
     u32::try_from(blocks).unwrap_or(MAX_BLOCKS)
+}
+
+/// `precision`: cases within so much of each other count as the same, per cent.
+pub(super) fn precision(pairs: &[Pair], problems: &mut Problems) -> Option<u32> {
+    read_whole(pairs, "precision", 1, PRECISION_MAX, problems).map(narrow)
 }
 
 /// Number of blocks, and for adaptive ones the number before the first look.

@@ -58,10 +58,11 @@ use std::path::Path;
 use tree::{Node, Pair, Toml, get};
 
 /// Keys of a plan.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "seed",
     "blocks",
+    "precision",
     "baseline",
     guest::GUEST,
     power_cut_check::KEY,
@@ -79,6 +80,10 @@ const DEFAULT_SEED: u64 = 1;
 /// Default number of blocks. Three leave two degrees of freedom to a ratio, whose interval is then nearly twice as wide
 /// as with five; `docs/adr/0017-ranks-are-decided-together.md`.
 const DEFAULT_BLOCKS: u32 = 5;
+
+/// Default precision, and that of quick runs, per cent.
+const PRECISION_PERCENT: u32 = 5;
+const QUICK_PRECISION_PERCENT: u32 = 10;
 
 const MAX_BLOCKS: u32 = 10_000;
 
@@ -165,6 +170,8 @@ pub struct Plan {
     pub blocks: u32,
     /// Adaptive blocks: number for each case before the first look.
     pub at_least: Option<u32>,
+    /// Cases within so much of each other count as the same, per cent.
+    pub precision_percent: u32,
     /// Axes of the baseline: `{stack: ext4}`; empty = no comparison.
     pub baseline: BTreeMap<String, String>,
     /// Method by which a run determines the cost of a power cut; `None` if it does not.
@@ -230,6 +237,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let name = read_name(&root, problems);
     let seed = read_whole(&root, "seed", 0, i64::MAX, problems).map_or(DEFAULT_SEED, i64::cast_unsigned);
     let (blocks, at_least) = blocks::read(&root, problems);
+    let precision_percent = blocks::precision(&root, problems).unwrap_or(PRECISION_PERCENT);
     let durability = power_cut_check::read(&root, problems);
     let machine = machine::read_machine(&root, catalogue, problems);
     let mut stacks = stacks::read_stacks(&root, catalogue, problems);
@@ -268,6 +276,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         seed,
         blocks,
         at_least,
+        precision_percent,
         baseline,
         durability,
         cases,
@@ -302,13 +311,15 @@ impl Plan {
     pub fn keep_quick_part(&mut self) {
         let cases = u32::try_from(self.cases.len()).unwrap_or(u32::MAX);
         let whole = QuickOf { cases, blocks: self.blocks, ..QuickOf::default() };
+        self.precision_percent = QUICK_PRECISION_PERCENT.max(self.precision_percent);
         let Some(part) = self.in_quick.take() else {
             self.quick = Some(whole);
             return;
         };
         self.quick = Some(QuickOf { set: part.set, trials: part.trials, ..whole });
         self.order = order::of_cases(&part.cases, part.blocks, self.seed);
-        (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
+        (self.blocks, self.at_least, self.cases) = (part.blocks, part.at_least, part.cases);
+        self.precision_percent = part.precision_percent.unwrap_or(self.precision_percent);
     }
 
     /// True if cases that can stand at once are measured in turns.

@@ -1,22 +1,25 @@
 //! `[quick]`: the part of a plan that `--quick` measures, with short windows.
 
-use super::blocks::narrow;
+use super::Catalogue;
+use super::blocks;
 use super::matrix::CaseCandidate;
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::select::{AxisCondition, is_of, known_values, read_conditions};
 use super::tree::{Node, Pair, Toml, get};
 use super::values::read;
-use super::{Catalogue, MAX_BLOCKS, read_whole};
 use crate::record::case::CaseSpec;
 use crate::record::options::{OptionProblem, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const KEYS: [&str; 4] = ["blocks", "design", "only", "set"];
+pub(super) const KEYS: [&str; 5] = ["blocks", "design", "only", "precision", "set"];
 
 /// The quick part of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuickPart {
     pub blocks: u32,
+    /// Adaptive blocks: number for each case before the first look.
+    pub at_least: Option<u32>,
+    pub precision_percent: Option<u32>,
     /// The remaining cases, with the options that are set.
     pub cases: Vec<CaseSpec>,
     /// These options, as written by a user.
@@ -27,7 +30,9 @@ pub struct QuickPart {
 
 /// `[quick]` as read, before the cases have names.
 pub(super) struct QuickDraft {
-    blocks: Option<u32>,
+    /// As [`blocks::read`]; `None`: those of the plan.
+    blocks: Option<(u32, Option<u32>)>,
+    precision_percent: Option<u32>,
     only: Vec<AxisCondition>,
     /// Options of layers and workloads, by key.
     set: BTreeMap<String, OptionValue>,
@@ -48,8 +53,8 @@ pub(super) fn read_quick(
     let before = problems.len();
     let pairs = node.table("`quick`", "write [quick]", problems)?;
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "`quick`", problems);
-    let blocks = read_whole(pairs, "blocks", 1, i64::from(MAX_BLOCKS), problems);
-    let blocks = blocks.map(narrow);
+    let blocks = get(pairs, "blocks").map(|_| blocks::read(pairs, problems));
+    let precision_percent = blocks::precision(pairs, problems);
     let design = get(pairs, "design").map(|(_, node)| (node, node.text()));
     if let Some((node, _)) = design.filter(|(_, text)| !matches!(text, Some("turns" | "trials"))) {
         problems.add(node.must_be("`design`", "\"turns\" or \"trials\""));
@@ -62,7 +67,8 @@ pub(super) fn read_quick(
     }
     let (set, added) = set.unwrap_or_default();
     let trials = design.is_some_and(|(_, text)| text == Some("trials"));
-    let draft = QuickDraft { blocks, only: only.unwrap_or_default(), set, added, trials };
+    let only = only.unwrap_or_default();
+    let draft = QuickDraft { blocks, precision_percent, only, set, added, trials };
     let kept: Vec<&CaseCandidate> = left.iter().filter(|candidate| draft.keeps(candidate)).collect();
     if let Some(objection) = kept.iter().find_map(|candidate| draft.objection(&candidate.case, catalogue)) {
         let problem = Problem::at(&key.span, format!("`set` is refused by a workload: {}", objection.message));
@@ -148,7 +154,8 @@ impl QuickDraft {
         let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) });
         let cases = cases.collect();
         let set = self.set.iter().map(|(key, value)| (key.clone(), value.plain())).collect();
-        QuickPart { blocks: self.blocks.unwrap_or(blocks), cases, set, trials: self.trials }
+        let (blocks, at_least) = self.blocks.unwrap_or((blocks, None));
+        QuickPart { blocks, at_least, precision_percent: self.precision_percent, cases, set, trials: self.trials }
     }
 }
 
@@ -187,6 +194,17 @@ mod tests {
         assert!(!read("design = \"turns\"").unwrap().in_quick.unwrap().trials);
         let refused = read("design = \"rounds\"").unwrap_err();
         assert!(refused.contains("`design` must be \"turns\" or \"trials\""), "{refused}");
+    }
+
+    #[test]
+    fn a_quick_run_may_stop_by_itself_at_a_coarser_precision() {
+        let mut plan = read("blocks = { at_least = 4, at_most = 9 }\nprecision = 20").unwrap();
+        plan.keep_quick_part();
+        assert_eq!((plan.blocks, plan.at_least, plan.precision_percent), (9, Some(4), 20));
+        let mut plain = parse(MANUAL, "plan.toml", &catalogue()).unwrap();
+        assert_eq!(plain.precision_percent, 5);
+        plain.keep_quick_part();
+        assert_eq!(plain.precision_percent, 10);
     }
 
     #[test]

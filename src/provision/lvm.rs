@@ -109,7 +109,8 @@ impl Layer for Lvm {
             room = tool("lvs").args(["--noheadings", "--nosuffix", "--units=b", "--options=lv_size", &pool]);
             unit = options::EXTENT;
         }
-        script.computed("ROOM", &format!("$(($({}) / {unit}))", by_hand::shown(&room)));
+        // Used right below: a second group may assign it again.
+        script.line(format!("ROOM=$(($({}) / {unit}))", by_hand::shown(&room)));
         let volumes = options::volumes(options);
         for volume in &volumes {
             let size = script.computed("SIZE", &format!("$(({}))", options::size_by_hand(options, volume)));

@@ -312,7 +312,7 @@ pub struct PairDecided {
 pub enum PairRelation {
     /// The first case is better.
     Differs,
-    /// The cases are within 5 % of each other.
+    /// The cases are within the run's precision of each other.
     Same,
 }
 

@@ -29,7 +29,8 @@ pub struct Operation {
     pub log_sample: Option<f64>,
     /// State of the page cache at the start of the warm-up; `None` for a workload without data.
     pub cache: Option<CacheState>,
-    /// Scripts as the plan names them: names or paths, with weights. Empty if there is no choice.
+    /// Scripts as the plan names them, with weights; a file by its name and the start of the SHA-256 of its text. Empty if
+    /// there is no choice.
     pub scripts: Vec<String>,
     /// Size of the data as the plan gives it: `100`, `50% of RAM`.
     pub scale: Option<String>,

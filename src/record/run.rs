@@ -76,6 +76,9 @@ pub struct RunRecord {
     /// Adaptive blocks: trials of each case before the first look. `None`: a fixed number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<u32>,
+    /// Cases within so much of each other count as the same, per cent.
+    #[serde(default = "default_precision")]
+    pub precision_percent: u32,
     /// Extensions of the run after its plan, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extended: Vec<Extension>,
@@ -102,6 +105,11 @@ pub struct RunRecord {
     pub cases: Vec<CaseSpec>,
     /// Trials in order of execution: the own ones of a share; for a merged run, those of its blocks.
     pub order: Vec<TrialKey>,
+}
+
+/// Precision of runs that do not name theirs, per cent.
+fn default_precision() -> u32 {
+    5
 }
 
 /// The plan behind a quick run: its size, and the layer options that were replaced.

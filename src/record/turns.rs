@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 pub struct TurnsRecord {
     /// In order of time.
     pub turns: Vec<TurnRecord>,
-    /// Operations of each turn, the same for all cases with the workload; `None`: turns of equal time.
+    /// Most operations of a turn: the same for all cases of the workload whose warm-ups lie within a factor of four.
+    /// `None`: turns of equal time.
     pub operations: Option<u64>,
     /// Time between its turns, while others had theirs, microseconds.
     pub between_us: u64,

@@ -195,13 +195,13 @@ impl Cell {
         Cell { aside: found.low.is_some().then_some(interval), ..Cell::text(value).csv(fields(estimate)) }
     }
 
-    /// Adds a smaller remark after the text.
     /// "yes" or "no", an alarm if that is bad.
     pub fn yes(is: Option<bool>, bad: bool) -> Cell {
         let Some(is) = is else { return Cell::none(1).style("absent") };
         Cell::text(if is { "yes" } else { "no" }).style(if is == bad { "alarm" } else { "" })
     }
 
+    /// Adds a smaller remark after the text.
     pub fn aside(mut self, aside: impl Into<String>) -> Cell {
         let aside = aside.into();
         self.aside = (!aside.is_empty()).then_some(aside);

@@ -58,10 +58,16 @@ impl Labelled<'_> {
         let again = found.map(|found| found.made_again).filter(|again| *again > 0);
         let again =
             again.map_or_else(String::new, |again| format!(" ({again} more were repeated: the disk was disturbed)"));
+        let ratios = match found.is_some_and(|found| found.is_taken_out) {
+            true => {
+                "such an effect may be there, and reaches every case but itself: ratios of rates are without it, and rates \
+                     are as measured"
+            }
+            false => "no such effect was taken out of ratios",
+        };
         let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
             "Each case had one turn in each of {rounds} rounds{again}. Wrote between them: bytes that the idle stack wrote while \
-             others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; such an \
-             effect reaches every case but itself, so ratios of rates are without it, and rates are as measured."
+             others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; {ratios}."
         ));
         for case in found.iter().flat_map(|found| &found.cases) {
             table.push(vec![

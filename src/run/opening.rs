@@ -12,7 +12,9 @@ use crate::provision::ledger::Ledger;
 use crate::record::case::CaseSpec;
 use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
+use crate::record::operation::Operation;
 use crate::record::run::{self, RunRecord};
+use crate::record::trial::TrialRecord;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +43,7 @@ pub fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
         quick: plan.quick.clone(),
         turns: forecast.turns,
         at_least: plan.at_least,
+        precision_percent: plan.precision_percent,
         durability: plan.durability,
         extended: Vec::new(),
         share: plan.share,
@@ -170,7 +173,10 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
     for key in &due {
         let stored = writer.folder().stored(key)?;
         match &stored {
-            StoredTrial::Whole(_) => whole.push(key),
+            StoredTrial::Whole(trial) => {
+                must_run_the_same(trial)?;
+                whole.push(key);
+            }
             StoredTrial::Damaged(why) => {
                 let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
                 damaged.push(Event::Warning { message });
@@ -213,6 +219,20 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
     (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
     (session.again, session.earlier_drives) = (again, drives::earlier(&events));
     session.run(opening, context.judge)
+}
+
+/// # Errors
+/// If a script of the trial's workload has another text now: its figures would be mixed with those of the old one.
+fn must_run_the_same(trial: &TrialRecord) -> Result<()> {
+    let (workload, then) = (&trial.case.workload, &trial.operation);
+    let now = case::workload(&workload.kind)?.operation(&workload.options)?;
+    let setup = |operation: &Operation| operation.settings.get("setup").cloned();
+    if !trial.is_result() || (&then.scripts, setup(then)) == (&now.scripts, setup(&now)) {
+        return Ok(());
+    }
+    let [then, now] = [then, &now].map(|it| [it.scripts.clone(), setup(it).into_iter().collect()].concat().join(", "));
+    Err(Error::user(format!("the scripts of {} are others than those of its trials: {now}, not {then}", workload.name))
+        .hint("restore their text to resume this run, or begin a new one"))
 }
 
 /// Trials of earlier sessions that ran on another machine.

@@ -44,7 +44,7 @@ impl CarryOver {
 
     /// True if it may be there: then the fit's error costs less than the effect.
     fn is_suspected(&self) -> bool {
-        self.log.abs() > self.half_width / 2.0
+        self.log.abs() > self.half_width * 0.65
     }
 }
 

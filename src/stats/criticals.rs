@@ -10,13 +10,15 @@ pub struct Criticals {
     seed: u64,
     ranges: BTreeMap<(usize, u64, u64), f64>,
     noises: BTreeMap<(usize, usize), f64>,
+    errors: BTreeMap<(usize, usize), f64>,
     levels: BTreeMap<(usize, u32, u32), f64>,
 }
 
 impl Criticals {
     /// An empty cache; `seed` is for the simulated designs.
     pub fn seeded(seed: u64) -> Criticals {
-        Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new(), levels: BTreeMap::new() }
+        let [noises, errors] = [BTreeMap::new(), BTreeMap::new()];
+        Criticals { seed, ranges: BTreeMap::new(), noises, errors, levels: BTreeMap::new() }
     }
 
     pub(super) fn range(&mut self, cases: usize, degrees: f64, confidence: f64) -> f64 {
@@ -39,5 +41,11 @@ impl Criticals {
     pub(super) fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
         let seed = self.seed;
         *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, seed))
+    }
+
+    /// Standard errors that a pair of `cases` must span in one look at complete blocks.
+    pub(super) fn errors(&mut self, cases: usize, blocks: usize) -> f64 {
+        let seed = self.seed;
+        *self.errors.entry((cases, blocks)).or_insert_with(|| noise::critical_errors(cases, blocks, seed))
     }
 }

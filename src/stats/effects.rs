@@ -7,12 +7,12 @@
 
 use super::criticals::Criticals;
 use super::decisions::BlockDesign;
-use super::interval::between;
+use super::interval::{Component, between};
 use super::margin::Margin;
 use super::moments;
 use super::nominal::LEVEL;
 use super::ratio::BlockMean;
-use super::sequence::SAME;
+use super::sequence::same;
 use super::student;
 use std::f64::consts::SQRT_2;
 
@@ -50,10 +50,10 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// True if its interval does not contain 1; true if it lies within [`SAME`] of 1.
-    pub fn decides(&self) -> (bool, bool) {
+    /// True if its interval does not contain 1; true if it lies within so much of 1, per cent.
+    pub fn decides(&self, percent: u32) -> (bool, bool) {
         let Some(margin) = self.margin else { return (false, false) };
-        (self.log.abs() > margin.log, self.log.abs() + margin.log < SAME.ln())
+        (self.log.abs() > margin.log, self.log.abs() + margin.log < same(percent))
     }
 }
 
@@ -160,10 +160,11 @@ impl Factorial {
         };
         let inside = design.inside.map(|inside| inside.scaled(per_block));
         spread.carries_an_interval().then(|| {
-            Margin::larger(spread, inside, |error| match self.has_equal_noise && means > 2 {
-                true => criticals.range(means, error.degrees, 1.0 - level) / SQRT_2,
-                false => student::two_sided_quantile(1.0 - level / pairs(means).count() as f64, error.degrees),
-            })
+            let mut spanned = |error: Component| match self.has_equal_noise && means > 2 {
+                true => (error, criticals.range(means, error.degrees, 1.0 - level) / SQRT_2),
+                false => (error, student::two_sided_quantile(1.0 - level / pairs(means).count() as f64, error.degrees)),
+            };
+            Margin::larger(spanned(spread), inside.map(spanned))
         })
     }
 }
@@ -255,7 +256,7 @@ mod tests {
         for (what, most, noisy) in [("equal noise", 5.5, 0.03), ("one level six times noisier", 6.0, 0.18)] {
             let found = share(runs(4000), 11, |noise, criticals| {
                 let cells = trials(noise, |_| 0.0, |cell| if place(cell)[2] == 1 { noisy } else { 0.03 });
-                effects(&cells, criticals).iter().any(|one| one.decides().0)
+                effects(&cells, criticals).iter().any(|one| one.decides(5).0)
             });
             println!("{what}: {found:.1} % of runs with a false effect");
             assert!(found <= most, "{what}: {found} %");

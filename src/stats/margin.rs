@@ -18,15 +18,11 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// The larger of two margins: from the spread between trials or blocks, and from the seconds inside them. `errors`
-    /// gives the standard errors that each must span.
-    pub(super) fn larger(
-        spread: Component,
-        inside: Option<Component>,
-        mut errors: impl FnMut(Component) -> f64,
-    ) -> Margin {
-        let mut of = |error: Component, by_seconds: bool| Margin {
-            log: errors(error) * error.variance.sqrt(),
+    /// The larger of two margins: from the spread between trials or blocks, and from the seconds inside them. Each with
+    /// the standard errors that it must span.
+    pub(super) fn larger(spread: (Component, f64), inside: Option<(Component, f64)>) -> Margin {
+        let of = |(error, errors): (Component, f64), by_seconds: bool| Margin {
+            log: errors * error.variance.sqrt(),
             error,
             by_seconds,
         };

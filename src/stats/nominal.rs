@@ -7,7 +7,7 @@
 //! B 51 (1989) 305).
 
 use crate::stats::interval::CONFIDENCE;
-use crate::stats::noise::normal;
+use crate::stats::noise::{RESERVED, normal};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -15,10 +15,6 @@ use rand_chacha::ChaCha8Rng;
 const TRIALS_MAX: usize = 4_000_000;
 /// Minimum and maximum designs to simulate; the minimum keeps the error of the level within 5 % of it.
 const DESIGNS: (usize, usize) = (8_000, 20_000);
-
-/// Part of the error reserved for looks at which Hartley's test sees a difference of noises that is not there, so that
-/// pairs are decided by their own noise. Two cases have no such test.
-const RESERVED: f64 = 0.005;
 
 /// Nominal level if `cases` equal cases of equal noise are looked at after each block from `first` to `last`.
 pub(super) fn level(cases: usize, first: u32, last: u32, seed: u64) -> f64 {

@@ -107,7 +107,8 @@ impl Contrast {
     /// Half width of its interval; `None` below three independent values.
     pub(super) fn margin(&self, confidence: f64) -> Option<Margin> {
         self.between.carries_an_interval().then(|| {
-            Margin::larger(self.between, self.inside, |error| student::two_sided_quantile(confidence, error.degrees))
+            let spanned = |error: Component| (error, student::two_sided_quantile(confidence, error.degrees));
+            Margin::larger(spanned(self.between), self.inside.map(spanned))
         })
     }
 

@@ -16,8 +16,14 @@ use super::ratio::BlockMean;
 use super::student;
 use crate::stats::nominal::LEVEL;
 
-/// Cases within this ratio of each other count as the same.
-pub const SAME: f64 = 1.05;
+/// Cases within so much of each other count as the same, per cent.
+#[cfg(test)]
+const PRECISION_PERCENT: u32 = 5;
+
+/// The logarithm below which ratios are within so much of 1, per cent.
+pub fn same(percent: u32) -> f64 {
+    (f64::from(percent) / 100.0).ln_1p()
+}
 
 /// Rule that bounds the error of all looks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +50,7 @@ pub enum Relation {
     /// The first case has the larger figure.
     Larger,
     Smaller,
-    /// Within [`SAME`] of each other.
+    /// Within the precision of each other.
     Same,
 }
 
@@ -53,6 +59,8 @@ pub enum Relation {
 pub struct Sequence {
     pub(super) rule: StoppingRule,
     pub(super) cases: usize,
+    /// Per cent within which cases are the same.
+    percent: u32,
     /// `relations[i * cases + j]`: i to j.
     pub(super) relations: Vec<Relation>,
     /// Block after which each pair was decided; 0 if open.
@@ -75,15 +83,15 @@ pub(super) struct LookedAt {
 }
 
 impl Sequence {
-    pub fn new(cases: usize, rule: StoppingRule) -> Sequence {
+    pub fn new(cases: usize, rule: StoppingRule, percent: u32) -> Sequence {
         let pairs = cases * cases;
         let (relations, decided_at) = (vec![Relation::Open; pairs], vec![0; pairs]);
-        Sequence { rule, cases, relations, decided_at, pairs: vec![None; pairs], looks: 0 }
+        Sequence { rule, cases, percent, relations, decided_at, pairs: vec![None; pairs], looks: 0 }
     }
 
-    /// Replays all looks at the stored trials.
-    pub fn of(cases: &[Vec<BlockMean>], rule: StoppingRule, criticals: &mut Criticals) -> Sequence {
-        let mut found = Sequence::new(cases.len(), rule);
+    /// Replays all looks at the stored trials; cases within `percent` are the same.
+    pub fn of(cases: &[Vec<BlockMean>], rule: StoppingRule, percent: u32, criticals: &mut Criticals) -> Sequence {
+        let mut found = Sequence::new(cases.len(), rule, percent);
         let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
         for block in rule.first()..=last {
             found.look(cases, block, criticals);
@@ -92,8 +100,8 @@ impl Sequence {
     }
 
     /// One look at all trials, to estimate how many more blocks would decide.
-    pub fn at_end(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Sequence {
-        let mut found = Sequence::new(cases.len(), StoppingRule::Anytime);
+    pub fn at_end(cases: &[Vec<BlockMean>], percent: u32, criticals: &mut Criticals) -> Sequence {
+        let mut found = Sequence::new(cases.len(), StoppingRule::Anytime, percent);
         let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
         found.look(cases, last, criticals);
         found
@@ -120,8 +128,9 @@ impl Sequence {
                 let (place, mirror) = (one * self.cases + other, other * self.cases + one);
                 let mirrored = LookedAt { log: -pair.log, ..pair };
                 (self.pairs[place], self.pairs[mirror]) = (Some(pair), Some(mirrored));
-                if self.relations[place] == Relation::Open && pair.relation() != Relation::Open {
-                    (self.relations[place], self.relations[mirror]) = (pair.relation(), mirrored.relation());
+                let [relation, back] = [pair, mirrored].map(|looked| looked.relation(same(self.percent)));
+                if self.relations[place] == Relation::Open && relation != Relation::Open {
+                    (self.relations[place], self.relations[mirror]) = (relation, back);
                     self.decided_at[place] = block;
                 }
             }
@@ -154,29 +163,29 @@ impl Sequence {
     /// more than ten times the blocks it has, or nothing is known of it.
     pub fn more_blocks(&self, case: usize, other: usize) -> Option<u32> {
         let pairs = self.cases * (self.cases - 1) / 2;
-        more_blocks(self.pairs[case * self.cases + other]?, pairs)
+        more_blocks(self.pairs[case * self.cases + other]?, pairs, same(self.percent))
     }
 }
 
 impl LookedAt {
-    fn relation(&self) -> Relation {
+    fn relation(&self, same: f64) -> Relation {
         let margin = self.margin.log;
         match self.log {
             log if log > margin => Relation::Larger,
             log if -log > margin => Relation::Smaller,
-            log if log.abs() + margin < SAME.ln() => Relation::Same,
+            log if log.abs() + margin < same => Relation::Same,
             _ => Relation::Open,
         }
     }
 }
 
 /// The same by e-values: further blocks are unplanned.
-fn more_blocks(pair: LookedAt, pairs: usize) -> Option<u32> {
+fn more_blocks(pair: LookedAt, pairs: usize, same: f64) -> Option<u32> {
     let mut deciding = (pair.blocks + 1..=pair.blocks * 10).filter(|blocks| {
         let n = *blocks as f64;
         let degrees = pair.degrees * (n - 1.0);
         let margin = anytime::standard_errors(n, degrees, evidence(pairs)) * (pair.variance / n).sqrt();
-        pair.log.abs() > margin || pair.log.abs() + margin < SAME.ln()
+        pair.log.abs() > margin || pair.log.abs() + margin < same
     });
     u32::try_from(deciding.next()? - pair.blocks).ok()
 }
@@ -247,7 +256,7 @@ impl LookData {
         };
         let pairs = cases * (cases - 1) / 2;
         let inside = self.inside.map(|inside| inside.scaled(2.0 / n));
-        let margin = Margin::larger(spread.scaled(1.0 / n), inside, |error| match rule {
+        let mut errors = |error: Component| match rule {
             StoppingRule::Anytime => anytime::standard_errors(n, error.degrees, evidence(pairs)),
             StoppingRule::Planned { first, last } if own => {
                 let level = criticals.level(2, first, last) / pairs as f64;
@@ -257,7 +266,9 @@ impl LookData {
                 let level = criticals.level(cases, first, last);
                 criticals.range(cases, error.degrees, 1.0 - level) / std::f64::consts::SQRT_2
             }
-        });
+        };
+        let mut spanned = |error: Component| (error, errors(error));
+        let margin = Margin::larger(spanned(spread.scaled(1.0 / n)), inside.map(spanned));
         LookedAt {
             blocks: logs.len(),
             log,

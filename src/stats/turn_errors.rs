@@ -81,7 +81,8 @@ impl Run<'_> {
             let after = turns[first..].last().map(|turn| turn.case);
             let own = match self.trouble {
                 Trouble::HeavyTails => OF_TURN * heavy(noise),
-                Trouble::UnequalNoise if case == 0 => 2.0 * OF_TURN * noise.normal(),
+                // A rate is operations by time, so equal cases have equal mean times, whatever their noise.
+                Trouble::UnequalNoise if case == 0 => 2.0 * OF_TURN * noise.normal() + 1.5 * OF_TURN.powi(2),
                 _ => OF_TURN * noise.normal(),
             };
             let slowed = if is_slowed && place < cases / 2 { -1.6 } else { 0.0 };
@@ -121,24 +122,27 @@ fn equal_cases_in_turns_rarely_differ_whatever_the_noise() {
         true => &[(4, 0.0), (4, 0.02), (4, 0.05), (4, 0.1), (8, 0.02), (16, 0.02)],
         false => &[(4, 0.02), (8, 0.05)],
     };
+    let mut above = Vec::new();
     for (cases, between_builds) in cells.iter().copied() {
         for trouble in TROUBLES {
             let run = Run { truth: &vec![0.0; cases], between_builds, trouble };
             let any = |found: &Decisions| (0..cases).any(|case| found.rank(case) > 1);
             let found = run.share(runs(), 20_261_127, any);
-            println!(
-                "{cases} cases, builds by {between_builds}, {trouble:?}: {found:.1} % of runs with a false difference"
-            );
-            assert!(found <= most, "{found} %");
+            let cell = format!("{cases} cases, builds by {between_builds}, {trouble:?}");
+            println!("{cell}: {found:.1} % of runs with a false difference");
+            above.extend((found > most).then(|| format!("{cell}: {found:.1} %")));
         }
     }
+    assert!(above.is_empty(), "above {most:.1} %: {above:#?}");
 }
 
 #[test]
 fn a_case_ten_percent_apart_is_found_in_turns() {
     let run = Run { truth: &[1.1f64.ln(), 0.0, 0.0, 0.0], between_builds: 0.02, trouble: Trouble::None };
-    let all = run.share(runs(), 7, |found| (1..4).all(|case| found.faster(0, case)));
-    let found = run.share(runs(), 7, |found| found.faster(0, 1));
+    // The standard error of a share is 0.5 % at 4000 runs.
+    let runs = runs().max(4000);
+    let all = run.share(runs, 7, |found| (1..4).all(|case| found.faster(0, case)));
+    let found = run.share(runs, 7, |found| found.faster(0, 1));
     println!("a case 10 % apart is told from one of three equal ones in {found:.1} % of runs, from all in {all:.1} %");
     assert!(found >= 90.0, "{found} %");
 }

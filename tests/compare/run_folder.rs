@@ -89,6 +89,7 @@ pub fn make_as(results: &Path, made: &Made) -> PathBuf {
         baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         quick: None,
         at_least: None,
+        precision_percent: 5,
         durability: None,
         extended: Vec::new(),
         share: made.share,

@@ -30,8 +30,20 @@ fn scripts_beside_the_plan_are_found_on_resume_from_elsewhere() {
     fs::remove_file(shop.path().join("plans/plan.toml")).unwrap();
     let elsewhere = shop.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    let mut command = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]);
-    let output = command.current_dir(&elsewhere).output().unwrap();
+    let resumed = || {
+        let mut command = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]);
+        command.current_dir(&elsewhere).output().unwrap()
+    };
+    let sql = fs::read(&script).unwrap();
+    fs::write(&script, "SELECT 1;\n").unwrap();
+    let refused = resumed();
+    assert!(
+        !refused.status.success() && stderr(&refused).contains("the scripts of w are others than"),
+        "{}",
+        said(&refused)
+    );
+    fs::write(&script, sql).unwrap();
+    let output = resumed();
     assert!(output.status.success(), "{}", said(&output));
     assert!(stderr(&output).contains("1 trial complete, 1 left"), "{}", said(&output));
     assert!(!stderr(&output).contains("another machine"), "{}", said(&output));

@@ -10,7 +10,7 @@ pub fn effects() -> Vec<Effects> {
         reference: reference.to_owned(),
         at: at.map(|level| format!("clients={level}")),
         ratio: Estimate::of(value, Some((value * (1.0 - spread), value * (1.0 + spread))), 3),
-        outcome: (axis != "clients").then(|| PairOutcome::of((value - 1.0).abs() > spread, false)),
+        outcome: (axis != "clients").then(|| PairOutcome::of((value - 1.0).abs() > spread, None)),
         pairs: 12,
         differs_in_durability: level == "tmpfs",
     };

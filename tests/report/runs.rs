@@ -62,6 +62,7 @@ fn begin_with(folder: &Path, id: &str, cases: Vec<CaseSpec>) -> Writer {
         baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         quick: None,
         at_least: None,
+        precision_percent: 5,
         durability: None,
         extended: Vec::new(),
         share: None,

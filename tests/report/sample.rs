@@ -69,7 +69,7 @@ fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<
     let ratio = estimate(value / base, if stack.name == "xfs" { 0.05 } else { 0.08 });
     (stack.name != "ext4").then(|| BaselineComparison {
         baseline,
-        outcome: PairOutcome::of(ratio.low >= Some(1.0) || ratio.high <= Some(1.0), false),
+        outcome: PairOutcome::of(ratio.low >= Some(1.0) || ratio.high <= Some(1.0), None),
         ratio,
         detectable_ratio: Some(1.058),
         method: "paired over 3 blocks".to_owned(),

@@ -72,6 +72,7 @@ impl Run {
             baseline: [(self.baseline.0.to_owned(), self.baseline.1.to_owned())].into(),
             quick: self.quick.then(|| QuickOf { cases: cases.len() as u32, blocks: self.blocks, ..QuickOf::default() }),
             at_least: None,
+            precision_percent: 5,
             durability: None,
             extended: Vec::new(),
             share: None,

@@ -200,7 +200,8 @@ impl CaseOfSide<'_> {
         let means = self.trials.iter().filter_map(|trial| {
             let measure = measure_of(trial, &found.name)?;
             let within = match measure.slices.is_empty() {
-                true => self.within(trial.trial).filter(|_| is_main),
+                // Turns share the noise of their round: their seconds say nothing of a ratio.
+                true => self.within(trial.trial).filter(|_| is_main && trial.turns.is_none()),
                 false => within_slices(measure),
             };
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })

@@ -103,6 +103,8 @@ pub struct TurnsFinding {
     pub rounds: u64,
     /// Rounds that were made again, since the disk was disturbed.
     pub made_again: u64,
+    /// True if ratios of rates are without what turns bore from the cases before.
+    pub is_taken_out: bool,
     pub cases: Vec<CaseTurns>,
 }
 

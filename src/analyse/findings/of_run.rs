@@ -30,7 +30,7 @@ pub struct BestCombinations {
     /// Their ids.
     pub cases: Vec<String>,
     /// True if they are shown to be the same, rather than undecided.
-    pub are_same: bool,
+    pub same_within_percent: Option<u32>,
     pub class: DurabilityClass,
     /// Ids of all combinations of that class at that load.
     pub compared: Vec<String>,

@@ -11,6 +11,8 @@ pub struct RunBlocks {
     pub rule: Option<StoppingRule>,
     /// Most blocks that the run was allowed.
     pub most: u32,
+    /// Cases within so much of each other count as the same, per cent.
+    pub precision_percent: u32,
     /// True if the run has all its trials.
     pub finished: bool,
     /// Wall time of a block; `None` if the end of the run is unknown.
@@ -27,6 +29,6 @@ impl RunBlocks {
         // After looks, some cases have fewer blocks.
         let minutes_each =
             wall_us.filter(|_| rule.is_none()).map(|us| Micros(us).seconds() / 60.0 / f64::from(run.blocks.max(1)));
-        RunBlocks { rule, most: run.blocks, finished, minutes_each }
+        RunBlocks { rule, most: run.blocks, precision_percent: run.precision_percent, finished, minutes_each }
     }
 }

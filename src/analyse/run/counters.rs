@@ -47,7 +47,8 @@ fn of_counter(
         let outcome = match ratio {
             Some(_) => decided.outcome(id, base_id),
             None => {
-                PairOutcome::of(found.never && base.always || found.always && base.never, found.never && base.never)
+                let both_never = (found.never && base.never).then_some(blocks.precision_percent);
+                PairOutcome::of(found.never && base.always || found.always && base.never, both_never)
             }
         };
         Some(CounterRow {

@@ -6,7 +6,7 @@ use crate::stats::criticals::Criticals;
 use crate::stats::decisions::{Decisions, Procedure};
 use crate::stats::margin::{Margin, POWER};
 use crate::stats::ratio::{BlockMean, Ratio};
-use crate::stats::sequence::{Relation, SAME, Sequence};
+use crate::stats::sequence::{Relation, Sequence, same};
 use crate::units::{beyond, significant};
 
 /// Placeholder for the run's folder until its path is known.
@@ -40,11 +40,12 @@ impl Decided {
         criticals: &mut Criticals,
     ) -> Decided {
         let (cases, trials): (Vec<String>, Vec<Vec<BlockMean>>) = cases.unzip();
+        let percent = blocks.precision_percent;
         let decisions = match blocks.rule {
-            Some(rule) if cases.len() > 1 => Sequence::of(&trials, rule, criticals).decisions(),
+            Some(rule) if cases.len() > 1 => Sequence::of(&trials, rule, percent, criticals).decisions(),
             _ => Decisions::of(&trials, criticals),
         };
-        let looked = (cases.len() > 1 && blocks.finished).then(|| Sequence::at_end(&trials, criticals));
+        let looked = (cases.len() > 1 && blocks.finished).then(|| Sequence::at_end(&trials, percent, criticals));
         Decided { cases, decisions, by, blocks, looked }
     }
 
@@ -112,10 +113,18 @@ impl Decided {
     }
 
     pub fn outcome(&self, case: &str, other: &str) -> PairOutcome {
-        PairOutcome::of(self.apart(case, other), self.same(case, other))
+        let is_within = self.same(case, other);
+        PairOutcome::of(self.apart(case, other), is_within.then_some(self.blocks.precision_percent))
     }
 
-    /// True if the two are within [`SAME`] of each other.
+    /// Per cent within which all of these are the same.
+    pub fn same_within(&self, cases: &[&str]) -> Option<u32> {
+        let percent = self.blocks.precision_percent;
+        let mut all = pairs(cases).map(|(one, other)| self.outcome(one, other));
+        all.all(|outcome| outcome == PairOutcome::SameWithin(percent)).then_some(percent)
+    }
+
+    /// True if the two are within the run's precision of each other.
     fn same(&self, case: &str, other: &str) -> bool {
         let Some((one, two)) = self.places(case, other) else { return false };
         if let Some(sequence) = self.decisions.sequence() {
@@ -124,7 +133,10 @@ impl Decided {
         let log = self.looked.as_ref().and_then(|looked| looked.log(one, two));
         let margin = self.decisions.margin(one, two).and_then(Margin::ratio);
         let together = matches!(self.decisions.procedure, Procedure::Tukey { .. } | Procedure::Pair);
-        together && log.zip(margin).is_some_and(|(log, margin)| log.abs() + margin.ln() < SAME.ln())
+        together
+            && log
+                .zip(margin)
+                .is_some_and(|(log, margin)| log.abs() + margin.ln() < same(self.blocks.precision_percent))
     }
 
     /// Describes the best row and the rows not separated from it.
@@ -136,7 +148,8 @@ impl Decided {
             tied.into_iter().partition(|row| self.same(&row.case, &best.case));
         if !same.is_empty() && open.is_empty() {
             let names: Vec<&str> = same.iter().map(|row| row.label.as_str()).collect();
-            return Some(format!("{}: the same as {} within {}", names.join(", "), best.label, PairOutcome::margin()));
+            let percent = self.blocks.precision_percent;
+            return Some(format!("{}: the same as {} within {percent} %", names.join(", "), best.label));
         }
         let row = open.first()?;
         let names = format!("{} and {}: undecided", best.label, row.label);

@@ -72,7 +72,9 @@ impl Disturbed {
     fn farthest_off(&self, key: &TrialKey, is_repeat: bool, run: &RunRecord) -> Option<f64> {
         let own = if is_repeat { self.repeats.get(key)? } else { self.firsts.get(key)? };
         let before = run.before(key, is_repeat).filter_map(|earlier| self.firsts.get(earlier));
-        let before = before.filter(|earlier| earlier.host.is_same_machine(&own.host)).flat_map(|it| &it.probes);
+        let before = before.filter(|earlier| earlier.host.is_same_machine(&own.host));
+        // As in the run, which compares trials with trials.
+        let before = before.filter(|earlier| !earlier.took_turns).flat_map(|it| &it.probes);
         let first = own.probes.first().filter(|_| !own.took_turns)?;
         // A trial that was retried later comes before it in the order alone.
         let before = before.filter(|probe| probe.folder == first.folder && probe.wall_us <= first.wall_us);

@@ -3,7 +3,7 @@
 
 use crate::analyse::findings::{BestCombinations, Effects, Estimate, OptionEffect, PairOutcome, names};
 use crate::analyse::run::blocks::RunBlocks;
-use crate::analyse::run::decided::{Decided, pairs};
+use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranking::{Contest, ContestEntry, SEED};
 use crate::stats::criticals::Criticals;
 use crate::stats::effects::{Effect, Factorial};
@@ -119,14 +119,17 @@ impl<'a> Matrix<'a> {
             None => self.found.unavailable = Some("a trial had no operations".to_owned()),
             Some(factorial) => {
                 self.found.blocks = factorial.blocks;
-                self.found.options = factorial.effects(criticals).iter().map(|effect| self.option(effect)).collect();
+                let effects = factorial.effects(criticals);
+                let options = effects.iter().map(|effect| self.option(effect, blocks.precision_percent));
+                self.found.options = options.collect();
                 self.found.best = self.best(blocks, criticals);
             }
         }
         self.found
     }
 
-    fn option(&self, effect: &Effect) -> OptionEffect {
+    /// `percent`: cases within so much of each other are the same.
+    fn option(&self, effect: &Effect, percent: u32) -> OptionEffect {
         let axis = &self.axes[effect.axis];
         let [with, without] = [1.0, -1.0].map(|sign| {
             let side = self.cases.iter().zip(&effect.weights).filter(|(_, weight)| **weight * sign > 0.0);
@@ -134,7 +137,7 @@ impl<'a> Matrix<'a> {
         });
         let ratio = effect.log.exp();
         let ends = effect.margin.and_then(|margin| margin.around(ratio));
-        let (differs, is_within) = effect.decides();
+        let (differs, is_within) = effect.decides(percent);
         let other = effect.at.map(|(other, level)| (&self.axes[other], level));
         OptionEffect {
             axis: axis.name.to_owned(),
@@ -142,7 +145,7 @@ impl<'a> Matrix<'a> {
             reference: axis.levels[0].clone(),
             at: other.map(|(other, level)| names::of_axis(other.name, &other.levels[level])),
             ratio: Estimate::of(ratio, ends, self.found.blocks),
-            outcome: (!axis.is_load).then(|| PairOutcome::of(differs, is_within)),
+            outcome: (!axis.is_load).then(|| PairOutcome::of(differs, is_within.then_some(percent))),
             pairs: with.len() * self.found.blocks,
             differs_in_durability: with != without,
         }
@@ -174,10 +177,9 @@ impl<'a> Matrix<'a> {
         let against = ratio(&best.compared, &reference.compared).filter(|_| id != other);
         let against = against.map(|found| decided.tested(id, other, found));
         let trials = best.compared.len().min(reference.compared.len());
-        let are_same = pairs(&cases).all(|(one, other)| decided.outcome(one, other) == PairOutcome::SameWithin);
         Some(BestCombinations {
             labels: safest.iter().map(|(of, _)| self.label(of, false)).collect(),
-            are_same,
+            same_within_percent: decided.same_within(&cases.iter().map(String::as_str).collect::<Vec<_>>()),
             cases,
             class: class.0,
             compared,

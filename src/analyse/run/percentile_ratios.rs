@@ -32,6 +32,6 @@ fn ratio_of(own: &Percentiles, base: &Percentiles, name: &str, baseline: &str) -
     Some(PercentileRatio {
         baseline: baseline.to_owned(),
         ratio: Estimate::of_ratio(&found, own.len().min(base.len())),
-        outcome: PairOutcome::of(found.tells_apart(), false),
+        outcome: PairOutcome::of(found.tells_apart(), None),
     })
 }

@@ -75,11 +75,12 @@ const MOST_NAMED: usize = 4;
 /// A sentence of the answer: its title, and the verdicts that it is of.
 type Kind = (&'static str, fn(&Verdict) -> bool);
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     ("Convicted", Verdict::convicts),
     ("Expected loss", |verdict| matches!(verdict, Verdict::ExpectedLoss { .. })),
     ("Holds", |verdict| matches!(verdict, Verdict::Holds { .. })),
-    ("Not measured", |verdict| !verdict.is_known()),
+    ("Not measured", |verdict| matches!(verdict, Verdict::NotMeasured { .. })),
+    ("Harness broken", |verdict| matches!(verdict, Verdict::HarnessBroken { .. })),
 ];
 
 fn answer(cuts: &[PowerCut]) -> String {
@@ -92,7 +93,7 @@ fn answer(cuts: &[PowerCut]) -> String {
         match of.len() {
             0 => None,
             1..=MOST_NAMED => Some(format!("{kind}: {}.", named.collect::<Vec<_>>().join(", "))),
-            more => Some(format!("{kind}: {more} cases.")),
+            _ => Some(format!("{kind}: {} cases.", of.iter().map(|cut| cut.record.cases.len()).sum::<usize>())),
         }
     });
     sentences.collect::<Vec<_>>().join(" ")

@@ -319,7 +319,7 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     Some(BaselineComparison {
         baseline: base_id.clone(),
         ratio: Estimate::of_ratio(&found, trials),
-        outcome: if inside { decided.outcome(id, base_id) } else { PairOutcome::of(found.tells_apart(), false) },
+        outcome: if inside { decided.outcome(id, base_id) } else { PairOutcome::of(found.tells_apart(), None) },
         detectable_ratio: found.margin.and_then(Margin::detectable),
         method: method_words(&found, entry, base),
         caveat: (class != base_class).then_some(caveat),

@@ -24,9 +24,22 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     let turns: Vec<Turn> = turns.collect();
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
     let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
-    let found = after_each(&turns, turned.len());
-    for ((case, block), log) in borne(&turns, turned.len()) {
-        turned[case].turns.borne.insert(block, log);
+    let mut found = vec![None; turned.len()];
+    let mut is_taken_out = false;
+    // A turn follows one of its own guest.
+    let guests: BTreeSet<Option<String>> = turned.iter().map(|case| case.spec.guest.clone()).collect();
+    for guest in guests {
+        let inside: Vec<usize> = (0..turned.len()).filter(|case| turned[*case].spec.guest == guest).collect();
+        let place = |case: usize| inside.iter().position(|known| *known == case);
+        let own = turns
+            .iter()
+            .filter_map(|turn| Some(Turn { case: place(turn.case)?, after: turn.after.and_then(place), ..*turn }));
+        let own: Vec<Turn> = own.collect();
+        inside.iter().zip(after_each(&own, inside.len())).for_each(|(case, after)| found[*case] = after);
+        for ((case, block), log) in borne(&own, inside.len()) {
+            is_taken_out |= log != 0.0;
+            turned[inside[case]].turns.borne.insert(block, log);
+        }
     }
     let cases = turned.iter().zip(found).map(|(case, after)| CaseTurns {
         case: case.spec.id.clone(),
@@ -43,7 +56,7 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     });
     let cases: Vec<CaseTurns> = cases.collect();
     let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);
-    (!cases.is_empty()).then_some(TurnsFinding { rounds, made_again, cases })
+    (!cases.is_empty()).then_some(TurnsFinding { rounds, made_again, is_taken_out, cases })
 }
 
 /// Remarks on one case.
@@ -53,11 +66,14 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
         let words = "while other cases had their turns, the stack wrote {} of what it wrote in its own";
         Remark::with(Weight::Disturbed, words, Number::Share(share))
     });
+    let without = match found.is_some_and(|found| found.is_taken_out) {
+        true => "ratios of rates are without that",
+        false => "too few turns in a block to take that out of ratios",
+    };
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
-        let words = "turns that follow those of one case differ from the rest: ratios of rates are without that";
+        let words = format!("turns that follow those of one case differ from the rest: {without}");
         let times = format!("{:.2} times the mean rate", after.value);
-        let own = format!("turns that follow its own run at {times}: ratios of rates are without that");
-        Remark::plain(Weight::Disturbed, words).alone(own)
+        Remark::plain(Weight::Disturbed, words).alone(format!("turns that follow its own run at {times}: {without}"))
     });
     idle.into_iter().chain(carried).collect()
 }

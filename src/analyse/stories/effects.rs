@@ -79,7 +79,7 @@ fn combinations_that_no_test_tells_apart_are_best_together() {
     let mut labels = best.labels.clone();
     labels.sort();
     assert_eq!(labels, ["ext4 guest=bookworm", "xfs guest=bookworm"]);
-    let tied = if best.are_same { ", the same within 5 %" } else { ", undecided between them" };
+    let tied = if best.same_within_percent == Some(5) { ", the same within 5 %" } else { ", undecided between them" };
     assert!(found.answer.notes[0].contains(tied), "{}", found.headline);
     assert!(found.answer.answer.starts_with("guest=trixie is at 0."), "{}", found.headline);
     assert!(found.answer.answer.contains("; xfs: "), "{}", found.headline);

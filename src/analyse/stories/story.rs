@@ -448,6 +448,7 @@ impl Story {
             baseline: baseline.into_iter().collect(),
             quick: None,
             at_least: None,
+            precision_percent: 5,
             durability: None,
             extended: Vec::new(),
             share: None,

@@ -49,7 +49,7 @@ fn level(option: &OptionEffect) -> String {
 pub fn best(found: &BestCombinations, kind: &str) -> String {
     let load = found.load.as_ref().map_or_else(String::new, |load| format!(", {load}"));
     let of = match found.compared.len() {
-        all if all > 1 && all == found.labels.len() && !found.are_same => {
+        all if all > 1 && all == found.labels.len() && found.same_within_percent.is_none() => {
             return format!("It is undecided which of the {all} combinations {kind}{load} is the best");
         }
         1 => "The only combination".to_owned(),
@@ -57,10 +57,10 @@ pub fn best(found: &BestCombinations, kind: &str) -> String {
     };
     let best = format!("{of} {kind}{load}: {}", some(&found.labels, ""));
     let (first, several) = (found.labels.first().cloned().unwrap_or_default(), found.labels.len() > 1);
-    let tied = match (several, found.are_same) {
+    let tied = match (several, found.same_within_percent) {
         (false, _) => String::new(),
-        (true, true) => format!(", the same within {}", PairOutcome::margin()),
-        (true, false) => ", undecided between them".to_owned(),
+        (true, Some(percent)) => format!(", the same within {percent} %"),
+        (true, None) => ", undecided between them".to_owned(),
     };
     let against = match &found.ratio {
         Some(ratio) if several => {

@@ -5,10 +5,10 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::lists::list;
 use crate::analyse::findings::{
-    BestCombinations, CaseFinding, ClassRanking, DurabilityClass, Effects, Estimate, NotRun, PairOutcome, RankRow,
-    RankedBy, RunAnswer, names,
+    BestCombinations, CaseFinding, ClassRanking, DurabilityClass, Effects, Estimate, NotRun, RankRow, RankedBy,
+    RunAnswer, names,
 };
-use crate::analyse::run::decided::{detectable, pairs};
+use crate::analyse::run::decided::detectable;
 use crate::analyse::run::effects;
 use crate::analyse::run::ranking::Contest;
 use crate::analyse::words::digits::{estimate_text, in_sentence};
@@ -174,21 +174,19 @@ impl HeadlineSentence<'_> {
         let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
             let (names, how_far) = (list(&labels), self.how_far(&best));
-            return match self.are_same(&best) {
-                true => {
-                    format!("of the {}, {names} are the same within {}{how_far}", self.kind(2), PairOutcome::margin())
+            return match self.same_within(&best) {
+                Some(percent) => {
+                    format!("of the {}, {names} are the same within {percent} %{how_far}", self.kind(2))
                 }
-                false => format!("it is undecided which of {names} {}{how_far}", self.leads(1)),
+                None => format!("it is undecided which of {names} {}{how_far}", self.leads(1)),
             };
         }
         let first = &rows[0];
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
             let leads = self.leads(labels.len());
-            let tied = match self.are_same(&best) {
-                true => format!("the same within {}", PairOutcome::margin()),
-                false => "undecided between them".to_owned(),
-            };
+            let tied = self.same_within(&best).map(|percent| format!("the same within {percent} %"));
+            let tied = tied.unwrap_or_else(|| "undecided between them".to_owned());
             let text = format!("{} {leads}, {tied}", list(&labels));
             let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) =
                 slower.into_iter().partition(|row| best.iter().all(|one| self.main.faster(&one.case, &row.case)));
@@ -206,11 +204,10 @@ impl HeadlineSentence<'_> {
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
     }
 
-    fn are_same(&self, rows: &[&RankRow]) -> bool {
-        pairs(rows).all(|(one, other)| {
-            let decided = self.main.decided(&one.case, &other.case);
-            decided.is_some_and(|decided| decided.outcome(&one.case, &other.case) == PairOutcome::SameWithin)
-        })
+    /// Per cent within which all of these are the same.
+    fn same_within(&self, rows: &[&RankRow]) -> Option<u32> {
+        let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+        self.main.decided(cases.first()?, cases.last()?)?.same_within(&cases)
     }
 
     /// The detectable difference, and the best compared with the last of these, with its interval.

@@ -160,8 +160,9 @@ impl Runs {
         let known = self.known(name).ok()?;
         if known.answer.get().is_none() && may_compute {
             let run = self.results.run(name).ok().flatten()?;
+            // While a report is computed, the list has no answer rather than waiting for it.
+            let _turn = self.computing.try_lock().ok()?;
             known.answer.get_or_init(|| {
-                let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
                 load::findings(run.path()).map_or_else(|error| error.chain(), |findings| findings.answer.answer)
             });
         }

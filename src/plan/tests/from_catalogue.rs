@@ -2,8 +2,8 @@
 
 use super::{MANUAL, catalogue};
 use crate::plan::{
-    self, Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, blocks, example, names, parse, postgres,
-    power_cut_check, quick, schema,
+    self, Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, PRECISION_PERCENT, QUICK_PRECISION_PERCENT, blocks,
+    example, names, parse, postgres, power_cut_check, quick, schema,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -146,7 +146,12 @@ fn the_fixed_schema_part_has_the_parser_keys_and_limits() {
     assert_eq!(keys["name"]["pattern"], json!(names::PATTERN));
     assert_eq!((&keys["seed"]["default"], &keys["blocks"]["default"]), (&json!(DEFAULT_SEED), &json!(DEFAULT_BLOCKS)));
     assert_eq!(keys["blocks"]["oneOf"][0]["maximum"], json!(MAX_BLOCKS));
-    assert_eq!(keys["quick"]["properties"]["blocks"]["maximum"], json!(MAX_BLOCKS));
+    assert_eq!(keys["quick"]["properties"]["blocks"]["oneOf"][0]["maximum"], json!(MAX_BLOCKS));
+    assert_eq!(keys["precision"]["default"], json!(PRECISION_PERCENT));
+    assert_eq!(keys["quick"]["properties"]["precision"]["default"], json!(QUICK_PRECISION_PERCENT));
+    for key in [&keys["precision"], &keys["quick"]["properties"]["precision"]] {
+        assert_eq!(key["maximum"], json!(blocks::PRECISION_MAX));
+    }
     assert_eq!(keys["durability"]["enum"], json!(power_cut_check::words()));
 }
 

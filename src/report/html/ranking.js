@@ -119,14 +119,18 @@ function rankingOption(ranking, figures, ratios, width) {
   return { option: option, height: beside ? height : panels.length * height };
 }
 
-var PAIR_OUTCOMES = { undecided: "undecided", same_within: "the same within 5 %" };
+function outcomeWords(comparison) {
+  if (comparison.outcome === "undecided") return "undecided";
+  var within = comparison.outcome.same_within;
+  return within ? "the same within " + within + " %" : shown(comparison.ratio.value) + "×";
+}
 
 function rankingTip(ranking, at) {
   var lines = [{ name: ranking.unit, value: shown(at.row.rate.value), colour: variable(colourName(at.row.case)) }];
   lines.push({ name: at.row.trials.length === 1 ? "trial" : "trials", value: at.row.trials.map(function (t) { return shown(t.rate); }).join(", ") });
   var against = at.row.comparison;
   if (against) {
-    lines.push({ name: "against " + label(against.baseline), value: PAIR_OUTCOMES[against.outcome] || shown(against.ratio.value) + "×" });
+    lines.push({ name: "against " + label(against.baseline), value: outcomeWords(against) });
     if (against.ratio.low !== null) lines.push({ name: "95 % interval", value: shownInterval(against.ratio) });
   }
   lines.push({ name: CLASS_TITLES[at.key] + ": " + at.row.durability.reason, value: "" });

@@ -15,6 +15,7 @@ fn record() -> RunRecord {
         baseline: std::collections::BTreeMap::new(),
         quick: None,
         at_least: None,
+        precision_percent: 5,
         durability: None,
         extended: Vec::new(),
         share: None,

@@ -38,7 +38,6 @@ use crate::record::window::Extent;
 use crate::units::Bytes;
 use options::Settings;
 use scripts::{DEFAULT_SCRIPT, Script, ScriptSource};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -74,6 +73,8 @@ impl Pgbench {
         let mut sources = settings.setup.iter().chain(settings.scripts.iter().map(|script| &script.source));
         sources.any(|source| !matches!(source, ScriptSource::Builtin(_))).then(|| {
             let mut small = options.clone();
+            // The other way to say how large the data are.
+            small.0.remove("data");
             small.set("scale", OptionValue::Integer(1));
             small
         })
@@ -127,7 +128,7 @@ impl Workload for Pgbench {
     fn data_set(&self, options: &Options, memory: MemorySizes) -> Option<DataSet> {
         let settings = Settings::from(options).ok()?;
         let units = settings.units(memory);
-        let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", sum(setup)));
+        let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", setup.sum()));
         Some(DataSet {
             key: format!("{}-scale-{units}{setup}", settings.shipped.map_or("pgbench", |shipped| shipped.name)),
             expected: Bytes(units.saturating_mul(settings.bytes_per_unit())),
@@ -140,6 +141,13 @@ impl Workload for Pgbench {
         if scripts.is_empty() {
             scripts.push(DEFAULT_SCRIPT.to_owned());
         }
+        for text in &mut scripts {
+            let script = scripts::script(text).ok().and_then(|script| Some((script.source.known_by()?, script.weight)));
+            if let Some((name, weight)) = script {
+                *text = if weight == 1 { name } else { format!("{name}@{weight}") };
+            }
+        }
+        let setup = settings.setup.as_ref().and_then(ScriptSource::known_by);
         Ok(Operation {
             noun: "transaction".to_owned(),
             unit: "tps".to_owned(),
@@ -154,7 +162,7 @@ impl Workload for Pgbench {
             query_mode: Some(settings.mode),
             log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             script_settings: script_settings(&settings.scripts),
-            settings: options.given(&SETTINGS).collect(),
+            settings: options.given(&SETTINGS).chain(setup.map(|setup| ("setup".to_owned(), setup))).collect(),
         })
     }
 
@@ -245,11 +253,4 @@ fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
 fn settings(options: &Options) -> Result<Settings> {
     Settings::from(options)
         .map_err(|problem| Error::user(format!("pgbench: `{}` {}", problem.key.unwrap_or_default(), problem.message)))
-}
-
-/// Distinguishes the setup of one data set from another.
-fn sum(setup: &ScriptSource) -> String {
-    // An unreadable setup is rejected when it is run.
-    let text = setup.text().unwrap_or_default();
-    Sha256::digest(&text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::host::files;
 use crate::record::operation::Writes;
 use crate::record::options::{OptionProblem, OptionValue, Options};
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// Built-in scripts available in every version since 9.6.
@@ -149,6 +150,19 @@ impl ScriptSource {
         }
     }
 
+    /// Name by which what was run is known again: that of a file with the start of the SHA-256 of its text, in whatever
+    /// folder it is; `None` if the plan says it all.
+    pub fn known_by(&self) -> Option<String> {
+        let ScriptSource::File(path) = self else { return None };
+        Some(format!("{} ({})", path.file_name().unwrap_or_default().to_string_lossy(), self.sum()))
+    }
+
+    /// The start of the SHA-256 of its text. An unreadable one is rejected when it is run.
+    pub fn sum(&self) -> String {
+        let text = self.text().unwrap_or_default();
+        Sha256::digest(&text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// A name fit for a measure and for the tag of its histogram: no comma, blank or control character.
     fn plain_name(&self) -> String {
         match self {
@@ -243,6 +257,21 @@ mod tests {
     fn a_script_file_that_is_not_there_is_named() {
         let settings = Settings::from(&options(&[("script", text("/nowhere/x.sql"))])).unwrap();
         assert!(check_files(&settings).unwrap_err().message.contains("/nowhere/x.sql"));
+    }
+
+    #[test]
+    fn a_script_is_known_by_its_text_in_any_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = |place: &str, sql: &str| {
+            let path = folder.path().join(place).join("hit.sql");
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, sql).unwrap();
+            ScriptSource::File(path).known_by().unwrap()
+        };
+        let one = known("a", "select 1;\n");
+        assert!(one.starts_with("hit.sql (") && one == known("b", "select 1;\n"), "{one}");
+        assert_ne!(one, known("a", "select 2;\n"));
+        assert_eq!(ScriptSource::Sql("select 1;".to_owned()).known_by(), None);
     }
 
     #[test]

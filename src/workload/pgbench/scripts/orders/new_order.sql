@@ -1,5 +1,5 @@
 -- Ten articles of one store; the popular ones are bought often. Stock is locked in the order of its key: no deadlocks.
-\set customer 1 + abs(hash(random_zipfian(1, 300 * :scale, 1.05))) % (300 * :scale)
+\set customer 1 + abs(hash(random_zipfian(1, 300 * :scale, 1.05), 1)) % (300 * :scale)
 \set first (:customer - 1) / 300 * 1000
 \set i1 :first + random_zipfian(1, 1000, 1.05)
 \set i2 :first + random_zipfian(1, 1000, 1.05)
