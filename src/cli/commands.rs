@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<u8> {
             by_hand::script(find(&plan.cases, &args.case)?, None, &source)?
         }
     };
-    out::bytes(text.as_bytes())?;
+    out::bytes(out::harmless_lines(&text).as_bytes())?;
     Ok(0)
 }
 

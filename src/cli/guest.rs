@@ -233,14 +233,14 @@ fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
 }
 
 /// Runs a command in a fresh guest, with the terminal passed through if it is interactive.
-fn in_guest(host: &Host, cache: &Cache, suite: &Suite, order: &Order, tty: bool, interrupt: &Interrupt) -> Result<u8> {
+fn in_guest(host: &Host, cache: &Cache, suite: &Suite, order: &Order, is_interactive: bool, interrupt: &Interrupt) -> Result<u8> {
     let image = build::require(cache, suite)?;
     let mut vm = Vm::boot(host, cache, &image, &Shape::usual(cache)?, interrupt)?;
     if std::io::stderr().is_terminal() {
         let (kernel, took) = (out::harmless(&vm.hello.kernel), shown_span(vm.took));
         out::remark(&format!("guest {suite}: Linux {kernel}, {} after {took}", vm.accelerator.name()));
     }
-    let raw = if tty { Some(RawTerminal::enter()?) } else { None };
+    let raw = if is_interactive { Some(RawTerminal::enter()?) } else { None };
     let ended = vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
         OutputStream::Output => out::bytes(bytes),
         OutputStream::Errors => {

@@ -20,7 +20,7 @@ pub struct MeasureSums {
     /// Name, unit, and the sums that are reported as they are; without its rate.
     pub found: MeasureFinding,
     /// True if it took turns with other measures, so that its slices are replicates.
-    pub takes_turns: bool,
+    pub is_sliced: bool,
     /// One rate per trial that had the measure.
     pub rates: Vec<BlockMean>,
     pub latencies: Option<Histogram<u64>>,
@@ -54,7 +54,7 @@ impl MeasureSums {
         self.had += 1;
         self.found.done += done;
         self.latency_us_sum += measure.latency_us_sum + measure.waited_us();
-        self.takes_turns |= !measure.slices.is_empty();
+        self.is_sliced |= !measure.slices.is_empty();
         if let Some(mean) = rate_of(measure).filter(|_| self.lacking == 0) {
             let within = within(measure, seconds);
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });

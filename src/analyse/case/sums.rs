@@ -90,10 +90,10 @@ impl CaseSums {
             true => series::per_second(&seconds),
             false => whole_seconds(&seconds, counts.elapsed_us),
         };
-        let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
+        let is_sliced = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
-        self.add_measures(&record, &counts, (!takes_turns && !is_turned).then_some(own.as_slice()), &latencies);
+        self.add_measures(&record, &counts, (!is_sliced && !is_turned).then_some(own.as_slice()), &latencies);
         let of_turns = record.turns.as_ref().and_then(TurnsRecord::rate);
         let mut found = TrialFinding {
             rate: of_turns.or_else(|| counts.measures.iter().find_map(rate_of)),
@@ -109,7 +109,7 @@ impl CaseSums {
         self.stages.add(record.trial, &counts);
         self.epochs.add(&record, &seconds);
         // The seconds of a search depend on its steps, those of a crash on its outage, those of turns on their ends.
-        if !takes_turns && !is_turned && counts.search.is_none() && counts.recovery.is_none() {
+        if !is_sliced && !is_turned && counts.search.is_none() && counts.recovery.is_none() {
             found.zero_seconds = zero_seconds(&whole);
             self.steadiness.add(record.trial, &whole, &seconds);
         }
@@ -238,7 +238,7 @@ impl CaseSums {
 
     /// `None` if methods take turns: device traffic then belongs to none of them, and each method's rows show its own.
     fn strata_of_one_operation(&self) -> Option<Strata> {
-        let operation = self.operation.as_ref().filter(|_| !self.measures.iter().any(|measure| measure.takes_turns))?;
+        let operation = self.operation.as_ref().filter(|_| !self.measures.iter().any(|measure| measure.is_sliced))?;
         self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))
     }
 

@@ -101,11 +101,11 @@ pub fn contests<'a>(
         let stages: Vec<_> = case.stages.ranked().collect();
         let of_stages = stages.iter().filter_map(|stage| Some((&stage.name, true, by_time(stage)?)));
         // Scripts of one mix share the main measure's time, so ranking each of them adds nothing.
-        let measures = case.measures.iter().enumerate().filter(|(place, of)| *place == 0 || of.takes_turns);
+        let measures = case.measures.iter().enumerate().filter(|(place, of)| *place == 0 || of.is_sliced);
         let of_measures = measures.filter(|_| stages.is_empty()).flat_map(|(_, of)| {
-            ranked(of, case.operation.as_ref()).into_iter().map(|ranked| (&of.found.name, of.takes_turns, ranked))
+            ranked(of, case.operation.as_ref()).into_iter().map(|ranked| (&of.found.name, of.is_sliced, ranked))
         });
-        for (measure, takes_turns, ranked) in of_stages.chain(of_measures) {
+        for (measure, is_sliced, ranked) in of_stages.chain(of_measures) {
             let values = match ranked.by {
                 RankedBy::Rate => case.turns.without_borne(&ranked.values),
                 _ => ranked.values.clone(),
@@ -114,7 +114,7 @@ pub fn contests<'a>(
             let mut axes = case.spec.axes.clone();
             axes.retain(|axis, _| !compared.contains(axis.as_str()));
             let (workload, by) = (case.spec.workload.name.clone(), ranked.title.clone());
-            let key = RankingKey { workload, measure: measure.clone(), takes_turns, by, axes };
+            let key = RankingKey { workload, measure: measure.clone(), is_sliced, by, axes };
             entries.push((key, ContestEntry { case, durability, ranked, compared: values, used, figure, label }));
         }
     }
@@ -125,7 +125,7 @@ pub fn contests<'a>(
         let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
         let workload = cases.iter().position(|case| case.spec.workload.name == shared.workload);
         // Among the sync methods, PostgreSQL's default on Linux comes first.
-        let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
+        let other_method = shared.is_sliced && shared.measure != DEFAULT_METHOD;
         // A case lacks a figure because it was too bad to measure, so the ranking with all cases comes first.
         (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
@@ -141,7 +141,7 @@ struct RankingKey {
     /// Name of the measure or stage.
     measure: String,
     /// True if a trial has several such measures, each ranked on its own.
-    takes_turns: bool,
+    is_sliced: bool,
     /// Ranked figure in words; empty for a rate.
     by: String,
     axes: BTreeMap<String, String>,
@@ -154,7 +154,7 @@ impl RankingKey {
 
     /// "tpcb, clients=16"; "sync, fdatasync".
     fn title(&self) -> String {
-        let measure = self.takes_turns.then(|| self.measure.clone());
+        let measure = self.is_sliced.then(|| self.measure.clone());
         let axes = self.axes.iter().filter(|(axis, _)| *axis != "workload");
         let axes = axes.map(|(axis, value)| names::of_axis(axis, value));
         let by = Some(self.by.clone()).filter(|by| !by.is_empty());
@@ -204,7 +204,7 @@ impl RankingKey {
             decided.push(of_class);
         }
         let counters = match by {
-            RankedBy::Rate | RankedBy::Latency if !self.takes_turns => {
+            RankedBy::Rate | RankedBy::Latency if !self.is_sliced => {
                 counters_of(&entries, base, &classes, blocks, criticals)
             }
             _ => Vec::new(),

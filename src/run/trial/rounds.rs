@@ -248,7 +248,7 @@ impl<'s> Standing<'s> {
             let done = turn.counts.measures.first().and_then(|measure| measure.done).unwrap_or(0);
             let whole_us = turn.counts.elapsed_us;
             let whole = FirstDone { operations: done, elapsed_us: whole_us };
-            let FirstDone { operations, elapsed_us } = turn.counts.first_done.unwrap_or(whole);
+            let FirstDone { operations, elapsed_us } = turn.counts.first_done.take().unwrap_or(whole);
             let (wal_flush_us, sync_us) = if turn.counts.ended.is_some() { (0, 0) } else { write_back(trial)? };
             let about = TurnRecord { began_us, operations, elapsed_us, whole_us, wal_flush_us, sync_us, ..about };
             let (options, target) = (trial.options(), target_of(trial)?);
@@ -271,6 +271,11 @@ impl<'s> Standing<'s> {
             trial.record = record;
             let watch = trial.watch.take();
             conclude(session, trial, began_us, wall_us(), watch)?;
+            // Others had their turns in between.
+            let load_us = trial.record.turns.iter().flat_map(|turns| turns.counted()).map(|turn| turn.whole_us).sum();
+            if let Some(full) = &mut trial.record.full {
+                full.after_us = full.after_us.min(load_us);
+            }
             trial.steps(session, &[READ_BACK])
         })
     }
