@@ -233,7 +233,14 @@ fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
 }
 
 /// Runs a command in a fresh guest, with the terminal passed through if it is interactive.
-fn in_guest(host: &Host, cache: &Cache, suite: &Suite, order: &Order, is_interactive: bool, interrupt: &Interrupt) -> Result<u8> {
+fn in_guest(
+    host: &Host,
+    cache: &Cache,
+    suite: &Suite,
+    order: &Order,
+    is_interactive: bool,
+    interrupt: &Interrupt,
+) -> Result<u8> {
     let image = build::require(cache, suite)?;
     let mut vm = Vm::boot(host, cache, &image, &Shape::usual(cache)?, interrupt)?;
     if std::io::stderr().is_terminal() {

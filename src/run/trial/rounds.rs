@@ -272,9 +272,8 @@ impl<'s> Standing<'s> {
             let watch = trial.watch.take();
             conclude(session, trial, began_us, wall_us(), watch)?;
             // Others had their turns in between.
-            let load_us = trial.record.turns.iter().flat_map(|turns| turns.counted()).map(|turn| turn.whole_us).sum();
-            if let Some(full) = &mut trial.record.full {
-                full.after_us = full.after_us.min(load_us);
+            if let (Some(full), Some(turns)) = (&mut trial.record.full, &trial.record.turns) {
+                full.after_us = full.after_us.min(turns.counted().map(|turn| turn.whole_us).sum());
             }
             trial.steps(session, &[READ_BACK])
         })
