@@ -1,16 +1,20 @@
 //! Output for others during a run and at its end: the report page of `run --page`, the command of `run --notify`.
 
 use super::out;
+use crate::analyse::load;
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::record::event::{Event, Stamped};
+use crate::store::folder::{RunFolder, StoredTrial};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Seconds after which the page reloads itself.
 const REFRESH_S: u32 = 15;
+/// Blocks without which nothing has an interval.
+const LEAST_BLOCKS: u32 = 3;
 /// Time limit of the command: the run is over, and the user waits for it.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -35,7 +39,11 @@ impl Follower {
                 self.folder.get_or_init(|| folder.to_path_buf());
                 self.write_page(folder, Some(REFRESH_S));
             }
-            Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.write_page(folder, Some(REFRESH_S)),
+            Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
+                self.write_page(folder, Some(REFRESH_S));
+                // What cannot be read now is the report's to say.
+                so_far(folder, trial.trial).ok().flatten().iter().for_each(|answer| out::remark(answer));
+            }
             _ => {}
         }
     }
@@ -88,5 +96,43 @@ impl Follower {
             .cwd(here)
             .limit(NOTIFY_LIMIT);
         host.run(&command).map(drop)
+    }
+}
+
+/// What a run shows after a whole block, if more are to come. With adaptive blocks the look says it.
+fn so_far(folder: &Path, block: u32) -> Result<Option<String>> {
+    let stored = RunFolder::open(folder)?;
+    let record = stored.record();
+    if record.at_least.is_some() || !(LEAST_BLOCKS..record.blocks).contains(&block) {
+        return Ok(None);
+    }
+    for key in record.order.iter().filter(|key| key.trial == block) {
+        if matches!(stored.stored(key)?, StoredTrial::Missing) {
+            return Ok(None);
+        }
+    }
+    let answer = load::findings(folder)?.answer.answer;
+    Ok(Some(format!("after block {block} of {}: {}", record.blocks, out::harmless(&answer))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process;
+
+    #[test]
+    fn from_the_third_block_a_run_says_what_it_shows() {
+        let place = tempfile::tempdir().unwrap();
+        let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/example/nodatacow.tar.gz");
+        let unpacked =
+            process::Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(place.path()).status().unwrap();
+        assert!(unpacked.success());
+        let folder = place.path().join("nodatacow");
+        let said = so_far(&folder, 3).unwrap().unwrap();
+        assert!(said.starts_with("after block 3 of 4: ") && said.contains("nodatacow"), "{said}");
+        assert_eq!((so_far(&folder, 2).unwrap(), so_far(&folder, 4).unwrap()), (None, None));
+        let trials = std::fs::read_dir(folder.join("trials")).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_dir_all(trials.join("3")).unwrap();
+        assert_eq!(so_far(&folder, 3).unwrap(), None);
     }
 }

@@ -182,7 +182,12 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
 }
 
 /// Adds a problem for every key not among `known`; `at` completes "unknown key `x` in ...".
-pub fn refuse_unknown<'a>(keys: impl IntoIterator<Item = &'a Key>, known: &[&str], at: &str, problems: &mut Problems) {
+pub(super) fn refuse_unknown<'a>(
+    keys: impl IntoIterator<Item = &'a Key>,
+    known: &[&str],
+    at: &str,
+    problems: &mut Problems,
+) {
     for key in keys {
         if !known.contains(&key.text.as_str()) {
             problems.add(

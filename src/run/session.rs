@@ -145,7 +145,12 @@ pub fn both(done: Result<()>, undone: Result<()>) -> Result<()> {
 }
 
 impl<'a> Session<'a> {
-    pub fn open(given: &RunContext<'a>, machine: HostFacts, ledger: Ledger, writer: Writer) -> Result<Session<'a>> {
+    pub(super) fn open(
+        given: &RunContext<'a>,
+        machine: HostFacts,
+        ledger: Ledger,
+        writer: Writer,
+    ) -> Result<Session<'a>> {
         let RunContext { host, places, interrupt, watcher, .. } = *given;
         let record = writer.folder().record().clone();
         let group = cgroup::place(host, &record.id);

@@ -1,6 +1,7 @@
 //! Text of a first plan.
 
 use crate::units::Bytes;
+use crate::workload::pgbench::BYTES_PER_SCALE;
 
 /// Storage for its stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,9 +72,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
 
 /// A database that is read from memory alone.
 pub(super) const SMALL: Bytes = Bytes(300 << 20);
-/// Bytes of pgbench's tables per unit of scale, and the room that an image has beside them: for growth, WAL and the
-/// filesystem.
-const BYTES_PER_SCALE: u64 = 15_684_567;
+/// Room that an image has beside the data: for growth, WAL and the filesystem.
 const ROOM: u64 = 3 << 30;
 /// Blocks of a run whose time is not limited, and the fewest and most of others.
 pub(super) const USUAL_BLOCKS: u32 = 5;

@@ -36,6 +36,7 @@ use crate::record::operation::{CacheState, Operation};
 use crate::record::options::{OptionProblem, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::Bytes;
+pub(crate) use options::BYTES_PER_SCALE;
 use options::Settings;
 use scripts::{DEFAULT_SCRIPT, Script, ScriptSource};
 use std::collections::BTreeMap;
@@ -107,13 +108,15 @@ impl Workload for Pgbench {
         let Ok(settings) = Settings::from(options) else { return Vec::new() };
         let (units, clients) = (settings.units(memory), settings.clients);
         let has_branches = settings.scripts.iter().any(|s| s.source == ScriptSource::Builtin("tpcb-like"));
-        if !has_branches || clients <= units {
-            return Vec::new();
-        }
-        vec![format!(
-            "{clients} clients at scale {units}: every tpcb-like transaction locks one of {units} rows of \
-             pgbench_branches, so clients wait for each other instead of storage; set the scale to at least {clients}"
-        )]
+        let waiting = (has_branches && clients > units).then(|| {
+            format!(
+                "{clients} clients at scale {units}: every tpcb-like transaction locks one of {units} rows of \
+                 pgbench_branches, so clients wait for each other instead of storage; set the scale to at least {clients}"
+            )
+        });
+        let unknown =
+            settings.setup.map(|_| "the space is without the tables of `setup`, whose size shows in the run".into());
+        waiting.into_iter().chain(unknown).collect()
     }
 
     fn connections(&self, options: &Options) -> u64 {
