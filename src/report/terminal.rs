@@ -24,6 +24,7 @@ use crate::report::words::{
     server_versions,
 };
 use crate::report::{ageing, disk, drives, full, power_cuts};
+use crate::units::count;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -338,7 +339,7 @@ fn worst_cautions(labelled: &Labelled<'_>, folder: &Path) -> String {
     let cautions = &labelled.findings.cautions;
     let first = cautions.iter().take(FIRST_CAUTIONS).map(|one| paragraph("  - ", &brief_caution(one, labelled)));
     let left = cautions.len().saturating_sub(FIRST_CAUTIONS);
-    let others = if left > 0 { format!(", {left} more caveats") } else { String::new() };
+    let others = if left > 0 { format!(", {}", count(left, "more caveat")) } else { String::new() };
     let all = format!("Latencies, evidence of durability{others}:");
     let command = format!("pgstrata report --full {}", folder.display());
     let end = match width(&all) + width(&command) < columns() {

@@ -156,7 +156,8 @@ struct SlowedDisk {
 impl SlowedDisk {
     fn mount(folder: PathBuf) -> SlowedDisk {
         let below = tempfile::tempdir().unwrap();
-        let delay = Duration::from_millis(1);
+        // Where other tests use the disk a flush takes some 2 ms by itself: it must be three times slower all the same.
+        let delay = Duration::from_millis(5);
         let fuse = Fuse::mount(below.path(), Faults { delay, delayed_while: Some(&IS_SLOWED), ..Faults::default() });
         let image = fuse.mount.join("disk");
         fs::File::create(&image).unwrap().set_len(1 << 30).unwrap();
@@ -187,7 +188,8 @@ fn a_round_on_a_slowed_disk_is_made_again() {
     }
     let shop = Workshop::new();
     let _disk = SlowedDisk::mount(shop.path().join("images"));
-    let plan = plan(&shop, "1", "10s");
+    // At a fixed rate a turn ends after its time, however slow the disk is.
+    let plan = plan(&shop, "1", "10s\", rate = 100, mode = \"simple");
     let mut run = shop.pgstrata(&["run", &plan, "--quick", "--json"]);
     let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let events = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
