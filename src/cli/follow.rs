@@ -5,8 +5,10 @@ use crate::analyse::load;
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
+use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::store::folder::{RunFolder, StoredTrial};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use std::time::Duration;
 /// Seconds after which the page reloads itself.
 const REFRESH_S: u32 = 15;
 /// Blocks without which nothing has an interval.
-const LEAST_BLOCKS: u32 = 3;
+const LEAST_BLOCKS: usize = 3;
 /// Time limit of the command: the run is over, and the user waits for it.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -39,11 +41,7 @@ impl Follower {
                 self.folder.get_or_init(|| folder.to_path_buf());
                 self.write_page(folder, Some(REFRESH_S));
             }
-            Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
-                self.write_page(folder, Some(REFRESH_S));
-                // What cannot be read now is the report's to say.
-                so_far(folder, trial.trial).ok().flatten().iter().for_each(|answer| out::remark(answer));
-            }
+            Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.write_page(folder, Some(REFRESH_S)),
             _ => {}
         }
     }
@@ -99,20 +97,28 @@ impl Follower {
     }
 }
 
-/// What a run shows after a whole block, if more are to come. With adaptive blocks the look says it.
-fn so_far(folder: &Path, block: u32) -> Result<Option<String>> {
+/// What a run shows before the first trial of a block begins, from the fourth on. With adaptive blocks the look says it.
+///
+/// # Errors
+/// If the folder is damaged.
+pub(super) fn so_far(folder: &Path, beginning: &TrialKey) -> Result<Option<String>> {
     let stored = RunFolder::open(folder)?;
     let record = stored.record();
-    if record.at_least.is_some() || !(LEAST_BLOCKS..record.blocks).contains(&block) {
+    let place = record.order.iter().position(|key| key == beginning).unwrap_or(0);
+    let (before, after) = record.order.split_at(place);
+    let blocks = |keys: &[TrialKey]| keys.iter().map(|key| key.trial).collect::<BTreeSet<_>>();
+    let done = blocks(before);
+    if record.at_least.is_some() || done.len() < LEAST_BLOCKS || done.contains(&beginning.trial) {
         return Ok(None);
     }
-    for key in record.order.iter().filter(|key| key.trial == block) {
-        if matches!(stored.stored(key)?, StoredTrial::Missing) {
-            return Ok(None);
-        }
+    let is_stored = |key: &TrialKey| Ok(!matches!(stored.stored(key)?, StoredTrial::Missing));
+    let stands = before.iter().map(is_stored).collect::<Result<Vec<bool>>>()?;
+    let begun = after.iter().map(is_stored).collect::<Result<Vec<bool>>>()?;
+    if stands.contains(&false) || begun.contains(&true) {
+        return Ok(None);
     }
-    let answer = load::findings(folder)?.answer.answer;
-    Ok(Some(format!("after block {block} of {}: {}", record.blocks, out::harmless(&answer))))
+    let (answer, all) = (load::findings(folder)?.answer.answer, blocks(&record.order).len());
+    Ok(Some(format!("after {} of {all} blocks: {}", done.len(), out::harmless(&answer))))
 }
 
 #[cfg(test)]
@@ -121,18 +127,24 @@ mod tests {
     use std::process;
 
     #[test]
-    fn from_the_third_block_a_run_says_what_it_shows() {
+    fn from_the_fourth_block_a_run_says_what_it_shows() {
         let place = tempfile::tempdir().unwrap();
         let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/example/nodatacow.tar.gz");
         let unpacked =
             process::Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(place.path()).status().unwrap();
         assert!(unpacked.success());
         let folder = place.path().join("nodatacow");
-        let said = so_far(&folder, 3).unwrap().unwrap();
-        assert!(said.starts_with("after block 3 of 4: ") && said.contains("nodatacow"), "{said}");
-        assert_eq!((so_far(&folder, 2).unwrap(), so_far(&folder, 4).unwrap()), (None, None));
-        let trials = std::fs::read_dir(folder.join("trials")).unwrap().next().unwrap().unwrap().path();
-        std::fs::remove_dir_all(trials.join("3")).unwrap();
-        assert_eq!(so_far(&folder, 3).unwrap(), None);
+        let order = RunFolder::open(&folder).unwrap().record().order.clone();
+        let of_block = |block: u32| order.iter().filter(move |key| key.trial == block).collect::<Vec<_>>();
+        let [first, second] = of_block(4)[..] else { panic!("{order:?}") };
+        assert_eq!(so_far(&folder, first).unwrap(), None, "the block is there already");
+        for key in [first, second] {
+            std::fs::remove_dir_all(folder.join("trials").join(&key.case).join("4")).unwrap();
+        }
+        let said = so_far(&folder, first).unwrap().unwrap();
+        assert!(said.starts_with("after 3 of 4 blocks: ") && said.contains("nodatacow"), "{said}");
+        assert_eq!((so_far(&folder, second).unwrap(), so_far(&folder, of_block(3)[0]).unwrap()), (None, None));
+        std::fs::remove_dir_all(folder.join("trials").join(&first.case).join("2")).unwrap();
+        assert_eq!(so_far(&folder, first).unwrap(), None, "an earlier one is missing");
     }
 }

@@ -1,7 +1,7 @@
 //! `pgstrata run`: executes a plan, or resumes a run.
 
 use super::commands::with_scripts;
-use super::follow::Follower;
+use super::follow::{self, Follower};
 use super::places::PlaceArgs;
 use super::plan::guests;
 use super::progress::ProgressLine;
@@ -19,7 +19,7 @@ use crate::provision::guest_disk;
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::drive::DriveRecord;
-use crate::record::event::Stamped;
+use crate::record::event::{Event, Stamped};
 use crate::record::guest_disk::GuestDisk;
 use crate::run::died::{Crashed, Died};
 use crate::run::opening::{self, Continuing};
@@ -175,6 +175,10 @@ pub(super) fn measured(
     let watcher = |folder: &Path, event: &Stamped| {
         progress.show(event);
         watched.follower.note(folder, event);
+        if let (Event::TrialStarted { trial }, false) = (&event.what, watched.json) {
+            // What cannot be read now is the report's to say.
+            follow::so_far(folder, trial).ok().flatten().iter().for_each(|answer| progress.say(answer));
+        }
     };
     let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
     let context = &RunContext { host, places, interrupt: &interrupt, watcher: &watcher, judge: &judge };

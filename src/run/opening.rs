@@ -14,7 +14,6 @@ use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
 use crate::record::operation::Operation;
 use crate::record::run::{self, RunRecord};
-use crate::record::trial::TrialRecord;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -156,6 +155,7 @@ impl Continuing {
 pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) -> Result<Ending> {
     let RunContext { host, places, .. } = *context;
     forecast::recheck(&stored.record().cases)?;
+    must_run_the_same(stored, more.blocks.is_some())?;
     let mut writer = more.writer(stored.path())?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
@@ -173,10 +173,7 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
     for key in &due {
         let stored = writer.folder().stored(key)?;
         match &stored {
-            StoredTrial::Whole(trial) => {
-                must_run_the_same(trial)?;
-                whole.push(key);
-            }
+            StoredTrial::Whole(_) => whole.push(key),
             StoredTrial::Damaged(why) => {
                 let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
                 damaged.push(Event::Warning { message });
@@ -222,17 +219,29 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
 }
 
 /// # Errors
-/// If a script of the trial's workload has another text now: its figures would be mixed with those of the old one.
-fn must_run_the_same(trial: &TrialRecord) -> Result<()> {
-    let (workload, then) = (&trial.case.workload, &trial.operation);
-    let now = case::workload(&workload.kind)?.operation(&workload.options)?;
-    let setup = |operation: &Operation| operation.settings.get("setup").cloned();
-    if !trial.is_result() || (&then.scripts, setup(then)) == (&now.scripts, setup(&now)) {
-        return Ok(());
+/// If a case of which trials are left has stored ones whose scripts have another text now: their figures would be mixed.
+fn must_run_the_same(stored: &RunFolder, is_extended: bool) -> Result<()> {
+    let (mut open, mut trials) = (BTreeSet::new(), Vec::new());
+    for key in &stored.record().order {
+        match stored.stored(key)? {
+            StoredTrial::Whole(trial) if trial.is_result() => trials.push(trial),
+            _ => drop(open.insert(&key.case)),
+        }
     }
-    let [then, now] = [then, &now].map(|it| [it.scripts.clone(), setup(it).into_iter().collect()].concat().join(", "));
-    Err(Error::user(format!("the scripts of {} are others than those of its trials: {now}, not {then}", workload.name))
-        .hint("restore their text to resume this run, or begin a new one"))
+    let setup = |operation: &Operation| operation.settings.get("setup").cloned();
+    for trial in trials.iter().filter(|trial| is_extended || open.contains(&trial.case.id)) {
+        let (workload, then) = (&trial.case.workload, &trial.operation);
+        let now = case::workload(&workload.kind)?.operation(&workload.options)?;
+        if (&then.scripts, setup(then)) != (&now.scripts, setup(&now)) {
+            let named = |it: &Operation| [it.scripts.clone(), setup(it).into_iter().collect()].concat().join(", ");
+            let (name, then, now) = (&workload.name, named(then), named(&now));
+            return Err(Error::user(format!(
+                "the scripts of {name} are others than those of its trials: {now}, not {then}"
+            ))
+            .hint("restore their text to resume this run, or begin a new one"));
+        }
+    }
+    Ok(())
 }
 
 /// Trials of earlier sessions that ran on another machine.

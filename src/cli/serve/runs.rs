@@ -15,7 +15,7 @@ use crate::report::serve::{ListView, RunRow};
 use crate::serve::HttpRequest;
 use crate::store::results::{Results, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Runs on one page of the list.
@@ -161,7 +161,11 @@ impl Runs {
         if known.answer.get().is_none() && may_compute {
             let run = self.results.run(name).ok().flatten()?;
             // While a report is computed, the list has no answer rather than waiting for it.
-            let _turn = self.computing.try_lock().ok()?;
+            let _turn = match self.computing.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+                Err(TryLockError::WouldBlock) => return None,
+            };
             known.answer.get_or_init(|| {
                 load::findings(run.path()).map_or_else(|error| error.chain(), |findings| findings.answer.answer)
             });
