@@ -82,7 +82,6 @@ impl ProgressLine {
     /// A line about the run as a whole.
     pub fn say(&self, text: &str) {
         match &self.bar {
-            _ if self.json => {}
             Some(bar) => bar.suspend(|| out::remark(text)),
             None => out::remark(text),
         }

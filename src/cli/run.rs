@@ -176,7 +176,7 @@ pub(super) fn measured(
         progress.show(event);
         watched.follower.note(folder, event);
         if let (Event::TrialStarted { trial }, false) = (&event.what, watched.json) {
-            // What cannot be read now is the report's to say.
+            // A folder that cannot be read is named at the end.
             follow::so_far(folder, trial).ok().flatten().iter().for_each(|answer| progress.say(answer));
         }
     };

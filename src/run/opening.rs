@@ -236,7 +236,7 @@ fn must_run_the_same(stored: &RunFolder, is_extended: bool) -> Result<()> {
             let named = |it: &Operation| [it.scripts.clone(), setup(it).into_iter().collect()].concat().join(", ");
             let (name, then, now) = (&workload.name, named(then), named(&now));
             return Err(Error::user(format!(
-                "the scripts of {name} are others than those of its trials: {now}, not {then}"
+                "the scripts of {name} have changed since its trials: now {now}, then {then}"
             ))
             .hint("restore their text to resume this run, or begin a new one"));
         }

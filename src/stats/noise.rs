@@ -27,7 +27,7 @@ pub(super) const RESERVED: f64 = 0.005;
 const COMMON: f64 = 6.0;
 /// Maximum simulated designs: with this many, the true level of Hartley's test lies between 0.8 and 1.2 %.
 const DESIGNS_MAX: usize = 10_000;
-/// The same for the errors that a pair must span: between 4.8 and 5.2 %.
+/// The same for the errors that a pair must span: within 0.2 points of it. Large designs get fewer.
 const DESIGNS_OF_ERRORS_MAX: usize = 40_000;
 /// Fewest designs for a critical value.
 const DESIGNS_MIN: usize = 1000;

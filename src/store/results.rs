@@ -74,7 +74,7 @@ impl Results {
         self.entries(|name| self.other(name).is_some())
     }
 
-    /// Path of a file or folder that is no run; `None` if there is none, the name is invalid, or it is a link.
+    /// Path of a file or folder that is not a run; `None` if there is none, the name is invalid, or it is a link.
     pub fn other(&self, name: &str) -> Option<PathBuf> {
         let path = self.entry(name).filter(|_| self.path(name).is_none())?;
         fs::symlink_metadata(&path).is_ok_and(|of| of.is_dir() || of.is_file()).then_some(path)

@@ -38,7 +38,7 @@ fn scripts_beside_the_plan_are_found_on_resume_from_elsewhere() {
     fs::write(&script, "SELECT 1;\n").unwrap();
     let refused = resumed();
     assert!(
-        !refused.status.success() && stderr(&refused).contains("the scripts of w are others than"),
+        !refused.status.success() && stderr(&refused).contains("the scripts of w have changed since its trials"),
         "{}",
         said(&refused)
     );

@@ -72,7 +72,7 @@ pub fn of_records(records: &[VerdictRecord]) -> Vec<PowerCut> {
 /// Cases that the answer names of each kind of verdict; more are counted.
 const MOST_NAMED: usize = 4;
 
-/// A sentence of the answer: its title, and the verdicts that it is of.
+/// A sentence of the answer: its title, and the verdicts that it covers.
 type Kind = (&'static str, fn(&Verdict) -> bool);
 
 const KINDS: [Kind; 5] = [

@@ -114,8 +114,9 @@ impl Workload for Pgbench {
                  pgbench_branches, so clients wait for each other instead of storage; set the scale to at least {clients}"
             )
         });
-        let unknown =
-            settings.setup.map(|_| "the space is without the tables of `setup`, whose size shows in the run".into());
+        let unknown = settings
+            .setup
+            .map(|_| "the space does not include the tables that `setup` makes: their size is not known yet".into());
         waiting.into_iter().chain(unknown).collect()
     }
 
