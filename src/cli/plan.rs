@@ -1,6 +1,6 @@
 //! `pgstrata plan`: checks a plan and shows what it will do, without building anything.
 
-mod design;
+pub(super) mod design;
 pub(super) mod guests;
 
 use crate::analyse::findings::groups::by_key;

@@ -3,6 +3,7 @@
 use super::help::folded;
 use super::named::{parsed, unknown};
 use super::out;
+use super::plan::design::FEWEST_BLOCKS;
 use crate::error::Result;
 use crate::host::machine;
 use crate::plan::Plan;
@@ -94,6 +95,7 @@ struct PlanLine {
 #[derive(Serialize)]
 struct PlanExtent {
     cases: usize,
+    blocks: u32,
     trials: usize,
     expected_us: u64,
 }
@@ -101,7 +103,15 @@ struct PlanExtent {
 impl PlanExtent {
     fn of(plan: &Plan, memory: Bytes) -> Result<PlanExtent> {
         let expected_us = expected_without_images(plan, memory)?;
-        Ok(PlanExtent { cases: plan.cases.len(), trials: plan.order.len(), expected_us })
+        Ok(PlanExtent { cases: plan.cases.len(), blocks: plan.blocks_here(), trials: plan.order.len(), expected_us })
+    }
+
+    /// What it cannot do, and what that would cost: "; it shows and does not rank: 1 block, and 3 would take 28 min".
+    fn unranked(&self) -> Option<String> {
+        let enough = Micros(self.expected_us / u64::from(self.blocks.max(1)) * u64::from(FEWEST_BLOCKS));
+        let blocks = count(self.blocks as usize, "block");
+        (self.blocks < FEWEST_BLOCKS)
+            .then(|| format!("; it shows and does not rank: {blocks}, and {FEWEST_BLOCKS} would take {enough}"))
     }
 }
 
@@ -131,9 +141,11 @@ fn shown(lines: &[PlanLine]) -> String {
         let PlanLine { name, question, full, quick, .. } = line;
         let question = paragraph("  ", question);
         let (cases, trials) = (count(full.cases, "case"), count(quick.trials, "trial"));
+        let unranked = quick.unranked().unwrap_or_default();
         let (full, quick) = (Micros(full.expected_us), Micros(quick.expected_us));
+        let extent = paragraph("  ", &format!("{cases}, {full}; with --quick: {trials}, {quick}{unranked}"));
         let here = paragraph("  ", &line.here());
-        format!("{name}\n{question}  {cases}, {full}; with --quick: {trials}, {quick}\n{here}")
+        format!("{name}\n{question}{extent}{here}")
     });
     shown.collect::<Vec<_>>().join("\n")
 }
@@ -160,8 +172,10 @@ mod tests {
         let lines: Vec<PlanLine> = shipped::all().map(|plan| PlanLine::of(plan).unwrap()).collect();
         assert!(lines.len() > 1);
         for line in &lines {
-            assert!(line.quick.trials <= 40, "{}: {} trials", line.name, line.quick.trials);
-            assert!(line.quick.expected_us < 20 * 60_000_000, "{}: {}", line.name, Micros(line.quick.expected_us));
+            let minutes = if line.name == "kernel-versions" { 30 } else { 15 };
+            assert!(line.quick.expected_us < minutes * 60_000_000, "{}: {}", line.name, Micros(line.quick.expected_us));
+            let shows = ["filesystem-matrix", "pool-ageing", "snapshots"].contains(&line.name);
+            assert_eq!(line.quick.unranked().is_some(), shows, "{}", line.name);
             assert!(line.full.trials >= line.quick.trials, "{}", line.name);
             assert!(shown(&lines).contains(line.name));
             assert_eq!(line.cases_here == line.full.cases, line.missing.is_none(), "{}", line.name);
@@ -173,12 +187,15 @@ mod tests {
         let line = |cases_here, missing: Option<(&str, &str)>| PlanLine {
             name: "x",
             question: String::new(),
-            full: PlanExtent { cases: 16, trials: 80, expected_us: 1 },
-            quick: PlanExtent { cases: 16, trials: 16, expected_us: 1 },
+            full: PlanExtent { cases: 16, blocks: 5, trials: 80, expected_us: 1 },
+            quick: PlanExtent { cases: 16, blocks: 1, trials: 16, expected_us: 60_000_000 },
             cases_here,
             missing: missing.map(|(what, hint)| (what.to_owned(), hint.to_owned())),
         };
         assert_eq!(line(16, None).here(), "here: all cases");
+        assert_eq!(line(16, None).full.unranked(), None);
+        let shows = line(16, None).quick.unranked();
+        assert_eq!(shows.as_deref(), Some("; it shows and does not rank: 1 block, and 3 would take 3 min 0 s"));
         let (program, filesystem) = (("the program zpool", "apt-get install x"), ("zfs", "run the plan with --guest"));
         assert_eq!(line(12, Some(program)).here(), "here: 12 of 16 cases; missing: the program zpool");
         assert_eq!(line(0, Some(filesystem)).here(), "here: no case; missing: zfs; a guest may have it: --guest");

@@ -9,7 +9,7 @@ use crate::stats::studentized::StudentizedRange;
 use std::collections::BTreeSet;
 
 /// Minimum number of blocks for a useful interval.
-const FEWEST_BLOCKS: u32 = 3;
+pub const FEWEST_BLOCKS: u32 = 3;
 /// Standard deviation of a trial's rate on a quiet machine, relative to the rate. Only for the warning.
 const SCATTER: f64 = 0.05;
 /// Maximum number of cases for which the interval is computed: beyond, it hardly changes.
