@@ -23,6 +23,7 @@ pub(crate) mod run;
 pub mod shelf;
 pub mod trial;
 pub mod trial_table;
+mod turn_table;
 pub(crate) mod words;
 
 #[cfg(test)]

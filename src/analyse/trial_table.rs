@@ -4,6 +4,7 @@
 //! added within a [`SCHEMA`]; any other change raises it.
 
 use super::merge::storage;
+use super::turn_table;
 use crate::analyse::findings::{CaseFinding, Findings, ZeroSeconds, names};
 use crate::analyse::trial::rates::rate_of;
 use crate::error::{Context, Result};
@@ -77,7 +78,7 @@ const COLUMNS: [(&str, &str, ColumnType, &str); 49] = [
     ("power_cut_convicts", "", ColumnType::Flag, "whether a power cut costs more than it may, where that was tried"),
 ];
 
-/// Makes it for a run folder.
+/// Makes it for a run folder, and the table of turns where trials had some.
 ///
 /// # Errors
 /// When a record is damaged, or the file cannot be written.
@@ -85,11 +86,10 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
     let folder = RunFolder::open(path)?;
     let run = folder.record();
     let axes: BTreeSet<&String> = run.cases.iter().flat_map(|case| case.axes.keys()).collect();
-    let mut columns =
-        Vec::from(COLUMNS.map(|(name, unit, of, doc)| ParquetColumn { name: name.to_owned(), unit, of, doc }));
+    let mut columns = ParquetColumn::all(&COLUMNS);
     let (of, doc) = (ColumnType::Text, "value of the plan's axis");
     columns.extend(axes.iter().map(|axis| ParquetColumn { name: format!("axis_{axis}"), unit: "", of, doc }));
-    let mut rows = Vec::new();
+    let (mut rows, mut turns) = (Vec::new(), Vec::new());
     for key in &run.order {
         // A damaged trial has no row; the report names it.
         let Ok(Some(trial)) = folder.trial(key) else { continue };
@@ -107,9 +107,12 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
             of_axes.collect(),
         ];
         rows.push(parts.concat());
+        turns.extend(turn_table::rows(&trial));
     }
-    let file = std::path::absolute(path).or_store(|| format!("find {}", path.display()))?.join(FILE);
+    let place = std::path::absolute(path).or_store(|| format!("find {}", path.display()))?;
+    let file = place.join(FILE);
     table::write(&file, &columns, &rows)?;
+    turn_table::write(&place, turns)?;
     Ok(file)
 }
 

@@ -1,4 +1,4 @@
-//! A Parquet file of few rows and named columns of several types: `trials.parquet`.
+//! A Parquet file of few rows and named columns of several types: `trials.parquet`, `turns.parquet`.
 //!
 //! As in `seconds.parquet`, whole numbers are signed INT64, a cell without a value is NULL, and the file describes its
 //! own columns, as JSON under [`super::seconds::COLUMNS_KEY`].
@@ -26,6 +26,13 @@ pub struct ParquetColumn {
     pub of: ColumnType,
     /// Description.
     pub doc: &'static str,
+}
+
+impl ParquetColumn {
+    /// Columns by name, unit, type and description.
+    pub fn all(of: &[(&str, &'static str, ColumnType, &'static str)]) -> Vec<ParquetColumn> {
+        of.iter().map(|(name, unit, of, doc)| ParquetColumn { name: (*name).to_owned(), unit, of: *of, doc }).collect()
+    }
 }
 
 /// Writes a table, whole or not at all.

@@ -21,6 +21,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["analysis"],
             &["load"],
             &["look", "merge", "compare"],
+            &["turn_table"],
             &["fleet", "limits", "shelf", "trial_table"],
         ],
     ),
