@@ -346,15 +346,16 @@ fn move_wal(
                 break;
             }
             // It stays prepared until the next one: a checkpoint moves it from WAL to a file.
-            if let Some(last) = prepared.last() {
+            if let Some(last) = prepared.last_mut() {
                 connection.query(&format!("COMMIT PREPARED '{PREPARED}{}'", last.number))?;
+                last.committed = Some(load.recorder.mark());
             }
             connection.query(&format!(
                 "BEGIN; INSERT INTO pgstrata_prepared VALUES (-{checkpoints}); PREPARE TRANSACTION '{PREPARED}{checkpoints}'"
             ))?;
             let mark = load.recorder.mark();
             connection.query("CHECKPOINT")?;
-            prepared.push(Prepared { number: checkpoints, mark, checkpoint: load.recorder.mark() });
+            prepared.push(Prepared { number: checkpoints, mark, checkpoint: load.recorder.mark(), committed: None });
             progress.checkpoints.store(checkpoints, Ordering::Relaxed);
         }
         sleep(PAUSE);

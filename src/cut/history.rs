@@ -44,6 +44,8 @@ pub struct Prepared {
     pub mark: Seq,
     /// Mark taken after the following checkpoint.
     pub checkpoint: Seq,
+    /// Mark taken after its COMMIT PREPARED was acknowledged; `None` if the recording ended before.
+    pub committed: Option<Seq>,
 }
 
 /// Prefix of the names of prepared transactions that are looked for; a number follows, whose negative is in the row.

@@ -37,21 +37,36 @@ pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Resul
     asked(server, |client| Ok(judge(&tables(client, crashed)?, history, at)))
 }
 
-/// Checks that every transaction prepared before `at` is still prepared, or committed.
+/// Checks that every transaction prepared before `at` is still prepared, or committed, and committed if that was
+/// acknowledged before `at`: PostgreSQL waits for the flush of both, whatever `synchronous_commit` says.
 ///
 /// # Errors
 /// As for [`look`].
 pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Finding> {
     let sql = format!(
-        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() UNION ALL \
-         SELECT '{PREPARED}' || -number FROM pgstrata_prepared WHERE number < 0"
+        "SELECT gid, false FROM pg_prepared_xacts WHERE database = current_database() UNION ALL \
+         SELECT '{PREPARED}' || -number, true FROM pgstrata_prepared WHERE number < 0"
     );
     asked(server, |client| {
-        let there = client.query(&sql)?.concat();
-        let mut names =
-            history.prepared.iter().filter(|one| one.mark <= at).map(|one| Some(format!("{PREPARED}{}", one.number)));
-        let lost = names.find(|name| !there.contains(name)).flatten();
-        Ok(lost.map_or(Finding::Whole, |name| Finding::Torn(format!("the prepared transaction {name} is missing"))))
+        let there = client.query(&sql)?.into_iter().filter_map(|row| {
+            let mut cells = row.into_iter().flatten();
+            Some((cells.next()?, cells.next()? == "t"))
+        });
+        Ok(missing(history, at, &there.collect()).map_or(Finding::Whole, Finding::Torn))
+    })
+}
+
+/// The first prepared transaction that is not `there` as it must be; by name, whether it is committed.
+fn missing(history: &History, at: Seq, there: &BTreeMap<String, bool>) -> Option<String> {
+    history.prepared.iter().filter(|one| one.mark <= at).find_map(|one| {
+        let name = format!("{PREPARED}{}", one.number);
+        match there.get(&name) {
+            None => Some(format!("the prepared transaction {name} is missing")),
+            Some(false) if one.committed.is_some_and(|mark| mark <= at) => {
+                Some(format!("the prepared transaction {name} is not committed"))
+            }
+            Some(_) => None,
+        }
     })
 }
 
@@ -138,7 +153,7 @@ fn contradiction(tables: &Tables, client: u16, numbers: &[u64], most: u64) -> Op
 mod tests {
     use super::*;
     use crate::cut::history::Acknowledgement;
-    use crate::cut::history::Loss;
+    use crate::cut::history::{Loss, Prepared};
 
     fn history(numbers: u64) -> History {
         let acknowledged = (1..=numbers).map(|number| Acknowledgement {
@@ -164,6 +179,23 @@ mod tests {
             )
         });
         shown.collect()
+    }
+
+    #[test]
+    fn an_acknowledged_commit_of_a_prepared_transaction_must_exist() {
+        let one = |number, mark, committed| Prepared { number, mark, checkpoint: mark + 1, committed };
+        let prepared = vec![one(1, 10, Some(20)), one(2, 25, None)];
+        let history = History { prepared, ..History::default() };
+        let found = |at, there: &[(u32, bool)]| {
+            let named = there.iter().map(|(number, is_committed)| (format!("{PREPARED}{number}"), *is_committed));
+            missing(&history, at, &named.collect())
+        };
+        assert_eq!(found(9, &[]), None);
+        assert_eq!(found(19, &[(1, false)]), None);
+        assert_eq!(found(19, &[(1, true)]), None, "in flight");
+        assert_eq!(found(19, &[]).unwrap(), "the prepared transaction pgstrata-kept-1 is missing");
+        assert_eq!(found(20, &[(1, false)]).unwrap(), "the prepared transaction pgstrata-kept-1 is not committed");
+        assert_eq!(found(30, &[(1, true), (2, false)]), None);
     }
 
     #[test]

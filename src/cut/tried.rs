@@ -17,9 +17,6 @@ use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Tear, W
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Requests of a failing state that are left out in turn, to see if it still fails.
-const MOST_LEFT_OUT: usize = 16;
-
 /// How many of the worst states convicted by the end of WAL go through all steps.
 const SUSPECTS: usize = 3;
 
@@ -41,6 +38,27 @@ const MOST_CHECKPOINTS: usize = 10;
 
 /// Bytes at which a torn write convicts, as a severity of its own.
 const TORN_PAGE: u32 = 4096;
+
+/// Leaves out of a list that fails what it fails without, in parts that get smaller, until no single one can be left out
+/// (ddmin without its complements: Zeller and Hildebrandt, IEEE Trans. Softw. Eng. 28 (2002)).
+fn fewest<T: Clone>(mut kept: Vec<T>, fails: impl Fn(&[T]) -> Result<bool>) -> Result<Vec<T>> {
+    let mut size = kept.len();
+    while size > 0 && !kept.is_empty() {
+        let (before, mut at) = (kept.len(), 0);
+        while at < kept.len() {
+            let end = kept.len().min(at + size);
+            let fewer = [&kept[..at], &kept[end..]].concat();
+            if fails(&fewer)? {
+                kept = fewer;
+            } else {
+                at = end;
+            }
+        }
+        let is_done = size == 1 && kept.len() == before;
+        size = if is_done { 0 } else { size.div_ceil(2) };
+    }
+    Ok(kept)
+}
 
 /// Tries states, records the results, and returns the state the verdict rests on if it convicts.
 pub fn try_states(
@@ -402,17 +420,14 @@ impl Trying<'_> {
             .into()
     }
 
-    /// Reduces a state to as few in-flight requests as possible.
-    pub fn smallest(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
-        for one in state.extra.clone().into_iter().take(MOST_LEFT_OUT) {
+    /// Reduces a state to in-flight requests of which none can be left out.
+    pub fn smallest(&self, state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
+        let extra = fewest(state.extra.clone(), |extra| {
             self.judged.session.interrupt.check()?;
-            let extra = state.extra.iter().copied().filter(|other| *other != one).collect();
-            let fewer = State { extra, ..state.clone() };
-            if self.verdict(&fewer, check(&fewer))?.convicts() {
-                state = fewer;
-            }
-        }
-        Ok(state)
+            let fewer = State { extra: extra.to_vec(), ..state.clone() };
+            Ok(self.verdict(&fewer, check(&fewer))?.convicts())
+        })?;
+        Ok(State { extra, ..state })
     }
 
     /// Signs that the harness is at fault: the disks after the clean stop fail, or nothing was ever in flight.
@@ -503,6 +518,24 @@ mod tests {
         };
         let (verdict, kept) = worst_confirmed(by_arithmetic, suspects, confirmed).unwrap();
         (verdict, kept.map(|kept| kept.state.at))
+    }
+
+    #[test]
+    fn a_failing_state_is_reduced_to_what_it_needs() {
+        let of = |needed: &[u32], all: u32| {
+            let tries = std::cell::Cell::new(0);
+            let kept = fewest((0..all).collect(), |extra| {
+                tries.set(tries.get() + 1);
+                Ok(needed.iter().all(|one| extra.contains(one)))
+            });
+            (kept.unwrap(), tries.get())
+        };
+        assert_eq!(of(&[], 5000), (Vec::new(), 1), "it fails by what is missing");
+        let (kept, tries) = of(&[3, 2900, 4999], 5000);
+        assert_eq!(kept, [3, 2900, 4999]);
+        assert!(tries < 150, "{tries} tries of 5000 requests");
+        assert_eq!(of(&[0, 1, 2, 3, 4, 5, 6], 7).0.len(), 7);
+        assert!(fewest(vec![1], |_| Err(crate::error::Error::host("no space"))).is_err());
     }
 
     #[test]
