@@ -243,7 +243,7 @@ fn server_error(mut fields: ErrorFields<'_>) -> Error {
 }
 
 fn shortened(sql: &str) -> String {
-    const MOST: usize = 120;
+    const MOST: usize = 60;
     let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MOST { line } else { line.chars().take(MOST).chain(" ...".chars()).collect() }
 }

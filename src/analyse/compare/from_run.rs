@@ -252,7 +252,7 @@ impl CaseOfSide<'_> {
         let query_mode = operation.query_mode.as_deref().unwrap_or("simple").to_owned();
         let rate = operation.rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
         vec![
-            MeasureCondition::named(ConditionKind::Workload, Some(operation.scripts.join(" + "))),
+            MeasureCondition::named(ConditionKind::Workload, Some(workload_of(operation))),
             MeasureCondition::named(ConditionKind::Scale, self.scale(operation)),
             MeasureCondition::named(ConditionKind::Clients, Some(operation.clients.to_string())),
             MeasureCondition::usual(ConditionKind::QueryMode, Some(query_mode), "simple"),
@@ -271,7 +271,30 @@ impl CaseOfSide<'_> {
     }
 }
 
+/// The scripts and what made their tables: "orders", "mine.sql (0c1d2e3f), set up by tables.sql (4a5b6c7d)".
+fn workload_of(operation: &Operation) -> String {
+    let scripts = operation.scripts.join(" + ");
+    operation.settings.get("setup").map_or(scripts.clone(), |setup| format!("{scripts}, set up by {setup}"))
+}
+
 /// What a trial counted of this measure.
 fn measure_of<'t>(trial: &'t TrialRecord, name: &str) -> Option<&'t Measure> {
     trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_tables_are_another_workload() {
+        let with = |setup: &str| Operation {
+            scripts: vec!["mine.sql (0c1d2e3f)".to_owned()],
+            settings: [("setup".to_owned(), setup.to_owned())].into(),
+            ..Operation::default()
+        };
+        assert_eq!(workload_of(&with("a.sql (1)")), "mine.sql (0c1d2e3f), set up by a.sql (1)");
+        assert_ne!(workload_of(&with("a.sql (1)")), workload_of(&with("a.sql (2)")));
+        assert_eq!(workload_of(&Operation { settings: [].into(), ..with("") }), "mine.sql (0c1d2e3f)");
+    }
 }
