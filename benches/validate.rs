@@ -227,13 +227,15 @@ fn turns(asked: &Asked) -> String {
     let of_designs = DESIGNS.map(|(part, name, ..)| (name, asked.findings_in(part)));
     let first = of_designs.iter().flat_map(|(_, runs)| runs).next().unwrap_or_else(|| panic!("no run of turns"));
     let mut text = machine(first);
-    let columns =
-        "design | seed | minutes | probes of the disk, 1/s | slower / a | found | holds 1/1.1 | ranks of the equal";
-    writeln!(text, "| {columns} |\n|{}", "---|".repeat(8)).unwrap();
+    let columns = "design | seed | minutes | probes of the disk, 1/s | slower / a | found | holds 1/1.1 | ranks of the equal \
+                   | minutes for 10 %";
+    writeln!(text, "| {columns} |\n|{}", "---|".repeat(9)).unwrap();
     let mut sums = String::new();
     for (name, runs) in of_designs.iter().filter(|(_, runs)| !runs.is_empty()) {
-        let (mut found, mut held, mut false_runs) = (0, 0, 0);
+        let (mut found, mut held, mut false_runs, mut enough) = (0, 0, 0, Vec::new());
         for run in runs {
+            let decision = run.rankings[0].classes.iter().find_map(|class| class.decision.as_ref());
+            let detectable = decision.and_then(|decision| decision.detectable_ratio).unwrap();
             let rows = || run.rankings[0].classes.iter().flat_map(|class| &class.rows);
             let slower = rows().find(|row| row.case.starts_with("slower.")).unwrap();
             let ratio = slower.comparison.as_ref().unwrap().ratio;
@@ -245,11 +247,14 @@ fn turns(asked: &Asked) -> String {
             let disk = run.run.disks.first().unwrap();
             let ends = disk.probes.iter().map(|(at, _)| *at);
             let minutes = (ends.clone().max().unwrap() - ends.min().unwrap()) as f64 / 60e6;
+            // The detectable logarithm falls with the square root of the time.
+            enough.push(minutes * (detectable.ln() / f64::ln(1.1)).powi(2));
+            let needed = enough.last().unwrap();
             let probes = format!("{:.0} ({:.0} to {:.0})", disk.per_s_median, disk.per_s_lowest, disk.per_s_highest);
             let ranks = equal.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             writeln!(
                 text,
-                "| {name} | {} | {minutes:.1} | {probes} | {:.3} ({low:.3} to {high:.3}) | {} | {} | {ranks} |",
+                "| {name} | {} | {minutes:.1} | {probes} | {:.3} ({low:.3} to {high:.3}) | {} | {} | {ranks} | {needed:.0} |",
                 run.run.seed,
                 ratio.value,
                 yes(is_found),
@@ -259,8 +264,10 @@ fn turns(asked: &Asked) -> String {
         }
         writeln!(
             sums,
-            "- {name}: found in {found} of {all} runs, the truth held in {held}, a false difference in {false_runs}.",
-            all = runs.len()
+            "- {name}: found in {found} of {all} runs, the truth held in {held}, a false difference in {false_runs}; \
+             {mean:.0} minutes for 10 % in the mean.",
+            all = runs.len(),
+            mean = enough.iter().sum::<f64>() / enough.len() as f64
         )
         .unwrap();
     }
