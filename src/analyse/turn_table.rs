@@ -14,7 +14,7 @@ use std::path::Path;
 pub const FILE: &str = "turns.parquet";
 
 /// Name, unit, type and meaning of each column.
-const COLUMNS: [(&str, &str, ColumnType, &str); 15] = [
+const COLUMNS: [(&str, &str, ColumnType, &str); 16] = [
     ("run", "", ColumnType::Text, "id of the run that measured it"),
     ("case", "", ColumnType::Text, "id of the case"),
     ("trial", "", ColumnType::Count, "number of the block, in which its stack stood beside the others"),
@@ -29,6 +29,7 @@ const COLUMNS: [(&str, &str, ColumnType, &str); 15] = [
     ("operations_most", "", ColumnType::Count, "operations that each turn was given; absent for turns of equal time"),
     ("probe_flushes", "", ColumnType::Count, "synced writes below the images just before it; absent without images"),
     ("probe_us", "us", ColumnType::Count, "time of these"),
+    ("probe_others_cpu_us", "us", ColumnType::Count, "CPU time that programs outside of the run took meanwhile"),
     ("counts", "", ColumnType::Flag, "false where its round was made again, since the disk was disturbed"),
 ];
 
@@ -52,6 +53,7 @@ pub(super) fn rows(trial: &TrialRecord) -> Vec<(u64, Row)> {
             record.operations.map(Value::Count),
             probe(|probe| probe.flushes),
             probe(|probe| probe.elapsed_us),
+            turn.probe.as_ref().and_then(|probe| probe.others_cpu_us).map(Value::Count),
             Some(Value::Flag(turn.counts)),
         ];
         (turn.began_us, row)

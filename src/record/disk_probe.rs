@@ -15,6 +15,8 @@ pub struct DiskProbe {
     pub flushes: u64,
     /// Time of these, microseconds.
     pub elapsed_us: u64,
+    /// CPU time that programs outside of the run took meanwhile, microseconds; `None` if it could not be read.
+    pub others_cpu_us: Option<u64>,
 }
 
 impl DiskProbe {

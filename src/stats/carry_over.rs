@@ -25,6 +25,9 @@ pub struct Turn {
     pub after: Option<usize>,
     /// Logarithm of its rate.
     pub log: f64,
+    /// Measured just before it: logarithm of the rate at which a probe of the disk flushed, and share of the CPUs that
+    /// other programs took. `None` where a stack has no disk to probe.
+    pub beside: Option<[f64; 2]>,
 }
 
 /// Effect on the turns after one case, compared with the mean turn.
@@ -53,11 +56,12 @@ impl CarryOver {
 /// turn of a block follows none, and is left out.
 pub fn after_each(turns: &[Turn], cases: usize) -> Vec<Option<CarryOver>> {
     let turns = &turns.iter().filter(|turn| turn.after.is_some()).copied().collect::<Vec<_>>();
-    let logs = less_means(turns, |turn| turn.log);
+    let logs = less_means(turns, turns.iter().map(|turn| turn.log).collect());
     // Effects add up to zero: the last is the sum of the others, negated.
     let last = cases.saturating_sub(1);
     let is_after = |turn: &Turn, case: usize| f64::from(u8::from(turn.after == Some(case)));
-    let columns = (0..last).map(|case| less_means(turns, |turn| is_after(turn, case) - is_after(turn, last)));
+    let column = |case| turns.iter().map(|turn| is_after(turn, case) - is_after(turn, last)).collect();
+    let columns = (0..last).map(|case| less_means(turns, column(case)));
     let columns: Vec<Vec<f64>> = columns.collect();
     let normal = columns.iter().map(|one| columns.iter().map(|other| product(one, other)).collect());
     let Some(inverse) = inverse(normal.collect()) else { return vec![None; cases] };
@@ -96,21 +100,20 @@ pub fn borne(turns: &[Turn], cases: usize) -> BTreeMap<(usize, u32), f64> {
     of_block.collect()
 }
 
-type Group = (usize, u32, u32);
+pub(super) type Group = (usize, u32, u32);
 
-const OWN: fn(&Turn) -> Group = |turn| (turn.case, turn.block, 0);
+pub(super) const OWN: fn(&Turn) -> Group = |turn| (turn.case, turn.block, 0);
 const ROUND: fn(&Turn) -> Group = |turn| (0, turn.block, turn.round);
 
 /// Indices of the turns of each group.
-fn groups(turns: &[Turn], group: fn(&Turn) -> Group) -> BTreeMap<Group, Vec<usize>> {
+pub(super) fn groups(turns: &[Turn], group: fn(&Turn) -> Group) -> BTreeMap<Group, Vec<usize>> {
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     turns.iter().enumerate().for_each(|(at, turn)| groups.entry(group(turn)).or_default().push(at));
     groups
 }
 
 /// A value of each turn less its means over case and block, and over the round.
-fn less_means(turns: &[Turn], value: impl Fn(&Turn) -> f64) -> Vec<f64> {
-    let mut left: Vec<f64> = turns.iter().map(value).collect();
+pub(super) fn less_means(turns: &[Turn], mut left: Vec<f64>) -> Vec<f64> {
     let groups: Vec<Vec<usize>> =
         [OWN, ROUND].into_iter().flat_map(|group| groups(turns, group)).map(|(_, of)| of).collect();
     for of in (0..PASSES).flat_map(|_| &groups) {
@@ -120,7 +123,7 @@ fn less_means(turns: &[Turn], value: impl Fn(&Turn) -> f64) -> Vec<f64> {
     left
 }
 
-fn product(one: &[f64], other: &[f64]) -> f64 {
+pub(super) fn product(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
@@ -161,7 +164,14 @@ mod tests {
                     let step = if (block + round) % 2 == 0 { 1 } else { 3 };
                     let case = (place * step + round as usize) % 4;
                     let slower = if after == Some(1) { effect } else { 0.0 };
-                    all.push(Turn { case, block, round, after, log: deviation * noise.normal() - slower });
+                    all.push(Turn {
+                        case,
+                        block,
+                        round,
+                        after,
+                        log: deviation * noise.normal() - slower,
+                        beside: None,
+                    });
                     after = Some(case);
                 }
             }

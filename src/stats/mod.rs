@@ -9,6 +9,7 @@ extern crate self as stats;
 
 mod anytime;
 pub mod autocorrelation;
+pub mod beside;
 pub mod carry_over;
 pub mod criticals;
 pub mod decisions;

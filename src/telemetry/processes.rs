@@ -71,6 +71,17 @@ impl Sampler for Processes {
     }
 }
 
+/// Acts, and says how much CPU time programs outside of the run took meanwhile, nanoseconds.
+///
+/// # Errors
+/// When the CPU times of processes cannot be read.
+pub(crate) fn others_beside<T>(host: &Host, act: impl FnOnce() -> T) -> Result<(T, u64)> {
+    let before = cpu_times(host)?;
+    let done = act();
+    let used = used(&before, &cpu_times(host)?, std::process::id(), |pid| named(host, pid));
+    Ok((done, others(&used).1))
+}
+
 /// CPU time used between two readings.
 struct Used {
     comm: String,

@@ -1,10 +1,11 @@
-//! Turns of the cases that stood side by side: rounds made again, idle work, and what a case does to the turn after its
-//! own.
+//! Turns of the cases that stood side by side: rounds made again, idle work, what the machine did beside them, and what a
+//! case does to the turn after its own.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::Estimate;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseTurns, TurnsFinding};
+use crate::stats::beside::{self, Slopes};
 use crate::stats::carry_over::{Turn, after_each, borne};
 use std::collections::BTreeSet;
 
@@ -17,15 +18,17 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     let place = |id: &str| turned.iter().position(|case| case.spec.id == id);
     let turns =
         turned.iter().enumerate().flat_map(|(case, sums)| sums.turns.turns.iter().map(move |turn| (case, turn)));
-    let turns = turns.map(|(case, turn)| {
+    let mut turns: Vec<_> = turns.collect();
+    turns.sort_by_key(|(_, turn)| (turn.block, turn.began_us));
+    let turns = turns.into_iter().map(|(case, turn)| {
         let after = turn.after.as_deref().and_then(place);
-        Turn { case, block: turn.block, round: turn.round, after, log: turn.log }
+        Turn { case, block: turn.block, round: turn.round, after, log: turn.log, beside: turn.beside }
     });
     let turns: Vec<Turn> = turns.collect();
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
     let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
     let mut found = vec![None; turned.len()];
-    let mut is_taken_out = false;
+    let (mut is_taken_out, mut slopes) = (false, Slopes::default());
     // A turn follows one of its own guest.
     let guests: BTreeSet<Option<String>> = turned.iter().map(|case| case.spec.guest.clone()).collect();
     for guest in guests {
@@ -34,11 +37,14 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
         let own = turns
             .iter()
             .filter_map(|turn| Some(Turn { case: place(turn.case)?, after: turn.after.and_then(place), ..*turn }));
-        let own: Vec<Turn> = own.collect();
-        inside.iter().zip(after_each(&own, inside.len())).for_each(|(case, after)| found[*case] = after);
-        for ((case, block), log) in borne(&own, inside.len()) {
-            is_taken_out |= log != 0.0;
-            turned[inside[case]].turns.borne.insert(block, log);
+        let taken_out = beside::taken_out(&own.collect::<Vec<Turn>>());
+        slopes = taken_out.slopes;
+        let own = &taken_out.turns;
+        inside.iter().zip(after_each(own, inside.len())).for_each(|(case, after)| found[*case] = after);
+        let carried = borne(own, inside.len());
+        is_taken_out |= carried.values().any(|log| *log != 0.0);
+        for ((case, block), log) in taken_out.borne.into_iter().chain(carried) {
+            *turned[inside[case]].turns.borne.entry(block).or_default() += log;
         }
     }
     let cases = turned.iter().zip(found).map(|(case, after)| CaseTurns {
@@ -56,7 +62,9 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     });
     let cases: Vec<CaseTurns> = cases.collect();
     let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);
-    (!cases.is_empty()).then_some(TurnsFinding { rounds, made_again, is_taken_out, cases })
+    let [disk_slope, others_cpu_slope] = slopes;
+    let found = TurnsFinding { rounds, made_again, is_taken_out, disk_slope, others_cpu_slope, cases };
+    (!found.cases.is_empty()).then_some(found)
 }
 
 /// Remarks on one case.

@@ -236,7 +236,7 @@ impl<'s> Trial<'s> {
             session.undo_from(mark);
         }
         if self.record.counts.is_some() && self.record.turns.is_none() {
-            let probe = settle::probe_disk(self);
+            let probe = settle::probe_disk(&session.host, self);
             self.record.disk_probes.extend(probe);
         }
         if let Err(e) = &done {

@@ -241,7 +241,7 @@ impl<'s> Standing<'s> {
         self.turns.record.operations = operations.max(self.turns.record.operations);
         let mut taken = None;
         self.go(session, |trial, session| {
-            let about = TurnRecord { probe: settle::probe_disk(trial), ..about };
+            let about = TurnRecord { probe: settle::probe_disk(&session.host, trial), ..about };
             trial.enter_for(session, Step::Measure, Some(length_us))?;
             let mut turn = measure(session, trial, about.round, (length_us, operations))?;
             let began_us = turn.began_us.ok_or_else(|| Error::tool("the workload did nothing in a turn"))?;

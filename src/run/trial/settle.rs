@@ -10,6 +10,7 @@ use crate::record::disk_probe::DiskProbe;
 use crate::record::window::{DeviceTraffic, SettleRecord};
 use crate::run::session::Session;
 use crate::run::window;
+use crate::telemetry::processes::others_beside;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ const LONGEST_US: u64 = 30_000_000;
 /// Waits for quiet devices and few dirty pages, then probes the disk below the images.
 pub(super) fn settle(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     wait(session, trial)?;
-    let probe = probe_disk(trial);
+    let probe = probe_disk(&session.host, trial);
     trial.record.disk_probes.extend(probe);
     Ok(())
 }
@@ -65,10 +66,12 @@ pub(super) fn wait(session: &Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Probes the filesystem below the stack's images. A failed probe is a gap: the images may still work.
-pub(super) fn probe_disk(trial: &mut Trial<'_>) -> Option<DiskProbe> {
+/// Probes the filesystem below the stack's images, and what CPU time others take. A failed probe is a gap: the images may
+/// still work.
+pub(super) fn probe_disk(host: &Host, trial: &mut Trial<'_>) -> Option<DiskProbe> {
     let folder = disk_probe::folder_of(&trial.case.stack)?;
-    let probe = disk_probe::probe(&folder);
+    let probe = others_beside(host, || disk_probe::probe(&folder))
+        .and_then(|(probe, others_ns)| Ok(DiskProbe { others_cpu_us: Some(others_ns / 1000), ..probe? }));
     probe.map_err(|e| trial.record.notes.push(format!("the disk below the images was not probed: {}", e.chain()))).ok()
 }
 
