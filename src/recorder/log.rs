@@ -183,7 +183,7 @@ fn encoded(entry: &Entry) -> [u8; HEAD] {
     let numbers = [entry.submitted, entry.completed, entry.at_us, entry.offset, entry.length];
     head[..4].copy_from_slice(b"entr");
     head[4..6].copy_from_slice(&entry.disk.to_le_bytes());
-    head[6..8].copy_from_slice(&[entry.op.code(), u8::from(entry.fua)]);
+    head[6..8].copy_from_slice(&[entry.op as u8, u8::from(entry.fua)]);
     head[8..48].copy_from_slice(&numbers.map(u64::to_le_bytes).concat());
     head[48..64].copy_from_slice(&entry.hash);
     let check = u64::from_le_bytes(hash(&head[..64]).first_chunk().copied().unwrap_or_default());
