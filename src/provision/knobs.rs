@@ -9,8 +9,9 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use setting::boot;
+pub(super) use setting::undo;
 pub use setting::{OWNER, strayed};
-pub(super) use setting::{boot, undo};
 
 use super::by_hand::Script;
 use super::identity::BlockDevice;
