@@ -131,10 +131,10 @@ pub(crate) mod loops {
 }
 
 pub(crate) mod mount_options {
-    pub(crate) use crate::host::answers::Answer;
+    pub use crate::host::answers::MountFinding;
 
-    pub(crate) fn ask(_filesystem: &str, _option: &str) -> Answer {
-        Answer::NotAsked("only Linux answers before anything is mounted".to_owned())
+    pub(crate) fn ask(_filesystem: &str, _option: &str) -> MountFinding {
+        MountFinding::Unchecked("only Linux answers before anything is mounted".to_owned())
     }
 }
 
