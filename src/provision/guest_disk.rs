@@ -157,10 +157,7 @@ fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
         let size = size.map_or_else(|| "unknown".to_owned(), |size| size.to_string());
         return Err(Error::host(format!("{shown} ({serial}) was to have {}, its size is {size}", disk.kind.size)));
     }
-    let uses = guard::uses(host, &device)?;
-    if !uses.is_empty() {
-        return Err(Error::host(format!("{shown} ({serial}) is in use: {}", uses.join("; "))));
-    }
+    guard::refuse_any(&guard::uses(host, &device)?, &format!("{shown} ({serial}) is in use"))?;
     let used = Thing::new(NAME, USED).with(SERIAL, serial.as_str()).with("boot", knobs::boot(host));
     site.ledger.enter(used)?;
     Ok(device)
@@ -204,11 +201,8 @@ fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
         return Ok(());
     }
     host.run(&Command::new("blkdiscard").arg("--zeroout").arg(&device.path))?;
-    let left = left_on(host, device)?;
-    if left.is_empty() {
-        return Ok(());
-    }
-    Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
+    let shown = device.path.display();
+    guard::refuse_any(&left_on(host, device)?, &format!("{shown} was emptied, but still contains"))
 }
 
 fn left_on(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
