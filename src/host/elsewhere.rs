@@ -25,7 +25,6 @@ pub(crate) mod linux {
     use std::ffi::c_void;
     use std::fs::File;
     use std::io;
-    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
@@ -59,7 +58,7 @@ pub(crate) mod linux {
         0
     }
 
-    pub(in crate::host) fn enlarge_pipe(_pipe: &OwnedFd, _bytes: usize) {}
+    pub(in crate::host) fn enlarge_pipe(_pipe: &File, _bytes: usize) {}
 
     pub(in crate::host) fn atomic_write_units(_path: &Path) -> io::Result<Option<(u32, u32)>> {
         Ok(None)

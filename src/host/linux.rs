@@ -59,7 +59,7 @@ pub fn thread_cpu_us() -> u64 {
 }
 
 /// Enlarges a pipe, if that is allowed.
-pub(super) fn enlarge_pipe(pipe: &OwnedFd, bytes: usize) {
+pub(super) fn enlarge_pipe(pipe: &File, bytes: usize) {
     rustix::pipe::fcntl_setpipe_size(pipe, bytes).ok();
 }
 

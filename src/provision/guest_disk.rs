@@ -8,7 +8,7 @@
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs, size};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -24,7 +24,6 @@ pub struct OwnDisk;
 
 pub(crate) const NAME: &str = "guest_disk";
 const BUS: &str = "bus";
-const MIB: u64 = 1 << 20;
 
 const USED: &str = "used";
 
@@ -81,10 +80,7 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
 
 impl Layer for OwnDisk {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        if options.size(NAME).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
-            return Err(OptionProblem::at(NAME, "the size must be a multiple of 1 MiB"));
-        }
-        Ok(())
+        size::check(options, NAME, size::is_in_mib, "the size must be a multiple of 1 MiB")
     }
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
