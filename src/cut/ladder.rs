@@ -149,11 +149,8 @@ impl<'a> Checker<'a> {
     }
 
     fn put(&self, recorder: &Arc<Recorder>) -> Result<()> {
-        let devices = self.opener.loops.values().filter_map(|base| match base {
-            Base::Device(device) => Some(device),
-            _ => None,
-        });
-        devices.clone().try_for_each(|device| mount_table::until_ended(device))?;
+        let devices = self.opener.loops.values().filter_map(Base::device);
+        devices.clone().try_for_each(mount_table::until_ended)?;
         for (node, disk) in self.of.nodes.iter().zip(0..) {
             self.of.exports.put_behind(&name_of(node), recorder, disk);
         }
