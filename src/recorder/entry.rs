@@ -29,9 +29,7 @@ impl Op {
 pub type Hash = [u8; 16];
 
 pub(super) fn hash(content: &[u8]) -> Hash {
-    let mut half = Hash::default();
-    half.copy_from_slice(&Sha256::digest(content)[..16]);
-    half
+    Sha256::digest(content).first_chunk().copied().unwrap_or_default()
 }
 
 /// A completed request.

@@ -196,8 +196,6 @@ fn decoded(head: &[u8; HEAD], stored: u64) -> Option<Entry> {
     if head[..4] != *b"entr" || number::<8>(head, 64) != check {
         return None;
     }
-    let mut content_hash = Hash::default();
-    content_hash.copy_from_slice(&head[48..64]);
     Some(Entry {
         disk: u16::try_from(number::<2>(head, 4)).ok()?,
         op: Op::of_code(head[6])?,
@@ -207,7 +205,7 @@ fn decoded(head: &[u8; HEAD], stored: u64) -> Option<Entry> {
         at_us: number::<8>(head, 24),
         offset: number::<8>(head, 32),
         length: number::<8>(head, 40),
-        hash: content_hash,
+        hash: head[48..].first_chunk().copied()?,
         stored,
     })
 }

@@ -134,8 +134,7 @@ impl NbdInput<'_> {
         if number(0, 4) != u64::from(REQUEST_MAGIC) {
             return Some(Err(()));
         }
-        let mut cookie = [0; 8];
-        cookie.copy_from_slice(&head[8..16]);
+        let cookie = head[8..].first_chunk().copied()?;
         let [flags, command] = [4, 6].map(|at| number(at, 2) as u16);
         Some(Ok(NbdRequest { flags, command, cookie, offset: number(16, 8), length: number(24, 4) as u32 }))
     }
