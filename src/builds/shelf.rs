@@ -6,12 +6,10 @@ use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::steps::key;
 use crate::host::files::{self, File};
 use crate::host::signals::Interrupt;
-use crate::host::time::{now, sleep};
 use crate::host::{Host, folders, paths, users};
 use crate::record::build::BuildSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Metadata file in each folder; it is written last, so a folder with it is complete.
 pub(super) const NOTE: &str = "pgstrata.json";
@@ -19,9 +17,6 @@ const SOURCE: &str = "source-";
 const WORK: &str = ".part";
 const LOCK: &str = ".lock";
 const LOG: &str = "build.log";
-/// How long to try for a lock, and the pause between attempts.
-const PATIENCE: Duration = Duration::from_secs(2);
-const TURN: Duration = Duration::from_millis(20);
 
 /// Metadata kept with a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,15 +137,10 @@ impl Shelf {
             }
         }
         let lock = files::append_to(&self.0.join(LOCK))?;
-        let begun = now();
-        loop {
-            match files::lock(&lock) {
-                Ok(()) => return Ok(lock),
-                // A child that is being started holds our lock until it executes its program.
-                Err(_) if begun.elapsed() < PATIENCE => sleep(TURN),
-                Err(_) => return Err(Error::host("another pgstrata is building a PostgreSQL").hint("wait for it")),
-            }
-        }
+        // A child that is being started holds our lock until it executes its program.
+        files::soon(|| files::lock(&lock))
+            .map_err(|_| Error::host("another pgstrata is building a PostgreSQL").hint("wait for it"))?;
+        Ok(lock)
     }
 
     /// Creates an empty folder owned by the user who builds. Needs the lock.

@@ -18,6 +18,7 @@ use crate::recorder::Recorder;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// Rows per transaction in the first table; the second has one.
@@ -158,10 +159,7 @@ pub fn run(load: &ClientLoad<'_>) -> Result<Committed, Unrecorded> {
         if begun.iter().any(Result::is_err) || workload.as_ref().is_some_and(Result::is_err) {
             progress.stop.store(true, Ordering::Relaxed);
         }
-        let outcomes = begun.into_iter().map(|one| one.and_then(|one| one.join().map_err(|_| died())?)).collect();
-        let workload =
-            workload.map(|one| one.map_err(Unrecorded::from).and_then(|one| one.join().map_err(|_| died())?));
-        (outcomes, workload.unwrap_or(Ok(())))
+        (begun.into_iter().map(ended).collect(), workload.map_or(Ok(()), ended))
     });
     if let Some(failure) = load.recorder.failure() {
         return Err(Error::host(failure).into());
@@ -181,8 +179,9 @@ pub fn run(load: &ClientLoad<'_>) -> Result<Committed, Unrecorded> {
     Ok(Committed { others: followed.ends.len() - seen, history })
 }
 
-pub(super) fn died() -> Error {
-    Error::bug("a client's thread died")
+/// Waits for a thread, if it could be started.
+pub(super) fn ended<T, E: From<Error>>(begun: Result<ScopedJoinHandle<'_, Result<T, E>>>) -> Result<T, E> {
+    begun?.join().unwrap_or_else(|_| Err(Error::bug("a client's thread died").into()))
 }
 
 /// Runs `work`, and stops the others if it fails.

@@ -132,7 +132,9 @@ fn check(
     };
     let checker = Checker::attach(of, images.clone())?;
     let finding = match evidence.recovery_failed {
-        false => checker.whole(images, state.at, evidence.second.as_ref().map_or(EndedBy::Cut, |_| EndedBy::SecondCut)),
+        false => {
+            checker.whole(&images, state.at, evidence.second.as_ref().map_or(EndedBy::Cut, |_| EndedBy::SecondCut))
+        }
         true => {
             checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| done.err().unwrap_or(Finding::Whole))
         }

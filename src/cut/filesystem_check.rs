@@ -52,10 +52,7 @@ fn of_node(host: &Host, node: &NodeSpec, devices: &Bases) -> Result<FilesystemCh
     if node.inputs.iter().any(|input| input.role != Role::Data) {
         return Err("its journal is on another device".to_owned());
     }
-    let on = node.inputs.iter().map(|input| match devices.get(&input.from) {
-        Some(Base::Device(path)) => Some(path.as_path()),
-        _ => None,
-    });
+    let on = node.inputs.iter().map(|input| devices.get(&input.from).and_then(Base::device));
     let on = on.collect::<Option<Vec<&Path>>>().ok_or("it does not lie on recorded disks directly")?;
     let first = on.first().ok_or("it has no device")?;
     let command = Command::new(program.name).args(program.arguments).arg(first);

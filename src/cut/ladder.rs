@@ -8,7 +8,7 @@
 use super::cutting::Finding;
 use super::disks::Disks;
 use super::history::History;
-use super::opening::{Folders, OpenedStack, Opener};
+use super::opening::{Folders, Opener};
 use super::record::{RECORDED, data_folder, postgres_of, server_spec, wal_folder};
 use super::server_check;
 use super::session::{CutSession, site};
@@ -47,10 +47,6 @@ pub enum EndedBy {
 
 /// The writes of a recovery, and the position in them at which PostgreSQL accepted clients.
 type Recovery<Written> = Result<(Written, Seq), Finding>;
-
-fn not_opened() -> Error {
-    Error::bug("a state that mount(8) was to open was not opened")
-}
 
 fn no_data() -> Finding {
     Finding::Torn("the data folder is not there".to_owned())
@@ -114,7 +110,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// If the check itself did not finish, which says nothing about the state.
-    pub fn tail(&self, images: Vec<Image>, at: Seq) -> Result<Finding> {
+    pub fn tail(&self, images: &[Image], at: Seq) -> Result<Finding> {
         self.on(images, || self.mounted(|folders| Ok(self.tail_of(folders, at))))
     }
 
@@ -122,7 +118,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// As for [`Checker::tail`].
-    pub fn whole(&self, images: Vec<Image>, at: Seq, end: EndedBy) -> Result<Finding> {
+    pub fn whole(&self, images: &[Image], at: Seq, end: EndedBy) -> Result<Finding> {
         self.on(images, || {
             // A conviction by the WAL tail is not the last word: the recovered tables show what is lost.
             let Some(mounted) = self.mounted(|folders| Ok(self.tail_of(folders, at)))? else { return Ok(None) };
@@ -140,30 +136,21 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Puts disks behind the loop devices and acts; retries with mount(8) if mount(2) was not enough.
-    fn on(&self, images: Vec<Image>, act: impl Fn() -> Result<Option<Finding>>) -> Result<Finding> {
-        if let Some(found) = self.once_on(images.clone(), &act)? {
-            return Ok(found);
-        }
-        // Drop the writes of the refused mount.
-        self.opener.by_tools(|| self.once_on(images, &act))?.ok_or_else(not_opened)
-    }
-
-    fn once_on(&self, images: Vec<Image>, act: impl Fn() -> Result<Option<Finding>>) -> Result<Option<Finding>> {
-        let recorder = Arc::new(overlay(&self.of, images)?);
-        self.put(&recorder)?;
-        let found = act();
-        // Do not keep the commands of a thousand states.
-        drop(self.of.session.host.take_command_log());
-        recorder.failure().map_or(found, |failure| Err(Error::host(failure)))
+    /// Puts disks behind the loop devices and acts, without the writes of a refused mount.
+    fn on(&self, images: &[Image], act: impl Fn() -> Result<Option<Finding>>) -> Result<Finding> {
+        self.opener.until_opened(|| {
+            let recorder = Arc::new(overlay(&self.of, images.to_vec())?);
+            self.put(&recorder)?;
+            let found = act();
+            // Do not keep the commands of a thousand states.
+            drop(self.of.session.host.take_command_log());
+            recorder.failure().map_or(found, |failure| Err(Error::host(failure)))
+        })
     }
 
     fn put(&self, recorder: &Arc<Recorder>) -> Result<()> {
-        let devices = self.opener.loops.values().filter_map(|base| match base {
-            Base::Device(device) => Some(device),
-            _ => None,
-        });
-        devices.clone().try_for_each(|device| mount_table::until_ended(device))?;
+        let devices = self.opener.loops.values().filter_map(Base::device);
+        devices.clone().try_for_each(mount_table::until_ended)?;
         for (node, disk) in self.of.nodes.iter().zip(0..) {
             self.of.exports.put_behind(&name_of(node), recorder, disk);
         }
@@ -175,11 +162,8 @@ impl<'a> Checker<'a> {
 
     /// Opens the stack as it is, and acts; `None` if that must be redone.
     fn mounted(&self, act: impl FnOnce(&Folders) -> Result<Finding>) -> Result<Option<Finding>> {
-        Ok(match self.opener.open(act)? {
-            OpenedStack::As(found) => Some(found),
-            OpenedStack::Refused(why) => Some(Finding::Unmountable(why)),
-            OpenedStack::Anew => None,
-        })
+        let opened = self.opener.open(act)?;
+        Ok(opened.map(|found| found.unwrap_or_else(Finding::Unmountable)))
     }
 
     fn tail_of(&self, folders: &Folders, at: Seq) -> Finding {
@@ -263,13 +247,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// If it did not finish, which says nothing about the state.
     pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery<Recording>> {
-        let done = match self.recover_once(images.to_vec(), log)? {
-            Some(done) => done,
-            None => {
-                files::remove(log)?;
-                self.opener.by_tools(|| self.recover_once(images.to_vec(), log))?.ok_or_else(not_opened)?
-            }
-        };
+        let done = self.opener.until_opened(|| self.recover_once(images.to_vec(), log))?;
         // Nothing uses the log any more.
         self.put(&Arc::new(overlay(&self.of, images.to_vec())?))?;
         match done {
@@ -280,6 +258,7 @@ impl<'a> Checker<'a> {
 
     fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Recovery<Arc<Recorder>>>> {
         let CutSession { host, interrupt, .. } = self.of.session;
+        files::remove(log)?;
         let recorder = Arc::new(Recorder::over(images, log, MOST_OVERLAY)?);
         self.put(&recorder)?;
         let opened = self.opener.open(|folders| {
@@ -290,11 +269,8 @@ impl<'a> Checker<'a> {
         if let Some(failure) = recorder.failure() {
             return Err(Error::host(failure));
         }
-        Ok(match opened? {
-            OpenedStack::As(ready) => Some(ready.map(|ready| (recorder, ready))),
-            OpenedStack::Refused(why) => Some(Err(Finding::Unmountable(why))),
-            OpenedStack::Anew => None,
-        })
+        let ready = opened?.map(|ready| ready.unwrap_or_else(|why| Err(Finding::Unmountable(why))));
+        Ok(ready.map(|ready| ready.map(|ready| (recorder, ready))))
     }
 
     fn leave_out(&self, step: &str) {

@@ -21,15 +21,9 @@ use std::path::PathBuf;
 /// Folder of each part of the database.
 pub type Folders = BTreeMap<End, PathBuf>;
 
-/// Result of opening a stack.
-pub enum OpenedStack<T> {
-    /// It was opened, and this was found.
-    As(T),
-    /// It cannot be opened as it is, for this reason.
-    Refused(String),
-    /// Not by mount(2): restore the disks, and open the stack by mount(8).
-    Anew,
-}
+/// What was found on an opened stack, or why it cannot be opened as it is. `None` if not by mount(2): restore the disks,
+/// and open the stack by mount(8).
+pub type OpenedStack<T> = Option<Result<T, String>>;
 
 /// Opens the stack of one case repeatedly.
 pub struct Opener<'a> {
@@ -60,12 +54,18 @@ impl<'a> Opener<'a> {
         Opener { session, case, name, files, loops, remounts: RefCell::default(), ready, by_tools }
     }
 
-    /// Makes `act` open the stack by mount(8).
-    pub fn by_tools<T>(&self, act: impl FnOnce() -> T) -> T {
+    /// Acts on fresh disks, and once more with the stack opened by mount(8) if mount(2) was not enough.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    pub fn until_opened<T>(&self, act: impl Fn() -> Result<Option<T>>) -> Result<T> {
+        if let Some(done) = act()? {
+            return Ok(done);
+        }
         self.by_tools.set(true);
         let done = act();
         self.by_tools.set(false);
-        done
+        done?.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))
     }
 
     /// Opens the stack as it is, acts, and takes it down to the loop devices.
@@ -91,13 +91,13 @@ impl<'a> Opener<'a> {
         }
         let mark = self.session.ledger.mark();
         if !remounts.mount(&site)? {
-            return Ok(OpenedStack::Anew);
+            return Ok(None);
         }
         let found = act(&remounts.folders);
         let ended = self.end_servers(mark);
         remounts.unmount()?;
         ended?;
-        found.map(OpenedStack::As)
+        found.map(|found| Some(Ok(found)))
     }
 
     fn anew<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<OpenedStack<T>> {
@@ -110,13 +110,13 @@ impl<'a> Opener<'a> {
                 let mut remounts = self.remounts.borrow_mut();
                 *remounts = remounts.take().or_else(|| Remounts::of(&self.case.stack, &stack, &self.loops));
                 drop(remounts);
-                act(&stack.folders).map(OpenedStack::As)
+                act(&stack.folders).map(|found| Some(Ok(found)))
             }
             Err(e) => {
                 // A program that was killed, or never ran, says nothing about the state.
                 let ended = host.take_command_log().iter().all(|ran| ran.exit_code.is_some());
                 let refused = e.kind() == Kind::Tool && ended;
-                if refused { Ok(OpenedStack::Refused(e.to_string())) } else { Err(Error::host(e.chain())) }
+                if refused { Ok(Some(Err(e.to_string()))) } else { Err(Error::host(e.chain())) }
             }
         };
         self.end_servers(mark)?;

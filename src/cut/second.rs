@@ -62,8 +62,8 @@ impl Trying<'_> {
                 Ok(Ok((recording, ready))) => {
                     let (states, there) = chosen(&recording, ready, Pick { seed: cutting.seed, states: each });
                     let durable = SecondCut::durable(&recording);
-                    let weighed = self.wholes_by(WORD, &states, result, |second| {
-                        self.checker.whole(recording.images(&durable, second), state.at, EndedBy::SecondCut)
+                    let weighed = self.wholes(WORD, &states, result, |second| {
+                        self.checker.whole(&recording.images(&durable, second), state.at, EndedBy::SecondCut)
                     })?;
                     (of, cuts.states) = (of + there, cuts.states + states.len());
                     if !weighed.iter().any(|(_, verdict)| verdict.convicts()) {
@@ -100,7 +100,7 @@ impl Trying<'_> {
             SecondFailure::Cut(SecondCut { log, state: second }) => {
                 let recording = Recording::open_over(log, images)?;
                 let left = recording.images(&SecondCut::durable(&recording), second);
-                self.checker.whole(left, state.at, EndedBy::SecondCut)
+                self.checker.whole(&left, state.at, EndedBy::SecondCut)
             }
         }
     }
@@ -113,7 +113,7 @@ impl Trying<'_> {
         let recording = Recording::open_over(&log, self.judged.recorded.recording.images(durable, &state))?;
         let durable = SecondCut::durable(&recording);
         let second = self.smallest(second, |fewer| {
-            self.checker.whole(recording.images(&durable, fewer), state.at, EndedBy::SecondCut)
+            self.checker.whole(&recording.images(&durable, fewer), state.at, EndedBy::SecondCut)
         })?;
         Ok(Suspect { state, second: Some(SecondFailure::Cut(SecondCut { log, state: second })) })
     }

@@ -114,7 +114,7 @@ fn the_end_of_wal_reveals_a_lost_durable_write() {
         let (last, since) = (acknowledged.last().unwrap(), &acknowledged[acknowledged.len() - 10]);
         let state = State { class: Class::Floor, at: last.mark, extra: Vec::new(), torn: Vec::new() };
         let checker = checker(session, &case, exports, recorded);
-        let found = |durable: &Durable| checker.tail(recorded.recording.images(durable, &state), state.at).unwrap();
+        let found = |durable: &Durable| checker.tail(&recorded.recording.images(durable, &state), state.at).unwrap();
         let honest = || Durable::of(entries, DeviceModel::Honest);
         assert_eq!(found(&honest()), Finding::Whole);
         let is_wal = |number: &usize| content_of(&log.content(&entries[*number]).unwrap()) == Content::Wal;
@@ -149,7 +149,7 @@ fn unmountable_disks_are_reported_and_do_not_affect_later_states() {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
         let images = || recorded.recording.images(&durable, &state);
-        let whole = |images| checker.whole(images, state.at, EndedBy::Cut).unwrap();
+        let whole = |images: Vec<Image>| checker.whole(&images, state.at, EndedBy::Cut).unwrap();
         let size = images()[0].size();
         let disk = |name: &str| {
             let path = session.work.join(name);
@@ -178,7 +178,7 @@ fn a_check_with_a_killed_server_proves_nothing() {
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
-        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, EndedBy::Cut);
+        let whole = || checker.whole(&recorded.recording.images(&durable, &state), state.at, EndedBy::Cut);
         let cluster = session.folder.join(format!("pgstrata-{}.ext4.ext4/pgstrata-data/cluster", session.id));
         let (done, killed) = (AtomicBool::new(false), Cell::new(false));
         let finding = std::thread::scope(|scope| {
@@ -230,7 +230,7 @@ fn a_second_cut_detects_a_recovery_whose_disk_drops_pages() {
         let Ok((recovery, ready)) = recovered else { panic!("the floor recovers") };
         let entries = recovery.log().entries();
         let found = |durable: &Durable, second: &State| {
-            checker.whole(recovery.images(durable, second), state.at, EndedBy::SecondCut).unwrap()
+            checker.whole(&recovery.images(durable, second), state.at, EndedBy::SecondCut).unwrap()
         };
         let honest = SecondCut::durable(&recovery);
         let second = State { at: ready, ..state.clone() };

@@ -107,7 +107,7 @@ impl Trying<'_> {
         }
         let tails = self.tails("end of WAL", &honest.durable, &states, result)?;
         let whole = [self.worth_all_steps(&honest.durable, &states, &tails, cutting.wholes()), late].concat();
-        let wholes = self.wholes("all steps", &honest.durable, &whole, result)?;
+        let wholes = self.wholes("all steps", &whole, result, |state| self.whole(&honest.durable, state))?;
         let convicted = tails.iter().chain(&wholes).any(|found| counts(found) && found.1.convicts());
         let seconds = match convicted || result.verdict.convicts() {
             true => SecondCuts::default(),
@@ -225,26 +225,15 @@ impl Trying<'_> {
         }
         let begun = now();
         let tails = self.each(step, states, |state| {
-            self.checker.tail(self.judged.recorded.recording.images(durable, state), state.at)
+            self.checker.tail(&self.judged.recorded.recording.images(durable, state), state.at)
         });
         result.wal_ends_read += states.len() as u64;
         *result.wal_ends_us.get_or_insert_default() += micros(begun.elapsed());
         tails
     }
 
-    /// Takes these states through all steps.
-    fn wholes(
-        &self,
-        step: &str,
-        durable: &Durable,
-        states: &[State],
-        result: &mut VerdictRecord,
-    ) -> Result<Vec<Weighed>> {
-        self.wholes_by(step, states, result, |state| self.whole(durable, state))
-    }
-
-    /// Same, with the caller's check.
-    pub fn wholes_by(
+    /// Takes these states through all steps, as `check` does.
+    pub fn wholes(
         &self,
         step: &str,
         states: &[State],
@@ -259,7 +248,7 @@ impl Trying<'_> {
     }
 
     fn whole(&self, durable: &Durable, state: &State) -> Result<Finding> {
-        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, EndedBy::Cut)
+        self.checker.whole(&self.judged.recorded.recording.images(durable, state), state.at, EndedBy::Cut)
     }
 
     fn each(&self, step: &str, states: &[State], check: impl Fn(&State) -> Result<Finding>) -> Result<Vec<Weighed>> {
@@ -375,7 +364,7 @@ impl Trying<'_> {
                 }
             };
             let looked_at = if tails.is_empty() { whole.len() } else { states.len() };
-            let wholes = self.wholes(&device.name, &device.durable, &whole, &mut other)?;
+            let wholes = self.wholes(&device.name, &whole, &mut other, |state| self.whole(&device.durable, state))?;
             let by_arithmetic = result.devices[place].verdict.clone();
             let found: Vec<Weighed> =
                 tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector).collect();
@@ -433,7 +422,7 @@ impl Trying<'_> {
     /// Signs that the harness is at fault: the disks after the clean stop fail, or nothing was ever in flight.
     fn harness_fault(&self, durable: &Durable, end: &State, was_idle: bool) -> Result<Option<String>> {
         let recorded = self.judged.recorded;
-        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, EndedBy::Stop)?;
+        let found = self.checker.whole(&recorded.recording.images(durable, end), recorded.stopped, EndedBy::Stop)?;
         if !found.is_whole() {
             return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
         }

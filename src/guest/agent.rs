@@ -47,7 +47,7 @@ pub fn serve(host: &Host) -> Result<()> {
         .ok_or_else(|| Error::host("there is no port to a host").hint("this command is for inside of a guest"))?;
     let line = HostPort(Arc::new(Mutex::new(port.try_clone().or_host(|| format!("open {}", path.display()))?)));
     let kernel = host.read("/proc/sys/kernel/osrelease")?.trim().to_owned();
-    line.send(&Frame::Hello(Hello { version: env!("CARGO_PKG_VERSION").to_owned(), kernel }))?;
+    line.send(&Frame::Hello(Hello { kernel }))?;
     let beat = line.clone();
     threads::begin_apart("alive", move || {
         while beat.send(&Frame::Alive).is_ok() {

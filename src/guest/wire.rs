@@ -1,5 +1,5 @@
 //! Messages between host and guest: frames of one byte for the kind, four bytes for the length (little-endian), and the
-//! content.
+//! content: JSON, except for the bytes of a command's streams.
 
 use crate::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
@@ -42,13 +42,11 @@ pub enum CommandEnd {
 /// The agent's greeting when it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// pgstrata version in the guest.
-    pub version: String,
     /// Kernel release.
     pub kernel: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Frame {
     /// Host to guest.
     Start(Order),
@@ -80,18 +78,13 @@ impl Frame {
 
     fn packed(&self) -> Result<(u8, Vec<u8>)> {
         Ok(match self {
-            Frame::Start(order) => (b's', json(order)?),
             Frame::Input(bytes) => (b'i', bytes.clone()),
-            Frame::InputEnd => (b'e', Vec::new()),
-            Frame::Signal(number) => (b'k', number.to_le_bytes().to_vec()),
-            Frame::PowerOff => (b'p', Vec::new()),
-            Frame::Hello(hello) => (b'H', json(hello)?),
             Frame::Output(bytes) => (b'O', bytes.clone()),
             Frame::Errors(bytes) => (b'E', bytes.clone()),
-            Frame::Took(bytes) => (b'T', bytes.to_le_bytes().to_vec()),
-            Frame::Ended(ended) => (b'X', json(ended)?),
-            Frame::NotStarted(why) => (b'N', why.clone().into_bytes()),
-            Frame::Alive => (b'A', Vec::new()),
+            frame => {
+                let json = serde_json::to_vec(frame);
+                (b'J', json.map_err(|e| Error::bug(e.to_string()).while_doing("pack a frame"))?)
+            }
         })
     }
 
@@ -119,33 +112,14 @@ impl Frame {
     }
 
     fn unpacked(kind: u8, content: Vec<u8>) -> Result<Frame> {
-        let number = || -> Result<[u8; 4]> {
-            content.as_slice().try_into().map_err(|_| Error::host("a number that does not have four bytes"))
-        };
-        Ok(match kind {
-            b's' => Frame::Start(from_json(&content)?),
-            b'i' => Frame::Input(content),
-            b'e' => Frame::InputEnd,
-            b'k' => Frame::Signal(i32::from_le_bytes(number()?)),
-            b'p' => Frame::PowerOff,
-            b'H' => Frame::Hello(from_json(&content)?),
-            b'O' => Frame::Output(content),
-            b'E' => Frame::Errors(content),
-            b'T' => Frame::Took(u32::from_le_bytes(number()?)),
-            b'X' => Frame::Ended(from_json(&content)?),
-            b'N' => Frame::NotStarted(String::from_utf8_lossy(&content).into_owned()),
-            b'A' => Frame::Alive,
-            other => return Err(Error::host(format!("a frame of the unknown kind {other}"))),
-        })
+        match kind {
+            b'i' => Ok(Frame::Input(content)),
+            b'O' => Ok(Frame::Output(content)),
+            b'E' => Ok(Frame::Errors(content)),
+            b'J' => serde_json::from_slice(&content).map_err(|e| Error::host(e.to_string())),
+            other => Err(Error::host(format!("a frame of the unknown kind {other}"))),
+        }
     }
-}
-
-fn json(value: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|e| Error::bug(e.to_string()).while_doing("pack a frame"))
-}
-
-fn from_json<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|e| Error::host(e.to_string()))
 }
 
 #[cfg(test)]
@@ -163,7 +137,7 @@ mod tests {
             Frame::InputEnd,
             Frame::Signal(-2),
             Frame::PowerOff,
-            Frame::Hello(Hello { version: "1".into(), kernel: "6".into() }),
+            Frame::Hello(Hello { kernel: "6".into() }),
             Frame::Output(vec![1; 70_000]),
             Frame::Errors(Vec::new()),
             Frame::Took(7),

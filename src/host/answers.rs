@@ -22,14 +22,14 @@ pub(crate) struct Pieces {
     pub unwritten_bytes: u64,
 }
 
-/// The kernel's answer for one option.
+/// The kernel's answer for one mount option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Taken,
-    /// With the kernel's message, if any.
-    Refused(Option<String>),
-    /// It could not be asked, for this reason.
-    NotAsked(String),
+pub enum MountFinding {
+    Good,
+    /// With the kernel's message.
+    Refused(String),
+    /// With the reason why the kernel could not be asked.
+    Unchecked(String),
 }
 
 /// A device to be created.

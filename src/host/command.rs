@@ -152,12 +152,7 @@ impl Command {
 
     /// The command as typed in a shell.
     pub fn shown(&self) -> String {
-        let mut text = quoted(&self.program);
-        for arg in &self.args {
-            text.push(' ');
-            text.push_str(&quoted(arg));
-        }
-        text
+        self.words().map(quoted).collect::<Vec<String>>().join(" ")
     }
 
     fn prepared(&self) -> std::process::Command {
@@ -227,10 +222,7 @@ impl Host {
         let stdin = if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
         let started = self.start(command, [stdin, Stdio::piped(), Stdio::piped()]);
         let outcome = started.and_then(|child| finish(command, child, self.interrupt.as_ref()));
-        let exit_code = match &outcome {
-            Ok((_, code)) => *code,
-            Err(_) => None,
-        };
+        let exit_code = outcome.as_ref().ok().and_then(|(_, code)| *code);
         self.log_command(command, at_us, Some(micros(begun.elapsed())), exit_code);
         outcome
     }
@@ -424,7 +416,7 @@ fn not_started(command: &Command, e: &std::io::Error) -> Error {
 }
 
 /// Error for a failed tool: command, exit code, last lines.
-fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
+pub(crate) fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
     let ended = code.map_or_else(|| "was killed".to_owned(), |code| format!("failed with exit code {code}"));
     let mut text = format!("`{}` {ended}", command.shown());
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };

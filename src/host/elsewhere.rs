@@ -25,7 +25,6 @@ pub(crate) mod linux {
     use std::ffi::c_void;
     use std::fs::File;
     use std::io;
-    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
@@ -55,11 +54,11 @@ pub(crate) mod linux {
     }
 
     /// Unknown: only Linux stores it.
-    pub(in crate::host) fn thread_cpu_us() -> u64 {
+    pub fn thread_cpu_us() -> u64 {
         0
     }
 
-    pub(in crate::host) fn enlarge_pipe(_pipe: &OwnedFd, _bytes: usize) {}
+    pub(in crate::host) fn enlarge_pipe(_pipe: &File, _bytes: usize) {}
 
     pub(in crate::host) fn atomic_write_units(_path: &Path) -> io::Result<Option<(u32, u32)>> {
         Ok(None)
@@ -131,10 +130,10 @@ pub(crate) mod loops {
 }
 
 pub(crate) mod mount_options {
-    pub(crate) use crate::host::answers::Answer;
+    pub use crate::host::answers::MountFinding;
 
-    pub(crate) fn ask(_filesystem: &str, _option: &str) -> Answer {
-        Answer::NotAsked("only Linux answers before anything is mounted".to_owned())
+    pub(crate) fn ask(_filesystem: &str, _option: &str) -> MountFinding {
+        MountFinding::Unchecked("only Linux answers before anything is mounted".to_owned())
     }
 }
 

@@ -251,8 +251,7 @@ pub fn free_bytes(path: &Path) -> Result<u64> {
 
 /// Same; `None` if the filesystem has no size (ramfs).
 pub(crate) fn free_bytes_if_limited(path: &Path) -> Result<Option<u64>> {
-    let facts = rustix::fs::statvfs(path).or_host(|| format!("read the free space of {}", path.display()))?;
-    Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
+    Ok(room(path)?.map(|room| room.free))
 }
 
 /// Space of a filesystem as df counts it: the blocks reserved for root are neither used nor free.
@@ -348,14 +347,9 @@ pub(crate) fn open_exclusively(path: &Path) -> io::Result<OwnedFd> {
 /// Opens a named pipe without waiting for its writer, enlarged to `bytes` if that is allowed; `None` if there is no
 /// pipe.
 pub(crate) fn open_pipe(path: &Path, bytes: usize) -> Result<Option<File>> {
-    match rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
-        Err(Errno::NOENT) => Ok(None),
-        opened => {
-            let pipe = opened.or_host(|| format!("open the pipe {}", path.display()))?;
-            linux::enlarge_pipe(&pipe, bytes);
-            Ok(Some(pipe.into()))
-        }
-    }
+    let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let pipe = if_there(opened).or_host(|| format!("open the pipe {}", path.display()))?;
+    Ok(pipe.inspect(|pipe| linux::enlarge_pipe(pipe, bytes)))
 }
 
 /// Creates an empty file of a run folder, or truncates the existing one.

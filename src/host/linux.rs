@@ -53,13 +53,13 @@ pub(super) fn allowed_cpus() -> Option<usize> {
 }
 
 /// CPU time used by the calling thread, microseconds (CLOCK_THREAD_CPUTIME_ID).
-pub(super) fn thread_cpu_us() -> u64 {
+pub fn thread_cpu_us() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000
 }
 
 /// Enlarges a pipe, if that is allowed.
-pub(super) fn enlarge_pipe(pipe: &OwnedFd, bytes: usize) {
+pub(super) fn enlarge_pipe(pipe: &File, bytes: usize) {
     rustix::pipe::fcntl_setpipe_size(pipe, bytes).ok();
 }
 

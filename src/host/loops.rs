@@ -13,6 +13,8 @@ const ADD: Opcode = 0x4C80;
 const REMOVE: Opcode = 0x4C81;
 const SET_STATUS: Opcode = 0x4C04;
 const GET_STATUS: Opcode = 0x4C05;
+/// `BLKFLSBUF`, which any block device takes.
+const FLUSH_BUFFERS: Opcode = 0x1261;
 
 /// `LO_FLAGS_DIRECT_IO`.
 const DIRECT_IO: u32 = 16;
@@ -60,11 +62,7 @@ pub(crate) fn configure(device: &Path, file: &File, direct_io: bool, sector: Opt
 
 /// Detaches the file of a loop device as soon as the device's last user closes it.
 pub(crate) fn clear(device: &Path) -> io::Result<()> {
-    let device = File::options().read(true).open(device)?;
-    // SAFETY: the request has no argument.
-    #[expect(unsafe_code, reason = "no safe binding of this request")]
-    let cleared = unsafe { ioctl(&device, NoArg::<CLEAR>::new()) };
-    Ok(cleared?)
+    ask::<CLEAR>(device)
 }
 
 /// Filesystem and inode of the file behind a loop device, whatever its name is by now.
@@ -88,12 +86,14 @@ pub(crate) fn remove(number: u32) -> io::Result<()> {
 
 /// Writes back and drops the kernel's buffers of a block device (`BLKFLSBUF`), before something else is attached to it.
 pub(crate) fn forget_buffers(device: &Path) -> io::Result<()> {
-    const FLUSH_BUFFERS: Opcode = 0x1261;
+    ask::<FLUSH_BUFFERS>(device)
+}
+
+#[expect(unsafe_code, reason = "no safe binding of these requests")]
+fn ask<const REQUEST: Opcode>(device: &Path) -> io::Result<()> {
     let device = File::options().read(true).open(device)?;
-    // SAFETY: the request has no argument.
-    #[expect(unsafe_code, reason = "no safe binding of this request")]
-    let forgotten = unsafe { ioctl(&device, NoArg::<FLUSH_BUFFERS>::new()) };
-    Ok(forgotten?)
+    // SAFETY: both requests have no argument.
+    Ok(unsafe { ioctl(&device, NoArg::<REQUEST>::new()) }?)
 }
 
 #[expect(unsafe_code, reason = "no safe binding of these requests")]

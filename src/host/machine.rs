@@ -62,13 +62,13 @@ fn clocksource(host: &Host) -> Option<String> {
 
 /// Frequency governors of all CPUs; differing ones are joined by `+`.
 pub(crate) fn governors(host: &Host) -> Option<String> {
-    let entries = std::fs::read_dir(host.path("/sys/devices/system/cpu")).ok()?;
-    let texts =
-        entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("cpufreq/scaling_governor")).ok());
-    let mut found: Vec<String> = texts.map(|text| text.trim().to_owned()).collect();
+    const CPUS: &str = "/sys/devices/system/cpu";
+    let cpus = host.names_in(CPUS).into_iter();
+    let mut found: Vec<String> =
+        cpus.filter_map(|cpu| host.read_optional(format!("{CPUS}/{cpu}/cpufreq/scaling_governor"))).collect();
     found.sort_unstable();
     found.dedup();
-    if found.is_empty() { None } else { Some(found.join("+")) }
+    (!found.is_empty()).then(|| found.join("+"))
 }
 
 /// Model of the machine: from its maker (DMI, device tree), else the hypervisor's type, else that there is a

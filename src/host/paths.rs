@@ -4,11 +4,11 @@ use super::files::{if_there, nearest_existing};
 use super::linux;
 use super::users::User;
 use crate::error::{Context, Error, Result};
-use rustix::fs::Dev;
+use rustix::fs::{Dev, RawMode};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// File type: `RegularFile`, `Directory`, `BlockDevice`, ...
@@ -36,7 +36,7 @@ pub(crate) struct PathFacts {
 impl From<Metadata> for PathFacts {
     fn from(found: Metadata) -> PathFacts {
         PathFacts {
-            kind: kind_of(found.file_type()),
+            kind: Kind::from_raw_mode(found.mode() as RawMode),
             mode: found.mode() & 0o7777,
             uid: found.uid(),
             gid: found.gid(),
@@ -49,19 +49,6 @@ impl From<Metadata> for PathFacts {
             allocated_bytes: found.blocks().saturating_mul(512),
         }
     }
-}
-
-fn kind_of(found: fs::FileType) -> Kind {
-    let kinds = [
-        (found.is_file(), Kind::RegularFile),
-        (found.is_dir(), Kind::Directory),
-        (found.is_symlink(), Kind::Symlink),
-        (found.is_block_device(), Kind::BlockDevice),
-        (found.is_char_device(), Kind::CharacterDevice),
-        (found.is_fifo(), Kind::Fifo),
-        (found.is_socket(), Kind::Socket),
-    ];
-    kinds.into_iter().find(|(is, _)| *is).map_or(Kind::Unknown, |(_, kind)| kind)
 }
 
 /// Facts of a path, or the kernel's error for a caller that distinguishes them.

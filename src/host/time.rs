@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+pub use super::linux::thread_cpu_us;
+
 /// A moment on the monotonic clock.
 pub type Instant = std::time::Instant;
 
@@ -49,11 +51,6 @@ fn in_zone(at_us: u64, now_us: u64, zone: &jiff::tz::TimeZone) -> String {
 
 pub fn sleep(span: Duration) {
     std::thread::sleep(span);
-}
-
-/// CPU time used by the calling thread, microseconds.
-pub fn thread_cpu_us() -> u64 {
-    super::linux::thread_cpu_us()
 }
 
 #[cfg(test)]

@@ -42,19 +42,14 @@ impl<'a> RealBench<'a> {
         let specs = rows::rows(&request.choice, request.wal_block, request.writers);
         let mut rows = specs.into_iter().map(RowBuilder::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
-            match row.record.spec.way {
-                Way::FsyncWritethrough if !syncs::HAS_WRITETHROUGH => {
-                    row.cannot_be_had("only macOS has it".to_owned());
-                }
-                _ if row.record.spec.direct && syncs::DIRECT.is_none() => {
-                    row.cannot_be_had("this system has no O_DIRECT".to_owned());
-                }
-                Way::Msync => {}
-                _ if !writable => {
-                    row.cannot_be_had("this filesystem has no write(2), only mmap(2)".to_owned());
-                }
-                _ => {}
-            }
+            let lacking = match row.record.spec.way {
+                Way::FsyncWritethrough if !syncs::HAS_WRITETHROUGH => Some("only macOS has it"),
+                _ if row.record.spec.direct && syncs::DIRECT.is_none() => Some("this system has no O_DIRECT"),
+                Way::Msync => None,
+                _ if !writable => Some("this filesystem has no write(2), only mmap(2)"),
+                _ => None,
+            };
+            row.record.unavailable = lacking.map(str::to_owned);
         }
         let on_huge_pages = place.mount.as_ref().is_some_and(|mount| mount.fstype == "hugetlbfs");
         let mapped = if on_huge_pages { site.segment_bytes } else { MAPPED_LEAST };

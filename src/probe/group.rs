@@ -18,7 +18,7 @@ use crate::host::time::{Instant, now};
 use crate::probe::synced::{flags, sync, write_at};
 use crate::record::probe::{RowSpec, Way};
 use std::io;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub struct WriterGroup<'a> {
@@ -46,32 +46,6 @@ struct WriterLog {
 
 /// Minimum commits per writer in a run: enough that the first and last syncs are not most of it.
 const LEAST: usize = 4;
-
-/// Holds the writers until all have arrived.
-#[derive(Default)]
-struct WriterGate {
-    /// True if they may write; `None` while they wait.
-    open: Mutex<Option<bool>>,
-    opened: Condvar,
-}
-
-impl WriterGate {
-    fn open(&self, go: bool) {
-        *locked(&self.open) = Some(go);
-        self.opened.notify_all();
-    }
-
-    /// Waits for the gate; true if the writer may write.
-    fn passed(&self) -> bool {
-        let mut open = locked(&self.open);
-        loop {
-            match *open {
-                Some(go) => return go,
-                None => open = self.opened.wait(open).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-}
 
 impl<'a> WriterGroup<'a> {
     /// Opens the recycled segment. `bytes` is aligned memory for the largest write: a leader writes everything gathered
@@ -102,21 +76,22 @@ impl<'a> WriterGroup<'a> {
         let mut tapes = std::mem::take(&mut self.tapes);
         locked(&self.log).syncs.clear();
         let this = &*self;
-        let gate = WriterGate::default();
+        // Holds the writers until all have arrived; then true if they may write.
+        let gate = OnceLock::new();
         let spawned = std::thread::scope(|scope| {
             for tape in &mut tapes {
                 let gate = &gate;
-                let begun = threads::begin(scope, move || match gate.passed() {
+                let begun = threads::begin(scope, move || match *gate.wait() {
                     // The log holds the failure, for all writers.
                     true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
                     false => None,
                 });
                 if let Err(error) = begun {
-                    gate.open(false);
+                    gate.set(false).ok();
                     return Err(FailedCall { call: "clone", error: io::Error::other(error) });
                 }
             }
-            gate.open(true);
+            gate.set(true).ok();
             Ok(())
         });
         self.tapes = tapes;

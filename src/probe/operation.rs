@@ -28,7 +28,7 @@ pub(super) enum RowOperation<'a> {
     Descriptor {
         site: &'a ProbeSite,
         bytes: &'a [u8],
-        sync_first: bool,
+        once: fn(&ProbeSite, &[u8]) -> Result<(), FailedCall>,
     },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
@@ -83,7 +83,9 @@ impl<'a> RowOperation<'a> {
         }
         Ok(match (spec.family, spec.way) {
             (Family::Descriptor, _) => {
-                RowOperation::Descriptor { site, bytes, sync_first: spec.label == rows::WRITE_FSYNC_CLOSE }
+                let syncs_first = spec.label == rows::WRITE_FSYNC_CLOSE;
+                let once = if syncs_first { write_fsync_close } else { write_close_fsync };
+                RowOperation::Descriptor { site, bytes, once }
             }
             (_, Way::RwfDsync) => RowOperation::RwfDsync { file: open()?, bytes },
             (_, Way::IoUring) => {
@@ -124,11 +126,8 @@ impl<'a> RowOperation<'a> {
         let ran = match self {
             RowOperation::Group(group) => return group.run(span, most, interrupt).map(Some),
             RowOperation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
-            RowOperation::Descriptor { site, bytes, sync_first: true } => {
-                tape.run(span, (1, most), interrupt, || write_fsync_close(site, bytes))
-            }
-            RowOperation::Descriptor { site, bytes, sync_first: false } => {
-                tape.run(span, (1, most), interrupt, || write_close_fsync(site, bytes))
+            RowOperation::Descriptor { site, bytes, once } => {
+                tape.run(span, (1, most), interrupt, || once(site, bytes))
             }
             RowOperation::Walk(walk) => {
                 let most = most.min(walk.left());

@@ -148,39 +148,38 @@ fn name(errno: i32) -> Option<&'static str> {
 /// The reason why a call's very first failure means "not supported here" rather than "the storage failed".
 fn refusal(spec: &RowSpec, failed: &FailedCall) -> Option<String> {
     let errno = failed.error.raw_os_error().map(Errno::from_raw_os_error);
-    match (failed.call, errno) {
-        ("open", Some(Errno::INVAL)) if spec.direct => Some("the filesystem does not support O_DIRECT".to_owned()),
-        ("write", Some(Errno::INVAL)) if spec.direct => Some(format!(
-            "a direct write of {} bytes is rejected: not a multiple of the device's sector size or the filesystem's block size",
-            spec.write_bytes
-        )),
+    let why = match (failed.call, errno) {
+        ("open", Some(Errno::INVAL)) if spec.direct => "the filesystem does not support O_DIRECT",
+        ("write", Some(Errno::INVAL)) if spec.direct => {
+            let bytes = spec.write_bytes;
+            return Some(format!(
+                "a direct write of {bytes} bytes is rejected: not a multiple of the device's sector size or the filesystem's block size"
+            ));
+        }
         ("pwritev2", Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) if spec.direct => {
-            Some("RWF_DSYNC (Linux 4.7) or a direct write of this size is not supported".to_owned())
+            "RWF_DSYNC (Linux 4.7) or a direct write of this size is not supported"
         }
-        ("io_uring write", Some(Errno::INVAL)) => Some("no IORING_OP_WRITE: needs Linux 5.6".to_owned()),
-        ("pwritev2", Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) => {
-            Some("no RWF_DSYNC: needs Linux 4.7".to_owned())
+        ("io_uring write", Some(Errno::INVAL)) => "no IORING_OP_WRITE: needs Linux 5.6",
+        ("pwritev2", Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) => "no RWF_DSYNC: needs Linux 4.7",
+        ("io_uring_setup", Some(Errno::NOSYS)) => "no io_uring: needs Linux 5.1",
+        ("io_uring_setup", Some(Errno::PERM)) => {
+            "io_uring is disabled (kernel.io_uring_disabled, or seccomp in a container)"
         }
-        ("io_uring_setup", _) => Some(match errno {
-            Some(Errno::NOSYS) => "no io_uring: needs Linux 5.1".to_owned(),
-            Some(Errno::PERM) => {
-                "io_uring is disabled (kernel.io_uring_disabled, or seccomp in a container)".to_owned()
-            }
-            Some(Errno::NOMEM) => {
-                "io_uring needs more locked memory than the limit allows: raise it (ulimit -l)".to_owned()
-            }
-            _ => format!("io_uring cannot be set up: {}", failed.error),
-        }),
-        ("clone", _) => Some(failed.error.to_string()),
-        ("mmap", Some(Errno::NODEV | Errno::INVAL)) => {
-            Some("the filesystem does not support shared mappings".to_owned())
+        ("io_uring_setup", Some(Errno::NOMEM)) => {
+            "io_uring needs more locked memory than the limit allows: raise it (ulimit -l)"
         }
+        ("io_uring_setup", _) => return Some(format!("io_uring cannot be set up: {}", failed.error)),
+        ("clone", _) => return Some(failed.error.to_string()),
+        ("mmap", Some(Errno::NODEV | Errno::INVAL)) => "the filesystem does not support shared mappings",
         ("madvise(MADV_POPULATE_WRITE)", Some(Errno::INVAL)) => {
-            Some("no MADV_POPULATE_WRITE (needs Linux 5.14): without it a full disk would kill the process".to_owned())
+            "no MADV_POPULATE_WRITE (needs Linux 5.14): without it a full disk would kill the process"
         }
-        _ if failed.error.kind() == ErrorKind::Unsupported => Some(format!("{}: {}", failed.call, failed.error)),
-        _ => None,
-    }
+        _ if failed.error.kind() == ErrorKind::Unsupported => {
+            return Some(format!("{}: {}", failed.call, failed.error));
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
 }
 
 #[cfg(test)]

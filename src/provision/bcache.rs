@@ -11,7 +11,7 @@ use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
-    knobs, mapper, mount_table, must_show, needs,
+    knobs, mapper, mount_table, must_show, needs, size,
 };
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -59,12 +59,7 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
 
 impl Layer for Bcache {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        match options.size("bucket") {
-            Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
-                Err(OptionProblem::at("bucket", "a bucket must be a power of two, at least 4 KiB"))
-            }
-            _ => Ok(()),
-        }
+        size::check(options, "bucket", size::is_power, "a bucket must be a power of two, at least 4 KiB")
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {

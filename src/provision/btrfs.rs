@@ -1,10 +1,10 @@
 //! `btrfs`, on one device or several.
 
-use super::filesystem::{self, CopyOptions, MKFS, MOUNT, Recipe, on_one_device};
+use super::filesystem::{self, CopyOptions, MADE, MKFS, MOUNT, MOUNTED, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
-use super::snapshots::{self, SNAPSHOT, SnapshotWay};
+use super::snapshots::{SNAPSHOT, SnapshotWay, reflinks};
 use super::{Details, LayerInfo, folder, total};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -19,6 +19,7 @@ pub static BTRFS: Recipe = Recipe {
     info: LayerInfo {
         takes: &[Take { most: 64, doc: "The devices to use; default: all that are still unused.", ..Take::ONE_DEVICE }],
         options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile."), NOCOW],
+        undo: &[MOUNTED, MADE, (SNAPSHOT, delete_snapshot)],
         ..on_one_device("btrfs", "btrfs: copy on write with checksums, unless mounted with nodatacow.", USUAL)
     },
     programs: &["btrfs", "chattr", "lsattr"],
@@ -34,7 +35,6 @@ pub static BTRFS: Recipe = Recipe {
     mark_folder,
     after_mount: nocow,
     snapshots: Some(snapshot_way),
-    delete_snapshot,
     reading: &["btrfs", "inspect-internal", "dump-super"],
     facts,
     ..Recipe::defaults()
@@ -43,17 +43,12 @@ pub static BTRFS: Recipe = Recipe {
 /// Read-only subvolumes of the whole filesystem, in a folder at its top; deleted ones are cleaned up in the background.
 fn snapshot_way(target: &Path) -> SnapshotWay {
     SnapshotWay {
-        whole: target.display().to_string(),
-        folder: target.to_owned(),
-        source: String::new(),
-        devices: Vec::new(),
         make: |of, name| subvolume("snapshot").arg("-r").arg(&of.folder).arg(of.folder.join(name)),
         delete: |of, name| subvolume("delete").arg(of.folder.join(name)),
         thing: |of, name| Thing::new("btrfs", SNAPSHOT).with_path("path", &of.folder.join(name)),
         is_filled: false,
         copy: Some(|of, snapshot, name| subvolume("snapshot").args([snapshot, name].map(|name| of.folder.join(name)))),
-        is_lost: None,
-        used: snapshots::used,
+        ..reflinks(target)
     }
 }
 

@@ -172,34 +172,28 @@ fn find(options: &Options) -> Result<BlockDevice> {
 fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     let shown = device.path.display();
     refuse_mistaken(host, device, options)?;
-    let uses = guard::uses(host, device)?;
-    if !uses.is_empty() {
-        return Err(Error::host(format!("{shown} is in use: {}", uses.join("; ")))
-            .hint("pgstrata never uses a device that is already in use"));
-    }
+    guard::refuse_any(&guard::uses(host, device)?, &format!("{shown} is in use"))
+        .map_err(|e| e.hint("pgstrata never uses a device that is already in use"))?;
     let mut carried = guard::contents(host, device)?;
-    if carried.is_empty() && options.boolean("overwrite") != Some(true) {
+    if options.boolean("overwrite") == Some(true) {
+        return Ok(());
+    }
+    if carried.is_empty() {
         carried.extend(guard::unknown_bytes(host, device)?);
     }
-    if carried.is_empty() || options.boolean("overwrite") == Some(true) {
-        Ok(())
-    } else {
-        Err(Error::host(format!("{shown} holds data: {}", carried.join("; "))).hint(
+    guard::refuse_any(&carried, &format!("{shown} holds data")).map_err(|e| {
+        e.hint(
             "if all of it may be lost, also what a killed run has left, set `overwrite = true` for the disk; the run then shows \
              the data and asks",
-        ))
-    }
+        )
+    })
 }
 
 /// Checks that an admitted disk is still the intended one and carries nothing.
 pub(super) fn still_meant(host: &Host, options: &Options) -> Result<()> {
     let device = find(options)?;
     refuse_mistaken(host, &device, options)?;
-    let carried = guard::contents(host, &device)?;
-    if carried.is_empty() {
-        return Ok(());
-    }
-    Err(Error::host(format!("{} holds data by now: {}", device.path.display(), carried.join("; "))))
+    guard::refuse_any(&guard::contents(host, &device)?, &format!("{} holds data by now", device.path.display()))
 }
 
 fn refuse_mistaken(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
@@ -219,11 +213,7 @@ fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
         host.run(&Command::new("wipefs").arg("--all").arg(path))?;
     }
     let left = guard::contents(host, device)?;
-    if left.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::host(format!("{} still holds data after wipefs: {}", device.path.display(), left.join("; "))))
-    }
+    guard::refuse_any(&left, &format!("{} still holds data after wipefs", device.path.display()))
 }
 
 fn facts(host: &Host, device: &BlockDevice) -> Details {

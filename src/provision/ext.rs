@@ -1,7 +1,7 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
 use super::Details;
-use super::filesystem::{self, CopyOptions, FilesystemDevices, Making, Recipe, on_one_device};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MADE, MOUNTED, Making, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use crate::error::Result;
@@ -37,7 +37,7 @@ const fn recipe(
     takes: &'static [Take],
 ) -> Recipe {
     Recipe {
-        info: on_one_device(name, doc, USUAL).on(takes),
+        info: on_one_device(name, doc, USUAL).on(takes).undone_by(&[MOUNTED, MADE, (LOG, filesystem::wipe)]),
         programs: &["dumpe2fs"],
         package: "e2fsprogs",
         modules,
@@ -46,7 +46,6 @@ const fn recipe(
         label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
         further,
         make_log: Some(make_journal),
-        wipe_log: filesystem::wipe,
         members,
         rules: RULES,
         in_force,

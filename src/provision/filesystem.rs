@@ -9,13 +9,13 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
-use super::snapshots::{SNAPSHOT, SnapshotWay};
+use super::snapshots::SnapshotWay;
 use super::{
     Base, Built, Described, Details, InUse, Layer, LayerInfo, LayerInput, Site, UndoThing, Unmet, devices_for, guard,
     images, mount_table, needs, recorded, total,
 };
 use crate::error::{Error, Result};
-use crate::host::command::{Command, Output, last_lines};
+use crate::host::command::{Command, failed};
 use crate::host::{Host, files, paths};
 use crate::parse::superblock;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
@@ -30,8 +30,27 @@ impl Described for Recipe {
 }
 
 impl Layer for Recipe {
+    /// Checks that apply to every filesystem.
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        check(options, self)
+        for argument in options.texts("mkfs") {
+            let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
+            if argument.is_empty() || argument.chars().any(char::is_control) {
+                return problem("is empty or contains control characters");
+            }
+            if argument.contains('/') {
+                return problem("contains a path: only the stack's own device may be accessed");
+            }
+            if let Some(other) = OTHER_DEVICES.iter().find(|other| argument.to_ascii_lowercase().contains(**other)) {
+                return problem(&format!("names another device (`{other}`): only the stack's own may be accessed"));
+            }
+            if self.copies.are_in(&argument) {
+                return problem("copies files of this machine into the filesystem");
+            }
+            if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) {
+                return problem("sets the label or UUID, by which pgstrata recognizes its filesystems");
+            }
+        }
+        mount::check(options, &[])
     }
 
     fn keeps_pages(&self, options: &Options) -> bool {
@@ -40,7 +59,14 @@ impl Layer for Recipe {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        unmet(host, self)
+        let mkfs = self.mkfs();
+        let tools = self.programs.iter().copied().chain([mkfs.as_str()]).map(|name| (name, self.package));
+        let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
+        let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
+        let modules = if self.modules.is_empty() { &[self.name()] } else { self.modules };
+        let kernel = needs::kernel_filesystem(host, self.name(), modules);
+        // Without the driver the programs are useless.
+        needs::root().into_iter().chain(kernel).chain(programs).collect()
     }
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
@@ -108,17 +134,11 @@ impl Layer for Recipe {
             Base::Device(_) | Base::Pool(_) => Ok(None),
         }
     }
-
-    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            SNAPSHOT => (self.delete_snapshot)(host, thing),
-            "mount" => mount::undo(host, thing),
-            "filesystem" => wipe(host, thing),
-            LOG => (self.wipe_log)(host, thing),
-            kind => Err(Error::bug(format!("a filesystem does not create a {kind}"))),
-        }
-    }
 }
+
+/// How the mount and the signature of a filesystem are undone.
+pub(super) const MOUNTED: (&str, UndoThing) = ("mount", mount::undo);
+pub(super) const MADE: (&str, UndoThing) = ("filesystem", wipe);
 
 /// Ledger kind of a log on a device of its own.
 pub(super) const LOG: &str = "log";
@@ -142,7 +162,7 @@ impl<'a> FilesystemDevices<'a> {
 
 /// Layer info of a filesystem on one device whose only options are those of mkfs and mount.
 pub const fn on_one_device(name: &'static str, doc: &'static str, usual_mount_options: &'static str) -> LayerInfo {
-    let info = LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE]);
+    let info = LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE]).undone_by(&[MOUNTED, MADE]);
     LayerInfo { usual_mount_options, ..info }
 }
 
@@ -170,8 +190,6 @@ pub struct Recipe {
     pub(super) further: fn(&Making<'_>) -> Vec<String>,
     /// Makes a separate log with a UUID of its own, before mkfs; without it, the log has the filesystem's.
     pub(super) make_log: Option<fn(&Making<'_>, &Path) -> Command>,
-    /// Wipes a separate log from its device if it has the UUID in the ledger.
-    pub(super) wipe_log: UndoThing,
     /// Mount options that name its further devices.
     pub(super) members: fn(&FilesystemDevices<'_>) -> Vec<String>,
     /// How the kernel prints its mount options.
@@ -184,8 +202,6 @@ pub struct Recipe {
     pub(super) after_mount: fn(&Host, &Path, &Options) -> Result<Details>,
     /// How snapshots are taken while it is mounted there.
     pub(super) snapshots: Option<fn(&Path) -> SnapshotWay>,
-    /// Deletes a snapshot in the ledger.
-    pub(super) delete_snapshot: UndoThing,
     /// Words before the device of the command that prints its superblock; empty if there is none.
     pub(super) reading: &'static [&'static str],
     /// Superblock facts; given the host, the first data device and the mount point.
@@ -224,14 +240,12 @@ impl Recipe {
             set_uuid: None,
             further: |_| Vec::new(),
             make_log: None,
-            wipe_log: |_, _| Ok(()),
             members: |_| Vec::new(),
             rules: &[],
             in_force: |_, _| Vec::new(),
             mark_folder: |_, _| None,
             after_mount: |_, _, _| Ok(Details::new()),
             snapshots: None,
-            delete_snapshot: |_, _| Ok(()),
             reading: &[],
             facts: |_, _, _| Ok(Details::new()),
         }
@@ -286,40 +300,6 @@ const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
 
 /// Ways to name a device other than by its path (mke2fs(8) `-J device=`, mkfs.xfs(8) `logdev=`, libblkid's tags).
 const OTHER_DEVICES: &[&str] = &["device=", "dev=", "label=", "uuid=", "partuuid=", "partlabel=", "id="];
-
-/// Checks that apply to every filesystem.
-fn check(options: &Options, recipe: &Recipe) -> Result<(), OptionProblem> {
-    for argument in options.texts("mkfs") {
-        let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
-        if argument.is_empty() || argument.chars().any(char::is_control) {
-            return problem("is empty or contains control characters");
-        }
-        if argument.contains('/') {
-            return problem("contains a path: only the stack's own device may be accessed");
-        }
-        if let Some(other) = OTHER_DEVICES.iter().find(|other| argument.to_ascii_lowercase().contains(**other)) {
-            return problem(&format!("names another device (`{other}`): only the stack's own may be accessed"));
-        }
-        if recipe.copies.are_in(&argument) {
-            return problem("copies files of this machine into the filesystem");
-        }
-        if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) {
-            return problem("sets the label or UUID, by which pgstrata recognizes its filesystems");
-        }
-    }
-    mount::check(options, &[])
-}
-
-fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
-    let mkfs = recipe.mkfs();
-    let tools = recipe.programs.iter().copied().chain([mkfs.as_str()]).map(|name| (name, recipe.package));
-    let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
-    let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
-    let modules = if recipe.modules.is_empty() { &[recipe.name()] } else { recipe.modules };
-    let kernel = needs::kernel_filesystem(host, recipe.name(), modules);
-    // Without the driver the programs are useless.
-    needs::root().into_iter().chain(kernel).chain(programs).collect()
-}
 
 /// A new UUID from the kernel.
 pub(super) fn new_uuid(host: &Host) -> Result<String> {
@@ -423,17 +403,16 @@ pub(super) fn wipe_once(host: &Host, path: &Path) -> Result<()> {
 }
 
 /// Runs mkfs. On failure the error contains mkfs's reason: mkfs.xfs prints it first, followed by its whole usage.
-pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
-    let (Output { stdout, stderr }, code) = host.run_to_end(command)?;
+fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
+    let (mut output, code) = host.run_to_end(command)?;
     if code == Some(0) {
         return Ok(());
     }
-    let said = if stderr.trim().is_empty() { stdout } else { stderr };
-    let reason: String =
-        said.lines().take_while(|line| !line.starts_with("Usage:")).map(|l| format!("{l}\n")).collect();
-    let said = if reason.trim().is_empty() { &said } else { &reason };
-    let how = code.map_or("was killed".to_owned(), |code| format!("failed with exit code {code}"));
-    let failed = Error::tool(format!("`{}` {how}; output:\n{}", command.shown(), last_lines(said, 12)));
+    for said in [&mut output.stdout, &mut output.stderr] {
+        let usage = said.find("\nUsage:").filter(|at| !said[..*at].trim().is_empty());
+        said.truncate(usage.unwrap_or(said.len()));
+    }
+    let failed = failed(command, code, &output);
     Err(match recorded::abandoned(host) {
         Some((target, file)) => failed.hint(format!(
             "{target} is still mounted on {file}, whose process died, which may be why; if a killed run left it, `pgstrata clean` unmounts it"

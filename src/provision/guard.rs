@@ -289,6 +289,15 @@ pub(super) fn refuse_mounted(host: &Host, device: &BlockDevice) -> Result<()> {
     }
 }
 
+/// # Errors
+/// When anything was found: `what`, which says where and as what, with all of it.
+pub(super) fn refuse_any(found: &[String], what: &str) -> Result<()> {
+    match found {
+        [] => Ok(()),
+        _ => Err(Error::host(format!("{what}: {}", found.join("; ")))),
+    }
+}
+
 fn leads_to(path: &str, nodes: &[DeviceNumber]) -> bool {
     path.starts_with('/') && BlockDevice::find(Path::new(path)).is_ok_and(|device| nodes.contains(&device.node))
 }

@@ -8,7 +8,7 @@
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs};
+use super::{Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, mount_table, needs, size};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -24,7 +24,6 @@ pub struct OwnDisk;
 
 pub(crate) const NAME: &str = "guest_disk";
 const BUS: &str = "bus";
-const MIB: u64 = 1 << 20;
 
 const USED: &str = "used";
 
@@ -81,10 +80,7 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
 
 impl Layer for OwnDisk {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        if options.size(NAME).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
-            return Err(OptionProblem::at(NAME, "the size must be a multiple of 1 MiB"));
-        }
-        Ok(())
+        size::check(options, NAME, size::is_in_mib, "the size must be a multiple of 1 MiB")
     }
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
@@ -157,10 +153,7 @@ fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
         let size = size.map_or_else(|| "unknown".to_owned(), |size| size.to_string());
         return Err(Error::host(format!("{shown} ({serial}) was to have {}, its size is {size}", disk.kind.size)));
     }
-    let uses = guard::uses(host, &device)?;
-    if !uses.is_empty() {
-        return Err(Error::host(format!("{shown} ({serial}) is in use: {}", uses.join("; "))));
-    }
+    guard::refuse_any(&guard::uses(host, &device)?, &format!("{shown} ({serial}) is in use"))?;
     let used = Thing::new(NAME, USED).with(SERIAL, serial.as_str()).with("boot", knobs::boot(host));
     site.ledger.enter(used)?;
     Ok(device)
@@ -204,11 +197,8 @@ fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
         return Ok(());
     }
     host.run(&Command::new("blkdiscard").arg("--zeroout").arg(&device.path))?;
-    let left = left_on(host, device)?;
-    if left.is_empty() {
-        return Ok(());
-    }
-    Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
+    let shown = device.path.display();
+    guard::refuse_any(&left_on(host, device)?, &format!("{shown} was emptied, but still contains"))
 }
 
 fn left_on(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {

@@ -65,6 +65,11 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
     Err(Error::bug("an endless loop has ended"))
 }
 
+/// Pieces of at most a [`CHUNK`] between two offsets: where each begins, and its length.
+fn chunks(start: u64, end: u64) -> impl Iterator<Item = (u64, usize)> {
+    (start..end).step_by(CHUNK).map(move |at| (at, usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK)))
+}
+
 /// Reports how many bytes of an image are written.
 pub(super) type Report<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 
@@ -91,10 +96,9 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
     let direct = files::direct(file).ok();
     // Some filesystems accept the flag and refuse the write.
     let direct = direct.filter(|direct| files::write_all_at(direct, noise.at(0, CHUNK), 0).is_ok());
-    let (mut at, mut reported, mut dirty) = (0, now(), 0);
-    while at < size.0 {
+    let (mut reported, mut dirty) = (now(), 0);
+    for (at, length) in chunks(0, size.0) {
         interrupt.check()?;
-        let length = usize::try_from(size.0 - at).unwrap_or(CHUNK).min(CHUNK);
         let bytes = noise.at(at, length);
         match &direct {
             Some(direct) => files::write_all_at(direct, bytes, at).map_err(full)?,
@@ -107,9 +111,8 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
                 }
             }
         }
-        at += length as u64;
         if reported.elapsed() >= REPORT_EVERY {
-            report(Bytes(at))?;
+            report(Bytes(at + length as u64))?;
             reported = now();
         }
     }
@@ -159,14 +162,11 @@ pub(super) fn refill(file: &File, path: &Path, interrupt: &Interrupt) -> Result<
             break;
         }
         for range in &ranges {
-            let (mut at, end) = (range.start, range.start + range.bytes);
-            while at < end {
+            for (at, length) in chunks(range.start, range.start + range.bytes) {
                 interrupt.check()?;
-                let length = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
                 let bytes = &mut chunk[..length];
                 let copied = files::read_exact_at(file, bytes, at).and_then(|()| files::write_all_at(file, bytes, at));
                 copied.or_host(refilling)?;
-                at += length as u64;
             }
         }
         file.sync_all().and_then(|()| files::drop_cache(file)).or_host(refilling)?;

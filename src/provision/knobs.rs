@@ -9,8 +9,9 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use setting::boot;
+pub(super) use setting::undo;
 pub use setting::{OWNER, strayed};
-pub(super) use setting::{boot, undo};
 
 use super::by_hand::Script;
 use super::identity::BlockDevice;
@@ -140,6 +141,7 @@ fn of_device(name: &str) -> Option<&'static Knob> {
 fn wanted(value: &OptionValue) -> Option<String> {
     match value {
         OptionValue::Text(text) if text == LEAVE => None,
+        OptionValue::Boolean(flag) => Some(u8::from(*flag).to_string()),
         OptionValue::Text(text) => {
             Some(Bytes::parse(text).map_or_else(|_| text.clone(), |Bytes(bytes)| bytes.to_string()))
         }

@@ -79,7 +79,10 @@ impl Layer for LoopImage {
             hint: format!("mkdir -p {}", folder.display()),
         });
         let trusted = (paths::is_folder(folder) && users::is_root()).then(|| folders::open_trusted(folder));
-        let unsafe_folder = trusted.and_then(|trusted| Some(not_trusted(&trusted.err()?)));
+        let unsafe_folder = trusted.and_then(Result::err).map(|why| Unmet {
+            what: format!("a folder for the image that others cannot change ({why})"),
+            hint: format!("set `in` to such a folder, as {DEFAULT_FOLDER} is"),
+        });
         let wipefs = needs::program(host, "wipefs", "util-linux");
         [needs::root(), needs::loop_devices(host), wipefs, no_folder, unsafe_folder].into_iter().flatten().collect()
     }
@@ -140,14 +143,6 @@ fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
     let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
     let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
     read_back(site.host, attach(site, image, &wish)?, sparse)
-}
-
-/// Reason why a folder gets no image.
-fn not_trusted(why: &Error) -> Unmet {
-    Unmet {
-        what: format!("a folder for the image that others cannot change ({why})"),
-        hint: format!("set `in` to such a folder, as {DEFAULT_FOLDER} is"),
-    }
 }
 
 /// Makes an image for this stack alone: a sparse one, or one written in full that is not shared by trials.

@@ -10,7 +10,7 @@ mod tests;
 use super::ledger::Thing;
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
-    knobs, mapper, must_show, needs,
+    knobs, mapper, must_show, needs, size,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -50,16 +50,12 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
 
 impl Layer for Luks {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        if options.integer("sector_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
-            return Err(OptionProblem::at("sector_size", "the sector must have 512, 1024, 2048 or 4096 bytes"));
-        }
+        size::check(options, "sector_size", size::is_sector, "the sector must have 512, 1024, 2048 or 4096 bytes")?;
         if let Some(unknown) = options.texts("perf").into_iter().find(|flag| !PERF.contains(&flag.as_str())) {
             let help = format!("known: {}", PERF.join(", "));
             return Err(OptionProblem::at("perf", format!("dm-crypt has no flag `{unknown}`")).help(help));
         }
-        if options.integer("key_bits").is_some_and(|bits| bits % 8 != 0) {
-            return Err(OptionProblem::at("key_bits", "the length of the key must be a multiple of 8 bits"));
-        }
+        size::check(options, "key_bits", |bits| bits % 8 == 0, "the length of the key must be a multiple of 8 bits")?;
         match options.text("cipher") {
             Some(cipher)
                 if !cipher.starts_with(|c: char| c.is_ascii_alphanumeric())

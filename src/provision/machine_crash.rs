@@ -122,11 +122,8 @@ impl StoppableStack {
             // A separate log device must be named at each mount.
             let log = found.super_options.iter().filter(|option| option.starts_with("logdev="));
             let options: Vec<&str> = asked.iter().chain(log).map(String::as_str).collect();
-            let mut command = Command::new("mount").args(["-t", found.fstype.as_str()]);
-            if !options.is_empty() {
-                command = command.args(["-o", &options.join(",")]);
-            }
-            self.host.run(&command.arg(&found.source).arg(&found.target))?;
+            let target = Path::new(&found.target);
+            self.host.run(&mount::command(&found.fstype, &found.source, &options.join(","), target))?;
         }
         Ok(micros(begun.elapsed()))
     }

@@ -51,7 +51,8 @@ pub(super) struct WantedMount<'a> {
     pub in_force: fn(&Host, &str) -> Vec<String>,
 }
 
-fn command(fstype: &str, source: &str, options: &str, target: &Path) -> Command {
+/// The command that mounts `source`; `options` may be empty.
+pub(super) fn command(fstype: &str, source: &str, options: &str, target: &Path) -> Command {
     let command = Command::new("mount").args(["-t", fstype]);
     let command = if options.is_empty() { command } else { command.args(["-o", options]) };
     command.arg(source).arg(target)

@@ -1,9 +1,11 @@
 //! Tries each mount option of a stack on the kernel before anything is built.
 
 use super::{layer, mount};
-use crate::host::mount_options::{Answer, ask};
+use crate::host::mount_options::ask;
 use crate::record::stack::StackSpec;
 use std::collections::BTreeMap;
+
+pub use crate::host::mount_options::MountFinding;
 
 /// Options that mount(8) turns into flags, for every filesystem (mount(8), "filesystem-independent mount options").
 const GENERAL: &str = "defaults rw atime noatime relatime norelatime strictatime nostrictatime diratime \
@@ -18,16 +20,6 @@ pub struct MountOption {
     /// Filesystem, which is the layer.
     pub filesystem: String,
     pub finding: MountFinding,
-}
-
-/// Answer of the kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MountFinding {
-    Good,
-    /// With the kernel's message.
-    Refused(String),
-    /// With the reason why the kernel could not be asked.
-    Unchecked(String),
 }
 
 /// Caches the kernel's answers, so that each option of a plan is tried once.
@@ -52,13 +44,7 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
     if GENERAL.split(' ').any(|known| known == option) {
         return MountFinding::Good;
     }
-    match ask(filesystem, option) {
-        Answer::Taken => MountFinding::Good,
-        Answer::Refused(words) => {
-            MountFinding::Refused(words.unwrap_or_else(|| format!("{filesystem}: bad value in `{option}`")))
-        }
-        Answer::NotAsked(why) => MountFinding::Unchecked(why),
-    }
+    ask(filesystem, option)
 }
 
 /// Mount options commonly used with a filesystem, by name.

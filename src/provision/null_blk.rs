@@ -6,7 +6,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, folder, guard, kernel_module, knobs, mapper,
-    mount_table, must_show, needs,
+    mount_table, must_show, needs, size,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
@@ -44,14 +44,9 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
 impl Layer for NullBlk {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         for key in ["null_blk", "cache"] {
-            if options.size(key).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
-                return Err(OptionProblem::at(key, "the size must be a multiple of 1 MiB"));
-            }
+            size::check(options, key, size::is_in_mib, "the size must be a multiple of 1 MiB")?;
         }
-        if options.integer("block_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
-            return Err(OptionProblem::at("block_size", "the block must have 512, 1024, 2048 or 4096 bytes"));
-        }
-        Ok(())
+        size::check(options, "block_size", size::is_sector, "the block must have 512, 1024, 2048 or 4096 bytes")
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {

@@ -11,7 +11,7 @@ use super::sysfs::DeviceNumber;
 use super::{Base, Built, Unmet, folder, guard, kernel_module, mount, mount_table};
 use crate::error::{Context, Error, Result};
 use crate::host::time::sleep;
-use crate::host::{Host, files, folders, nbd, paths};
+use crate::host::{Host, files, nbd, paths};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -89,11 +89,10 @@ pub(super) fn built(host: &Host, device: &Path) -> Result<Built> {
 
 /// The number of the device with this backend.
 fn found(host: &Host, identifier: &str) -> Option<u32> {
-    let names = folders::list(&host.path("/sys/block")).unwrap_or_default();
-    let mut numbers = names.iter().filter_map(|path| path.file_name()?.to_str()?.strip_prefix("nbd")?.parse().ok());
+    let names = host.names_in("/sys/block");
+    let mut numbers = names.iter().filter_map(|name| name.strip_prefix("nbd")?.parse().ok());
     numbers.find(|number: &u32| {
-        let backend = host.read(format!("/sys/block/nbd{number}/backend"));
-        backend.is_ok_and(|backend| backend.trim() == identifier)
+        host.read_optional(format!("/sys/block/nbd{number}/backend")).as_deref() == Some(identifier)
     })
 }
 

@@ -7,6 +7,7 @@ use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
     Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, must_show, needs,
+    size,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -46,10 +47,7 @@ impl Layer for ScsiDebug {
         if options.size("scsi_debug").is_some_and(|Bytes(bytes)| bytes < 8 * MIB || bytes % MIB != 0) {
             return Err(OptionProblem::at("scsi_debug", "the size must be a multiple of 1 MiB, at least 8 MiB"));
         }
-        if options.integer("sector_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
-            return Err(OptionProblem::at("sector_size", "the sector must have 512, 1024, 2048 or 4096 bytes"));
-        }
-        Ok(())
+        size::check(options, "sector_size", size::is_sector, "the sector must have 512, 1024, 2048 or 4096 bytes")
     }
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {

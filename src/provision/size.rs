@@ -1,6 +1,32 @@
 //! Sizes in plans that may be relative to the storage below: `4GiB`, `80%`.
 
+use crate::record::options::{OptionProblem, Options};
 use crate::units::Bytes;
+
+/// Checks a size or a whole number of a plan, if it is given; `rule` says what it must be.
+///
+/// # Errors
+/// The key and the rule.
+pub(super) fn check(options: &Options, key: &str, fits: fn(u64) -> bool, rule: &str) -> Result<(), OptionProblem> {
+    let number = options.integer(key).and_then(|number| u64::try_from(number).ok());
+    match options.size(key).map(|size| size.0).or(number) {
+        Some(given) if !fits(given) => Err(OptionProblem::at(key, rule)),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn is_sector(bytes: u64) -> bool {
+    [512, 1024, 2048, 4096].contains(&bytes)
+}
+
+pub(super) fn is_in_mib(bytes: u64) -> bool {
+    bytes > 0 && bytes.is_multiple_of(1 << 20)
+}
+
+/// True for a power of two from 4 KiB on.
+pub(super) fn is_power(bytes: u64) -> bool {
+    bytes >= 4096 && bytes.is_power_of_two()
+}
 
 /// A requested size.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -217,7 +217,7 @@ pub(super) fn delete_reflinks(_host: &Host, thing: &Thing) -> Result<()> {
 }
 
 /// Bytes in use on the filesystem of the base.
-pub(super) fn used(of: &SnapshotWay, _host: &Host) -> Result<u64> {
+fn used(of: &SnapshotWay, _host: &Host) -> Result<u64> {
     Ok(files::room(&of.folder)?.map_or(0, |room| room.used))
 }
 

@@ -1,11 +1,11 @@
 //! `xfs`.
 
-use super::filesystem::{self, CopyOptions, FilesystemDevices, Making, Recipe, on_one_device};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MADE, MOUNTED, Making, Recipe, on_one_device};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
-use super::snapshots::{delete_reflinks, reflinks};
+use super::snapshots::{SNAPSHOT, delete_reflinks, reflinks};
 use super::{Details, guard};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -16,10 +16,12 @@ use crate::record::stack::{Role, Take};
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
-    info: on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.", USUAL).on(&[
-        Take::ONE_DEVICE,
-        Take { role: Role::Log, key: "logdev", least: 0, doc: "Separate device for the log.", ..Take::ONE_DEVICE },
-    ]),
+    info: on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.", USUAL)
+        .on(&[
+            Take::ONE_DEVICE,
+            Take { role: Role::Log, key: "logdev", least: 0, doc: "Separate device for the log.", ..Take::ONE_DEVICE },
+        ])
+        .undone_by(&[MOUNTED, MADE, (LOG, wipe_log), (SNAPSHOT, delete_reflinks)]),
     programs: &["xfs_info"],
     package: "xfsprogs",
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
@@ -28,11 +30,9 @@ pub static XFS: Recipe = Recipe {
         vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]
     },
     further,
-    wipe_log,
     members: |devices| logdev(devices).into_iter().collect(),
     rules: RULES,
     snapshots: Some(reflinks),
-    delete_snapshot: delete_reflinks,
     reading: &["xfs_info"],
     facts,
     ..Recipe::defaults()

@@ -4,7 +4,7 @@
 use super::by_hand::Script;
 use super::knobs::modules;
 use super::ledger::Thing;
-use super::{Details, Unmet, folder, mount_table, needs};
+use super::{Details, Unmet, folder, kernel_module, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -230,13 +230,6 @@ pub(super) fn marked(owner: &str, kind: &str, name: &str, mark: &str) -> Thing {
     Thing::new(owner, kind).with("name", name).with("mark", mark)
 }
 
-const LOADED_MODULE: &str = "/sys/module/zfs";
-
-/// True if the kernel has ZFS loaded, and thus maybe something of ours. Calling its tools would load it.
-pub(super) fn is_loaded(host: &Host) -> bool {
-    host.exists(LOADED_MODULE)
-}
-
 /// Destroys a pool (by `zpool`), or a dataset or volume with its children (by `zfs`), if it exists and has the mark of
 /// the ledger. It may stay busy for a moment.
 pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Result<()> {
@@ -260,7 +253,8 @@ pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Res
 
 /// True if a pool is imported, or a dataset exists.
 pub(super) fn is_there(host: &Host, tool: &str, name: &str) -> Result<bool> {
-    if !is_loaded(host) {
+    // Without the module the kernel has nothing of ours; calling the tools would load it.
+    if !kernel_module::is_loaded(host, "zfs") {
         return Ok(false);
     }
     let pool = name.split('/').next().unwrap_or(name);

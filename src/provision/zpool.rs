@@ -14,7 +14,9 @@ use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, folder, guard, needs};
+use super::{
+    Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, folder, guard, kernel_module, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -95,7 +97,7 @@ impl Layer for Zpool {
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
-        load_module(site.host)?;
+        kernel_module::load(site.host, "zfs", &[])?;
         let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
         let (name, mark) = (&site.name, new_uuid(site.host)?);
         let asked = zfs_tools::asked(options);
@@ -118,7 +120,7 @@ impl Layer for Zpool {
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
-        load_module(site.host)?;
+        kernel_module::load(site.host, "zfs", &[])?;
         let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
         let devices = devices(inputs);
         // It keeps its name, which identifies the labels on its devices.
@@ -237,11 +239,6 @@ fn group_word(kind: &str, members: usize, options: &Options) -> String {
     let data = options.integer("draid_data").map(|data| format!(":{data}d")).unwrap_or_default();
     let spares = options.integer("draid_spares").map(|spares| format!(":{spares}s")).unwrap_or_default();
     format!("{kind}{data}:{members}c{spares}")
-}
-
-/// Loads the ZFS module, if it is one.
-fn load_module(host: &Host) -> Result<()> {
-    if zfs_tools::is_loaded(host) { Ok(()) } else { host.run(&Command::new("modprobe").arg("zfs")).map(drop) }
 }
 
 /// Facts: properties, parameters, version.

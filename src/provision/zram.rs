@@ -9,6 +9,7 @@ use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
     Base, Built, Layer, LayerInfo, LayerInput, Site, Unmet, guard, kernel_module, knobs, mount_table, must_show, needs,
+    size,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -36,12 +37,7 @@ pub(super) const INFO: LayerInfo = LayerInfo::device(
 
 impl Layer for Zram {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        match options.size("zram") {
-            Some(Bytes(bytes)) if bytes == 0 || bytes % 4096 != 0 => {
-                Err(OptionProblem::at("zram", "the size must be a multiple of 4 KiB"))
-            }
-            _ => Ok(()),
-        }
+        size::check(options, "zram", |bytes| bytes > 0 && bytes % 4096 == 0, "the size must be a multiple of 4 KiB")
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {

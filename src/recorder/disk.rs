@@ -40,9 +40,6 @@ struct RecordedDisk {
     image: Image,
     /// Content at the start of the recording.
     start: Image,
-    origin: Arc<File>,
-    /// Number of the log among the image's stores.
-    store: u8,
 }
 
 /// A recording: enough to build every state that a power cut could have left.
@@ -50,7 +47,7 @@ struct RecordedDisk {
 pub struct Recording {
     log: Arc<Log>,
     /// Each disk as it was at the start of the recording.
-    origins: Vec<(Image, u8)>,
+    origins: Vec<Image>,
 }
 
 /// A request that changes a disk, or flushes it.
@@ -72,11 +69,7 @@ pub(super) struct Submitted(Option<Seq>);
 impl Recorder {
     /// Disks of these sizes on these origin files, which are written to until the recording begins.
     pub fn filling(origins: Vec<(Arc<File>, u64)>) -> Recorder {
-        let disks = origins.into_iter().map(|(origin, size)| {
-            let image = Image::of(Arc::clone(&origin), size);
-            RecordedDisk { start: image.clone(), image, origin, store: 0 }
-        });
-        Recorder::with(disks.collect(), None)
+        Recorder::of(origins.into_iter().map(|(origin, size)| Image::of(origin, size)))
     }
 
     /// Disks that start from these images, recorded from the first request on.
@@ -84,14 +77,9 @@ impl Recorder {
     /// # Errors
     /// When the log cannot be created.
     pub fn over(images: Vec<Image>, log: &Path, most_bytes: u64) -> Result<Recorder> {
-        let sizes: Vec<u64> = images.iter().map(Image::size).collect();
-        let log = Log::create(log, &sizes, most_bytes)?;
-        let disks = images.into_iter().map(|image| {
-            let origin = image.origin();
-            let (image, store) = image.with_store(Arc::clone(log.file()));
-            RecordedDisk { start: image.clone(), image, origin, store }
-        });
-        Ok(Recorder::with(disks.collect(), Some(log)))
+        let recorder = Recorder::of(images.into_iter());
+        recorder.begin(log, most_bytes)?;
+        Ok(recorder)
     }
 
     /// The same, for a log that is dropped with the disks: contents are not hashed.
@@ -105,8 +93,9 @@ impl Recorder {
         Ok(recorder)
     }
 
-    fn with(disks: Vec<RecordedDisk>, log: Option<Log>) -> Recorder {
-        Recorder { inner: Mutex::new(Inner { disks, log, next: 0, began: now(), failed: None }) }
+    fn of(images: impl Iterator<Item = Image>) -> Recorder {
+        let disks = images.map(|image| RecordedDisk { start: image.clone(), image }).collect();
+        Recorder { inner: Mutex::new(Inner { disks, log: None, next: 0, began: now(), failed: None }) }
     }
 
     /// Begins the recording: the disks' current content is the origin. Requests that belong to the origin must have
@@ -122,8 +111,8 @@ impl Recorder {
         let sizes: Vec<u64> = inner.disks.iter().map(|disk| disk.image.size()).collect();
         let log = Log::create(path, &sizes, most_bytes)?;
         for disk in &mut inner.disks {
-            let (image, store) = disk.image.clone().with_store(Arc::clone(log.file()));
-            (disk.start, disk.image, disk.store) = (image.clone(), image, store);
+            disk.image.add_store(Arc::clone(log.file()));
+            disk.start = disk.image.clone();
         }
         (inner.log, inner.began) = (Some(log), now());
         Ok(())
@@ -154,7 +143,7 @@ impl Recorder {
         // Answering without logging would leave a gap in the sequence.
         log.check_sequence().map_err(|what| Error::bug(format!("the recording cannot be trusted: {what}")))?;
         let log = Arc::new(log);
-        let origins = inner.disks.iter().map(|disk| (disk.start.clone(), disk.store)).collect();
+        let origins = inner.disks.iter().map(|disk| disk.start.clone()).collect();
         Ok(Recording { log, origins })
     }
 
@@ -250,7 +239,7 @@ impl Inner {
         }
         let Change { disk, op, offset, length, fua } = *change;
         if self.log.is_none() {
-            return fill(&self.disks[usize::from(disk)].origin, op, offset, length, content);
+            return fill(self.disks[usize::from(disk)].image.origin(), op, offset, length, content);
         }
         // Requests submitted before the recording began are part of it if they complete later.
         let submitted = submitted.unwrap_or_else(|| self.place());
@@ -262,7 +251,7 @@ impl Inner {
         let entry = Entry { disk, op, fua, submitted, completed, at_us, offset, length, hash, stored: 0 };
         match log.append(entry, content) {
             Ok(entry) => {
-                of.image.apply(op, offset, 0..length, entry.stored, of.store);
+                of.image.apply(&entry, 0..length);
                 Ok(())
             }
             Err(e) => {
@@ -307,42 +296,42 @@ impl Recording {
         Recording::of(Log::open(log)?, images)
     }
 
-    fn of(log: Log, images: Vec<Image>) -> Result<Recording> {
+    fn of(log: Log, mut images: Vec<Image>) -> Result<Recording> {
         if log.disks().len() != images.len() {
             let expected = log.disks().len();
             return Err(Error::store(format!("the log has {expected} disks, but there are {} origins", images.len())));
         }
-        let origins = images.into_iter().map(|image| image.with_store(Arc::clone(log.file()))).collect();
-        Ok(Recording { origins, log: Arc::new(log) })
+        images.iter_mut().for_each(|image| image.add_store(Arc::clone(log.file())));
+        Ok(Recording { origins: images, log: Arc::new(log) })
     }
 
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Each disk in the state left by a power cut.
+    /// Each disk in the state left by a power cut: with only the present entries applied, in order of completion, plus
+    /// torn parts of others.
     pub fn images(&self, durable: &Durable, state: &State) -> Vec<Image> {
-        self.images_of(&state.present(durable), &state.torn)
-    }
-
-    /// The disks with only these entries applied, in order of completion, plus torn parts of others.
-    fn images_of(&self, present: &[usize], torn: &[super::states::Tear]) -> Vec<Image> {
-        let mut images: Vec<Image> = self.origins.iter().map(|(image, _)| image.clone()).collect();
+        let mut images = self.origins.clone();
         let entries = self.log.entries();
         let mut parts: Vec<(usize, std::ops::Range<u64>)> =
-            present.iter().map(|number| (*number, 0..entries[*number].length)).collect();
-        parts.extend(torn.iter().flat_map(|tear| {
+            state.present(durable).into_iter().map(|number| (number, 0..entries[number].length)).collect();
+        parts.extend(state.torn.iter().flat_map(|tear| {
             let parts = tear.parts(&entries[tear.entry]);
             parts.map(|part| (tear.entry, part))
         }));
         parts.sort_by_key(|(number, _)| *number);
         for (number, part) in parts {
             let entry = &entries[number];
-            let disk = usize::from(entry.disk);
-            images[disk].apply(entry.op, entry.offset, part, entry.stored, self.origins[disk].1);
+            images[usize::from(entry.disk)].apply(entry, part);
         }
         images
     }
+}
+
+/// File name for the disk of a node: `data.img`.
+pub fn name_of(node: &str) -> String {
+    format!("{node}.img")
 }
 
 /// Creates a new origin file of this size.

@@ -8,28 +8,20 @@ pub type Seq = u64;
 /// Later than every request.
 pub const NEVER: Seq = Seq::MAX;
 
+/// The numbers are those in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    Write,
-    Flush,
+    Write = 1,
+    Flush = 2,
     /// The content is undefined afterwards; this recorder returns zeros.
-    Discard,
+    Discard = 3,
     /// Data like a write, not a hint.
-    WriteZeroes,
+    WriteZeroes = 4,
 }
 
 impl Op {
-    pub(super) fn code(self) -> u8 {
-        match self {
-            Op::Write => 1,
-            Op::Flush => 2,
-            Op::Discard => 3,
-            Op::WriteZeroes => 4,
-        }
-    }
-
     pub(super) fn of_code(code: u8) -> Option<Op> {
-        [Op::Write, Op::Flush, Op::Discard, Op::WriteZeroes].into_iter().find(|op| op.code() == code)
+        [Op::Write, Op::Flush, Op::Discard, Op::WriteZeroes].into_iter().find(|op| *op as u8 == code)
     }
 }
 
@@ -37,9 +29,7 @@ impl Op {
 pub type Hash = [u8; 16];
 
 pub(super) fn hash(content: &[u8]) -> Hash {
-    let mut half = Hash::default();
-    half.copy_from_slice(&Sha256::digest(content)[..16]);
-    half
+    Sha256::digest(content).first_chunk().copied().unwrap_or_default()
 }
 
 /// A completed request.

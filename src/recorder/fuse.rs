@@ -46,11 +46,6 @@ struct ExportedFile {
 
 struct DiskFiles(Arc<Mutex<Files>>);
 
-/// File name for the disk of a node: `data.img`.
-pub fn name_of(node: &str) -> String {
-    format!("{node}.img")
-}
-
 impl Exports {
     /// Mounts on an existing folder; the mount table shows `source`.
     ///

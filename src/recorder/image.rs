@@ -3,7 +3,7 @@
 //! An image takes memory only for its extents. The image of a state can be the origin of another recording, whose extents
 //! point into a second file.
 
-use super::entry::Op;
+use super::entry::{Entry, Op};
 use crate::host::files::{self, File};
 use std::collections::BTreeMap;
 use std::io;
@@ -57,16 +57,13 @@ impl Image {
         self.size
     }
 
-    pub(super) fn origin(&self) -> Arc<File> {
-        Arc::clone(&self.origin)
+    pub(super) fn origin(&self) -> &File {
+        &self.origin
     }
 
-    /// The same image with `store` added, and that store's number.
-    pub(super) fn with_store(mut self, store: Arc<File>) -> (Image, u8) {
+    /// Adds the log of a recording on top of this image, for the content of later requests.
+    pub(super) fn add_store(&mut self, store: Arc<File>) {
         self.stores.push(store);
-        // There is nothing deeper than a recording on a state of a recording.
-        let number = u8::try_from(self.stores.len() - 1).unwrap_or(u8::MAX);
-        (self, number)
     }
 
     /// Maps `length` bytes at `offset` to a source, over existing extents.
@@ -98,14 +95,15 @@ impl Image {
         }
     }
 
-    /// Applies a request, or the given part of it; the content begins at `stored` in `store`.
-    pub(super) fn apply(&mut self, op: Op, offset: u64, part: std::ops::Range<u64>, stored: u64, store: u8) {
-        let source = match op {
-            Op::Write => ExtentData::Stored { store, at: stored },
+    /// Applies the given part of a request in the last store.
+    pub(super) fn apply(&mut self, entry: &Entry, part: std::ops::Range<u64>) {
+        let source = match entry.op {
+            // There is nothing deeper than a recording on a state of a recording.
+            Op::Write => ExtentData::Stored { store: (self.stores.len() - 1) as u8, at: entry.stored },
             Op::Discard | Op::WriteZeroes => ExtentData::Zeros,
             Op::Flush => return,
         };
-        self.put(offset + part.start, part.end - part.start, source.after(part.start));
+        self.put(entry.offset + part.start, part.end - part.start, source.after(part.start));
     }
 
     /// Reads from `offset`. Bytes beyond the end are zeros.

@@ -183,7 +183,7 @@ fn encoded(entry: &Entry) -> [u8; HEAD] {
     let numbers = [entry.submitted, entry.completed, entry.at_us, entry.offset, entry.length];
     head[..4].copy_from_slice(b"entr");
     head[4..6].copy_from_slice(&entry.disk.to_le_bytes());
-    head[6..8].copy_from_slice(&[entry.op.code(), u8::from(entry.fua)]);
+    head[6..8].copy_from_slice(&[entry.op as u8, u8::from(entry.fua)]);
     head[8..48].copy_from_slice(&numbers.map(u64::to_le_bytes).concat());
     head[48..64].copy_from_slice(&entry.hash);
     let check = u64::from_le_bytes(hash(&head[..64]).first_chunk().copied().unwrap_or_default());
@@ -196,8 +196,6 @@ fn decoded(head: &[u8; HEAD], stored: u64) -> Option<Entry> {
     if head[..4] != *b"entr" || number::<8>(head, 64) != check {
         return None;
     }
-    let mut content_hash = Hash::default();
-    content_hash.copy_from_slice(&head[48..64]);
     Some(Entry {
         disk: u16::try_from(number::<2>(head, 4)).ok()?,
         op: Op::of_code(head[6])?,
@@ -207,7 +205,7 @@ fn decoded(head: &[u8; HEAD], stored: u64) -> Option<Entry> {
         at_us: number::<8>(head, 24),
         offset: number::<8>(head, 32),
         length: number::<8>(head, 40),
-        hash: content_hash,
+        hash: head[48..].first_chunk().copied()?,
         stored,
     })
 }

@@ -23,13 +23,13 @@ mod model_tests;
 mod testing;
 
 pub(crate) use disk::create_origin;
-pub use disk::{Recorder, Recording};
+pub use disk::{Recorder, Recording, name_of};
 pub use durable::{DeviceModel, Durable, Earliest};
 pub use entry::{Entry, Op, Seq};
 #[cfg(target_os = "linux")]
-pub use fuse::{Exports, name_of};
+pub use fuse::Exports;
 pub use image::Image;
 pub use nbd::{NbdServer, open};
 #[cfg(not(target_os = "linux"))]
-pub use no_fuse::{Exports, name_of};
+pub use no_fuse::Exports;
 pub use states::{Class, Coverage, Pick, State, Tear, Written, select};

@@ -8,11 +8,6 @@ use std::sync::Arc;
 /// Never there: only [`Exports::mount`] makes one.
 pub enum Exports {}
 
-/// The name of the file of a node's disk: `data.img`.
-pub fn name_of(node: &str) -> String {
-    format!("{node}.img")
-}
-
 impl Exports {
     /// # Errors
     /// Always.

@@ -182,7 +182,15 @@ pub fn select(
     written: &[Written],
     pick: Pick,
 ) -> (Vec<State>, Coverage) {
-    let mut chooser = Chooser::new(pick, entries, written);
+    let mut chooser = Chooser {
+        entries,
+        written,
+        rng: ChaCha8Rng::seed_from_u64(pick.seed),
+        most: pick.states,
+        seen: BTreeSet::new(),
+        chosen: BTreeMap::new(),
+        coverage: Coverage::default(),
+    };
     let mut seen = BTreeSet::new();
     let mut sweep = Sweep::new(entries, durable);
     let mut moments = moments.to_vec();
@@ -261,19 +269,7 @@ struct Chooser<'a> {
     coverage: Coverage,
 }
 
-impl<'a> Chooser<'a> {
-    fn new(pick: Pick, entries: &'a [Entry], written: &'a [Written]) -> Chooser<'a> {
-        Chooser {
-            entries,
-            written,
-            rng: ChaCha8Rng::seed_from_u64(pick.seed),
-            most: pick.states,
-            seen: BTreeSet::new(),
-            chosen: BTreeMap::new(),
-            coverage: Coverage::default(),
-        }
-    }
-
+impl Chooser<'_> {
     fn take_moment(&mut self, moment: &CutMoment) {
         let (in_play, all) = (&moment.in_play, moment.all);
         self.coverage.moments += 1;

@@ -71,7 +71,7 @@ fn at_both_ends(turns: &[Turn], thing: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Twelve rounds of four equal cases beside a neighbour who comes and goes; case 3 leaves it more CPU, which nobody sees.
+    /// Two blocks of twelve rounds of four equal cases, beside a disk and a neighbour that change every few turns.
     fn turns(effect: [f64; THINGS]) -> Vec<Turn> {
         let mut turns = Vec::new();
         for at in 0..96_u32 {

@@ -334,10 +334,9 @@ impl RunFolder {
             if !is_real_folder(&folder) {
                 continue;
             }
-            for entry in entries(&folder)?.into_iter().filter(|entry| is_real_folder(entry) && is_unfinished(entry)) {
-                if but == Some(entry.as_path()) {
-                    continue;
-                }
+            let unfinished = listed(&folder)?.into_iter().map(|entry| entry.path());
+            let unfinished = unfinished.filter(|entry| is_real_folder(entry) && is_unfinished(entry));
+            for entry in unfinished.filter(|entry| but != Some(entry.as_path())) {
                 fs::remove_dir_all(&entry).or_store(|| format!("remove the unfinished {}", entry.display()))?;
             }
         }
@@ -385,16 +384,6 @@ fn is_plain(id: &str) -> bool {
         && id.len() <= 200
         && !id.starts_with('.')
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._=%+".contains(&byte))
-}
-
-/// The paths in a folder, sorted; none if the folder does not exist.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut paths: Vec<PathBuf> = listed(folder)?.into_iter().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
 }
 
 /// Renames a folder to the first free name of NAME, NAME-2, NAME-3 ... If another run takes one meanwhile, the rename

@@ -33,34 +33,21 @@ pub(super) static KUBERNETES: Engine = Engine {
 };
 
 const FLAGS: &[Flag] = &[
+    Flag::required("image", "IMAGE", "Kubernetes: image with pgstrata and PostgreSQL (the Containerfile makes one)"),
+    Flag::required(
+        "claim",
+        "CLAIM",
+        "Kubernetes: claim (PersistentVolumeClaim, ReadWriteMany) for run folders, mounted at /results",
+    ),
+    Flag::optional(
+        "storage-class",
+        "CLASS,...",
+        "Kubernetes: give each pod a new volume of this class, mounted at /data (in the plan: directory = \"/data\"); of several \
+         classes (fast,slow) one volume each, at /data/CLASS",
+    ),
     Flag {
-        name: "image",
-        value: "IMAGE",
-        doc: "Kubernetes: image with pgstrata and PostgreSQL (the Containerfile makes one)",
-        required: true,
-        default: None,
-    },
-    Flag {
-        name: "claim",
-        value: "CLAIM",
-        doc: "Kubernetes: claim (PersistentVolumeClaim, ReadWriteMany) for run folders, mounted at /results",
-        required: true,
-        default: None,
-    },
-    Flag {
-        name: "storage-class",
-        value: "CLASS,...",
-        doc: "Kubernetes: give each pod a new volume of this class, mounted at /data (in the plan: directory = \"/data\"); of several \
-              classes (fast,slow) one volume each, at /data/CLASS",
-        required: false,
-        default: None,
-    },
-    Flag {
-        name: "volume-size",
-        value: "SIZE",
-        doc: "Kubernetes: size of each of these volumes",
-        required: false,
         default: Some("20Gi"),
+        ..Flag::optional("volume-size", "SIZE", "Kubernetes: size of each of these volumes")
     },
 ];
 

@@ -17,6 +17,7 @@ use crate::host::processes::signal_group;
 use crate::host::signals::Interrupt;
 use crate::host::time::sleep;
 use crate::record::submitted::Submission;
+use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -28,9 +29,6 @@ pub const LOGS: &str = "logs";
 
 pub const ALL: &[&Engine] = &[&slurm::SLURM, &kubernetes::KUBERNETES, &ssh::SSH];
 
-/// SIGTERM.
-const TERMINATE: i32 = 15;
-
 /// A flag of an engine in addition to the one that selects it.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
@@ -40,6 +38,16 @@ pub struct Flag {
     pub doc: &'static str,
     pub required: bool,
     pub default: Option<&'static str>,
+}
+
+impl Flag {
+    const fn required(name: &'static str, value: &'static str, doc: &'static str) -> Flag {
+        Flag { name, value, doc, required: true, default: None }
+    }
+
+    const fn optional(name: &'static str, value: &'static str, doc: &'static str) -> Flag {
+        Flag { required: false, ..Flag::required(name, value, doc) }
+    }
 }
 
 type MakesJobFile = fn(&Submission, &[u32], &str) -> Result<(&'static str, String)>;
@@ -140,7 +148,7 @@ pub fn hand_in(host: &Host, engine: &Engine, command: &Command) -> Result<String
         if interrupt.is_raised() {
             // GNU parallel starts no more tasks after the first, and ends running ones after the second.
             for _ in 0..2 {
-                signal_group(child.id(), TERMINATE)?;
+                signal_group(child.id(), Signal::TERM.as_raw())?;
                 sleep(Duration::from_millis(200));
             }
             drop(child.wait());

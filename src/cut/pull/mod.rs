@@ -25,9 +25,9 @@ use crate::error::{Context, Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, now, sleep};
 use crate::host::{Host, files, folders, paths, threads};
-use crate::provision::devices;
 use crate::provision::folder::PREFIX;
 use crate::provision::ledger::Ledger;
+use crate::provision::{devices, knobs};
 use crate::record::facts::DeviceFacts;
 use crate::record::pull::{self, PullRecord, Round, RoundEnd};
 use crate::record::verdict::Verdict;
@@ -44,8 +44,6 @@ use witness::{KeptCommit, Voice};
 const FILE: &str = "pull.json";
 /// Interval between checkpoints.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
-/// The kernel's id of this boot.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Parameters of the first pull.
 #[derive(Debug, Clone)]
@@ -86,7 +84,7 @@ impl Pulls {
         }
         let id = files::random_id()?;
         let devices = devices::below(host, &folder)?.devices;
-        let firmware = devices.iter().filter_map(|device| Some((device.name.clone(), firmware(host, &device.name)?)));
+        let firmware = devices.iter().filter_map(|device| Some((device.name.clone(), device.firmware.clone()?)));
         let record = PullRecord {
             format: pull::FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -178,7 +176,7 @@ impl Pulls {
         let server = Server::start(&session.host, spec, session.interrupt)?;
         commits::prepare(&server)?;
         folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
-        let boot = session.host.read_optional(BOOT_ID).unwrap_or_default().trim().to_owned();
+        let boot = knobs::boot(&session.host);
         let started = time::rfc3339(time::wall_us());
         self.record.rounds.push(Round { number, started, boot, session: session.id.clone(), end: None });
         self.save()?;
@@ -202,9 +200,7 @@ impl Pulls {
             if begun.iter().any(Result::is_err) {
                 stop.store(true, Ordering::Relaxed);
             }
-            let ended =
-                begun.into_iter().map(|one| one.and_then(|one| one.join().unwrap_or_else(|_| Err(commits::died()))));
-            ended.collect()
+            begun.into_iter().map(commits::ended).collect()
         });
         outcomes.into_iter().collect::<Result<()>>()?;
         interrupt.check()
@@ -227,8 +223,7 @@ impl Pulls {
             return Err(Error::user("there is no power cut to judge: the clients were stopped, or never began")
                 .hint("begin the next one without --judge"));
         };
-        let boot = host.read_optional(BOOT_ID).unwrap_or_default().trim().to_owned();
-        if boot == round.boot && !drive_only {
+        if knobs::boot(host) == round.boot && !drive_only {
             return Err(Error::user("this machine was not restarted since the clients began: that was no power cut")
                 .hint("if the drive alone lost its power: --drive-only"));
         }
@@ -339,10 +334,4 @@ fn history(kept: &[KeptCommit]) -> Result<History> {
         Acknowledgement { client, number, started, mark, at_us, ..Acknowledgement::default() }
     });
     Ok(History::of(acknowledged.collect()))
-}
-
-/// Firmware revision of a device, as NVMe and SCSI disks report it.
-fn firmware(host: &Host, device: &str) -> Option<String> {
-    let files = ["firmware_rev", "rev"].map(|file| format!("/sys/block/{device}/device/{file}"));
-    files.iter().find_map(|file| host.read_optional(file)).map(|text| text.trim().to_owned())
 }

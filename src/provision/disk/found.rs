@@ -41,9 +41,7 @@ pub fn found(host: &Host) -> Vec<FoundDisk> {
     let links: Vec<PathBuf> = folders::list(Path::new("/dev/disk/by-id")).unwrap_or_default();
     let names = host.names_in("/sys/block").into_iter();
     let disks = names.filter(|name| !NO_DISKS.iter().any(|other| name.starts_with(other)));
-    let mut all: Vec<FoundDisk> = disks.filter_map(|name| look_at(host, &name, &links)).collect();
-    all.sort_by(|a, b| a.path.cmp(&b.path));
-    all
+    disks.filter_map(|name| look_at(host, &name, &links)).collect()
 }
 
 fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {

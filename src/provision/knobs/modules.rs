@@ -5,14 +5,14 @@
 
 use super::parameter::{MODULES, PARAMETER, folder, is_name};
 use super::setting::KnobOwner;
-use super::{setting, wanted};
+use super::{asked, setting};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
 use crate::provision::Details;
 use crate::provision::by_hand::Script;
 use crate::provision::ledger::Ledger;
-use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 
 pub const KEY: &str = "module";
 
@@ -28,17 +28,6 @@ fn path_of(host: &Host, name: &str) -> Option<String> {
 /// The value that a parameter shows.
 pub fn shown(host: &Host, name: &str) -> Option<String> {
     setting::shown(host, &path_of(host, name)?)
-}
-
-/// Requested values of parameters, in the kernel's format.
-fn asked(parameters: &Options) -> impl Iterator<Item = (&str, String)> {
-    parameters.0.iter().filter_map(|(name, value)| {
-        let text = match value {
-            OptionValue::Boolean(flag) => u8::from(*flag).to_string(),
-            other => wanted(other)?,
-        };
-        Some((name.as_str(), text))
-    })
 }
 
 /// Checks the syntax of their names. The machine's module determines which exist.
@@ -126,7 +115,7 @@ mod tests {
     use super::*;
     use crate::provision::knobs::parameter::is_parameter;
     use crate::provision::undo::{Undoers, undo_from};
-    use crate::record::options::LEAVE;
+    use crate::record::options::{LEAVE, OptionValue};
 
     fn machine() -> (tempfile::TempDir, Host) {
         let root = tempfile::tempdir().unwrap();

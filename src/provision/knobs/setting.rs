@@ -35,7 +35,8 @@ pub(super) struct KnobOwner {
     in_force: Option<String>,
 }
 
-pub(in crate::provision) fn boot(host: &Host) -> String {
+/// The kernel's id of this boot.
+pub(crate) fn boot(host: &Host) -> String {
     host.read_optional(BOOT_ID).unwrap_or_default()
 }
 

@@ -3,7 +3,7 @@
 use super::ReportRow;
 use crate::error::{Error, Result};
 use crate::provision::knobs;
-use crate::provision::size::Size;
+use crate::provision::size::{self, Size};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 
@@ -94,24 +94,16 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     if share > 100.0 {
         return wrong(key, format!("the volumes take {share} % of the group"));
     }
-    match options.size("stripe_size") {
-        Some(_) if stripes(options) == 1 => return wrong("stripe_size", "it needs `stripes` of 2 or more".to_owned()),
-        Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
-            return wrong("stripe_size", "a stripe must be a power of two, at least 4 KiB".to_owned());
-        }
-        _ => {}
+    if stripes(options) == 1 {
+        size::check(options, "stripe_size", |_| false, "it needs `stripes` of 2 or more")?;
     }
+    size::check(options, "stripe_size", size::is_power, "a stripe must be a power of two, at least 4 KiB")?;
     for key in ["chunk", "zero"] {
         if options.get(key).is_some() && !is_thin(options) {
             return wrong(key, "it is for thin volumes: set `thin = true`".to_owned());
         }
     }
-    match options.size("chunk") {
-        Some(Bytes(bytes)) if bytes == 0 || bytes % (64 << 10) != 0 => {
-            wrong("chunk", "the chunk must be a multiple of 64 KiB".to_owned())
-        }
-        _ => Ok(()),
-    }
+    size::check(options, "chunk", |size| size > 0 && size % (64 << 10) == 0, "the chunk must be a multiple of 64 KiB")
 }
 
 /// Checks the options against the devices below.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{Details, knobs, must_show};
+use crate::provision::{Details, knobs, must_show, size};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 
@@ -63,13 +63,10 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     let Some(level) = Level::of(options) else {
         return Err(OptionProblem::at("level", "the RAID level must be 0, 1, 5, 6 or 10"));
     };
-    match options.size("chunk") {
-        Some(_) if level.number == 1 => return Err(OptionProblem::at("chunk", "level 1 has no chunks")),
-        Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
-            return Err(OptionProblem::at("chunk", "a chunk must be a power of two, at least 4 KiB"));
-        }
-        _ => {}
+    if level.number == 1 {
+        size::check(options, "chunk", |_| false, "level 1 has no chunks")?;
     }
+    size::check(options, "chunk", size::is_power, "a chunk must be a power of two, at least 4 KiB")?;
     for (key, fits) in [
         ("bitmap", level.number != 0),
         ("ppl", level.number == 5),

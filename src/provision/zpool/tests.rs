@@ -240,7 +240,7 @@ fn parameters_of_the_module_are_in_force_and_put_back() {
         let stats = kstat::named(modules::ARCSTATS, &place.host.read(modules::ARCSTATS).unwrap()).unwrap();
         (modules::shown(&place.host, "zfs_arc_max").unwrap(), stats["c_max"])
     };
-    load_module(&place.host).unwrap();
+    kernel_module::load(&place.host, "zfs", &[]).unwrap();
     let before = limit();
     let module = |bytes: &str| options_of(&[("module", table(&[("zfs_arc_max", text(bytes))]))]);
     let built = place.build(&stripe(&place, module("128MiB"), Options::default())).unwrap();
@@ -382,7 +382,7 @@ fn a_foreign_pool_of_that_name_is_never_destroyed() {
     let theirs = format!("pgstrata-{}-theirs", place.run_id);
     let file = built.folder().join("vdev");
     fs::File::create(&file).unwrap().set_len(80 << 20).unwrap();
-    load_module(&place.host).unwrap();
+    kernel_module::load(&place.host, "zfs", &[]).unwrap();
     let create = zfs_tools::call("zpool", &["create", "-o", "cachefile=none", "-m", "none", &theirs]).arg(&file);
     place.host.run(&create).unwrap();
     let thing = zfs_tools::marked("zpool", POOL, &theirs, "other");

@@ -78,8 +78,7 @@ pub(super) fn negotiate(mut stream: &UnixStream, shared: &NbdShared) -> io::Resu
             }
             LIST if data.is_empty() => {
                 for name in shared.names() {
-                    let length = u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes();
-                    reply(stream, option, SERVER, &[&length, name.as_bytes()].concat())?;
+                    reply(stream, option, SERVER, &[&length_of(name.as_bytes()), name.as_bytes()].concat())?;
                 }
                 reply(stream, option, ACK, &[])?;
             }
@@ -139,9 +138,12 @@ fn inform(stream: &UnixStream, option: u32, shared: &NbdShared, asked: &AskedExp
 }
 
 fn reply(mut stream: &UnixStream, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    let head = [&REPLY_MAGIC.to_be_bytes()[..], &option.to_be_bytes(), &kind.to_be_bytes(), &length.to_be_bytes()];
+    let head = [&REPLY_MAGIC.to_be_bytes()[..], &option.to_be_bytes(), &kind.to_be_bytes(), &length_of(data)];
     stream.write_all(&[&head.concat(), data].concat())
+}
+
+fn length_of(data: &[u8]) -> [u8; 4] {
+    u32::try_from(data.len()).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 fn read<const N: usize>(mut stream: &UnixStream) -> io::Result<[u8; N]> {
@@ -175,17 +177,14 @@ fn go(mut stream: &UnixStream, name: &str) -> io::Result<Result<(u64, u16), Stri
         return Ok(Err("it is no NBD server of the newstyle".to_owned()));
     }
     let flags = u16::from_be_bytes(read(stream)?) & (FIXED_NEWSTYLE | NO_ZEROES);
-    let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
-    let data = [&length.to_be_bytes()[..], name.as_bytes(), &0_u16.to_be_bytes()].concat();
-    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let data = [&length_of(name.as_bytes())[..], name.as_bytes(), &0_u16.to_be_bytes()].concat();
     stream.write_all(&u32::from(flags).to_be_bytes())?;
-    stream.write_all(&[&OPTION_MAGIC[..], &GO.to_be_bytes(), &length.to_be_bytes(), &data].concat())?;
+    stream.write_all(&[&OPTION_MAGIC[..], &GO.to_be_bytes(), &length_of(&data), &data].concat())?;
     let mut export = None;
     loop {
-        let [magic, head] = [read::<8>(stream)?, read::<8>(stream)?];
-        let (kind, length) = (&head[4..], u32::from_be_bytes(read(stream)?));
-        let kind = kind.iter().fold(0_u32, |kind, byte| kind << 8 | u32::from(*byte));
-        if u64::from_be_bytes(magic) != REPLY_MAGIC || length > MOST_OPTION {
+        let (magic, _option) = (u64::from_be_bytes(read(stream)?), read::<4>(stream)?);
+        let (kind, length) = (u32::from_be_bytes(read(stream)?), u32::from_be_bytes(read(stream)?));
+        if magic != REPLY_MAGIC || length > MOST_OPTION {
             return Ok(Err("its reply is malformed".to_owned()));
         }
         let mut data = vec![0; length as usize];

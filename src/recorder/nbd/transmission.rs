@@ -87,7 +87,11 @@ fn read_ahead(
     shared: &NbdShared,
     name: &str,
 ) -> io::Result<bool> {
-    let mut ahead: usize = queue.iter().map(|(_, due)| due.payload()).sum();
+    let payloads = queue.iter().map(|(_, due)| match due {
+        NbdAction::Change { content, .. } => content.len(),
+        NbdAction::Read { .. } | NbdAction::Refuse(_) => 0,
+    });
+    let mut ahead: usize = payloads.sum();
     loop {
         while let Some(request) = input.request() {
             let Ok(request) = request else { return Ok(false) };
@@ -100,7 +104,8 @@ fn read_ahead(
             }
             let content = input.take(wants);
             ahead += wants;
-            queue.push_back((request.cookie, due(&request, content, shared, name)));
+            let due = submitted(&request, content, shared, name).unwrap_or_else(NbdAction::Refuse);
+            queue.push_back((request.cookie, due));
             if queue.len() >= MOST_AHEAD || ahead >= MOST_BYTES_AHEAD {
                 return Ok(true);
             }
@@ -129,8 +134,7 @@ impl NbdInput<'_> {
         if number(0, 4) != u64::from(REQUEST_MAGIC) {
             return Some(Err(()));
         }
-        let mut cookie = [0; 8];
-        cookie.copy_from_slice(&head[8..16]);
+        let cookie = head[8..].first_chunk().copied()?;
         let [flags, command] = [4, 6].map(|at| number(at, 2) as u16);
         Some(Ok(NbdRequest { flags, command, cookie, offset: number(16, 8), length: number(24, 4) as u32 }))
     }
@@ -167,20 +171,7 @@ fn readable(stream: &UnixStream) -> io::Result<bool> {
     Ok(poll(&mut ready, Some(&at_once))? > 0)
 }
 
-impl NbdAction {
-    fn payload(&self) -> usize {
-        match self {
-            NbdAction::Change { content, .. } => content.len(),
-            NbdAction::Read { .. } | NbdAction::Refuse(_) => 0,
-        }
-    }
-}
-
 /// Checks a request and submits it.
-fn due(request: &NbdRequest, content: Vec<u8>, shared: &NbdShared, name: &str) -> NbdAction {
-    submitted(request, content, shared, name).unwrap_or_else(NbdAction::Refuse)
-}
-
 fn submitted(request: &NbdRequest, content: Vec<u8>, shared: &NbdShared, name: &str) -> Result<NbdAction, Errno> {
     let NbdRequest { flags, command, offset, length, .. } = *request;
     let op = match command {
@@ -224,13 +215,9 @@ fn answer(mut stream: &UnixStream, cookie: [u8; 8], due: NbdAction) -> io::Resul
             recorder.read(disk, offset, &mut bytes).map(|()| bytes).map_err(|_| Errno::IO)
         }
     };
-    let error = outcome.as_ref().err().map_or(0, |error| number_of(*error));
+    // Errors have numbers of the protocol's own, which are those of Linux.
+    let error = outcome.as_ref().err().map_or(0, |error| error.raw_os_error());
     let head = [&REPLY_MAGIC.to_be_bytes()[..], &error.to_be_bytes(), &cookie].concat();
     stream.write_all(&head)?;
     stream.write_all(&outcome.unwrap_or_default())
-}
-
-/// Errors have numbers of the protocol's own, which are those of Linux.
-fn number_of(error: Errno) -> u32 {
-    u32::try_from(error.raw_os_error()).unwrap_or(5)
 }

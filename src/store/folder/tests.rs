@@ -70,10 +70,10 @@ fn runs_started_in_the_same_second_get_separate_folders() {
         let all: Vec<_> = (0..16).map(|n| scope.spawn(move || begin(n))).collect();
         all.into_iter().map(|one| one.join().unwrap().unwrap()).collect()
     });
-    let mut found: Vec<String> = entries(results.path())
+    let mut found: Vec<String> = listed(results.path())
         .unwrap()
         .iter()
-        .map(|folder| RunFolder::open(folder).unwrap().record().id.clone())
+        .map(|folder| RunFolder::open(&folder.path()).unwrap().record().id.clone())
         .collect();
     found.sort();
     assert_eq!(found, ids);
