@@ -20,6 +20,7 @@ pub mod host;
 pub mod parse;
 mod plan;
 pub mod probe;
+mod profile;
 mod provision;
 pub mod record;
 mod recorder;

@@ -37,6 +37,7 @@ mod plans;
 mod postgres;
 mod prepared;
 mod probe;
+mod profile;
 mod progress;
 mod pull;
 mod report;
@@ -108,6 +109,7 @@ enum SubcommandArgs {
     Run(run::Args),
     Status(status::Args),
     Probe(probe::Args),
+    Profile(profile::Args),
     Cut(cut::Args),
     Pull(pull::Args),
     Witness(witness::Args),
@@ -139,6 +141,7 @@ impl SubcommandArgs {
             SubcommandArgs::Run(args) => run::run(args),
             SubcommandArgs::Status(args) => status::run(args),
             SubcommandArgs::Probe(args) => probe::run(args),
+            SubcommandArgs::Profile(args) => profile::run(args),
             SubcommandArgs::Cut(args) => cut::run(args),
             SubcommandArgs::Pull(args) => pull::run(args),
             SubcommandArgs::Witness(args) => witness::run(args),

@@ -28,6 +28,7 @@ pub mod merged;
 pub mod operation;
 pub mod options;
 pub mod probe;
+pub mod profile;
 pub mod promise;
 pub mod publication;
 pub mod pull;

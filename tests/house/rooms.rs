@@ -84,6 +84,7 @@ const ROOMS: &[Room] = &[
         "builds",
         &["units", "error", "host", "parse", "record", "guest::cache", "guest::mirror", "guest::steps", "guest::suite"],
     ),
+    room("profile", &["units", "error", "host", "record", "cluster::install"]),
     room("foreign", &["units", "error", "parse", "record"]),
     room("store", &["units", "error", "record", "host::files"]),
     room("stats", &[]),

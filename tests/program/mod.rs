@@ -18,6 +18,7 @@ mod kill;
 mod knobs;
 mod machine;
 mod mutations;
+mod profile;
 mod pull;
 mod recovery;
 mod repeats;

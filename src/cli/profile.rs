@@ -1,0 +1,147 @@
+//! `pgstrata profile`: what a running server asks of its storage.
+
+use super::out;
+use crate::cluster::install;
+use crate::error::{Context, Result};
+use crate::host::command::Command;
+use crate::host::{Host, files, folders};
+use crate::profile::{self, figures, load, reading, text, waldump};
+use crate::record::profile::Profile;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Measure what a running PostgreSQL server asks of its storage, read-only
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
+  pgstrata profile --dsn 'host=db1 user=monitor' --minutes 10   connect, read for ten minutes, write profile.toml
+  pgstrata profile --script --minutes 10 > p.sql                where no connection is allowed, run this script there:
+  pgstrata profile --from out                                   psql -X -f p.sql > out; then read its output here
+  pgstrata profile --from out --wal /srv/archive                also the distribution over commits, from WAL segments
+  pgstrata profile show profile.toml                            what the server asks of its storage, where it waits
+  pgstrata profile load profile.toml -o load                    a load of that shape for pgbench, for a plan
+
+One psql session reads counters twice and samples the sessions once a second in between. It is read only, gets no transaction \
+id, writes no file, and needs a role with pg_monitor. The file has sums alone: no names of tables, databases, users or hosts, no \
+SQL. What could not be seen is listed with the reason. --wal reads by the pg_waldump of the server's version.
+
+Exit code: 0 done, 2 not the output of a whole run of the script, 3 no psql, or no PostgreSQL of that version, 4 psql failed, \
+5 the file cannot be written."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Connection string of the server (libpq: PGHOST and the like, and ~/.pgpass are used)
+    #[arg(long, required_unless_present_any = ["from", "script"])]
+    dsn: Option<OsString>,
+    /// Output of the script
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dsn", "minutes"])]
+    from: Option<PathBuf>,
+    /// Print the script instead
+    #[arg(long, conflicts_with_all = ["dsn", "from", "output", "wal"])]
+    script: bool,
+    /// How long to read
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1440))]
+    minutes: u32,
+    /// Folder of WAL segments of the server
+    #[arg(long, value_name = "DIR", value_parser = |path: &str| std::path::absolute(path))]
+    wal: Option<PathBuf>,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_parser = |path: &str| std::path::absolute(path))]
+    output: PathBuf,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show a profile
+    Show {
+        /// The file
+        file: PathBuf,
+        /// Print JSON: the profile and its figures
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a load of a profile's shape: tables and scripts for pgbench, and the lines of a plan
+    Load {
+        /// The file
+        file: PathBuf,
+        /// Folder for setup.sql and the scripts, created if missing
+        #[arg(short, long, value_name = "DIR", value_parser = |path: &str| std::path::absolute(path))]
+        output: PathBuf,
+    },
+}
+
+/// Reads a server, or what was read of it; writes and shows the profile.
+///
+/// # Errors
+/// See the exit codes in the help text.
+pub fn run(args: &Args) -> Result<u8> {
+    match &args.action {
+        Some(Action::Show { file, json }) => show(&open(file)?, *json)?,
+        Some(Action::Load { file, output }) => make_load(&open(file)?, output)?,
+        None if args.script => out::bytes(profile::script(args.minutes).as_bytes())?,
+        None => make(args)?,
+    }
+    Ok(0)
+}
+
+fn make(args: &Args) -> Result<()> {
+    let host = Host::this();
+    let printed = match &args.from {
+        Some(from) => given(from)?,
+        None => connect(&host, args.dsn.as_deref().unwrap_or_default(), args.minutes)?,
+    };
+    let mut profile = reading::read(&printed)?;
+    if let Some(folder) = &args.wal {
+        let (wal, stopped) = waldump::read(&host, &profile, folder)?;
+        if let Some(why) = stopped.first() {
+            out::remark(&out::harmless(&format!("{} segments not read to their end; the first: {why}", stopped.len())));
+        }
+        profile.unseen.remove(reading::WITHOUT_WAL);
+        profile.wal = Some(wal);
+    }
+    files::write_output(&args.output, profile::to_file(&profile)?.as_bytes())?;
+    out::remark(&format!("written to {}", args.output.display()));
+    show(&profile, false)
+}
+
+/// Writes the files and prints the lines of a plan.
+fn make_load(profile: &Profile, folder: &Path) -> Result<()> {
+    let (scripts, plan) = load::of(profile)?;
+    folders::make_all(folder, 0o755)?;
+    for (name, text) in scripts {
+        files::write_output(&folder.join(name), text.as_bytes())?;
+    }
+    out::bytes(plan.as_bytes())
+}
+
+fn show(profile: &Profile, json: bool) -> Result<()> {
+    let (figures, waits) = (figures::of(profile), figures::waits(profile));
+    let document = serde_json::json!({ "figures": figures, "waits": waits, "profile": profile });
+    out::json_or(json, &document, || out::harmless_lines(&text::summary(profile)))
+}
+
+fn open(path: &Path) -> Result<Profile> {
+    profile::from_file(&given(path)?).map_err(|e| e.while_doing(format!("open {}", path.display())))
+}
+
+fn given(path: &Path) -> Result<String> {
+    // Far more than a day's samples.
+    let bytes = files::read_given(path, 1 << 30, || format!("read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What the script prints on a server. psql is the one in PATH, else that of the newest installation.
+fn connect(host: &Host, dsn: &OsStr, minutes: u32) -> Result<String> {
+    let program = match host.has_program("psql") {
+        true => PathBuf::from("psql"),
+        false => install::find(host, "auto")?.bin.join("psql"),
+    };
+    let folder = std::env::current_dir().or_user(|| "find the current folder".to_owned())?;
+    let libpq = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG"));
+    let psql = libpq.fold(Command::new(program).cwd(folder), |psql, (name, value)| psql.env(name, value));
+    out::remark(&format!("reading for {minutes} min"));
+    profile::run(host, psql, dsn, minutes)
+}

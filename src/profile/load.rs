@@ -1,0 +1,230 @@
+//! A load of a profile's shape: tables, pgbench scripts with weights, the lines of a plan.
+//!
+//! A writing transaction updates rows of `profile_pages`, each on a random page, appends rows to `profile_log` that fill
+//! as many new pages, and adds a message to the WAL (`pg_logical_emit_message`) that makes up the rest of its bytes.
+//! Between two checkpoints, `touches` page touches over `pages` pages write `pages * (1 - exp(-touches / pages))`
+//! full-page images: the pages are as many as give the profile's. Reads that miss shared_buffers are look-ups in
+//! `profile_reads`, four times as large: at least three of four miss. Clients never share a row: locks are not
+//! imitated, nor plans, nor the CPU time of queries.
+
+use super::figures::{self, Figures};
+use crate::error::{Error, Result};
+use crate::record::profile::Profile;
+use crate::units::Bytes;
+
+/// A full-page image of a page of `profile_pages`, without the hole, bytes.
+const IMAGE: f64 = 7324.0;
+/// WAL without images of a commit, of one update with the pruning before it, and of a message and an inserted row
+/// beside their text, bytes.
+const COMMIT: f64 = 34.0;
+const UPDATE: f64 = 130.0;
+const MESSAGE: f64 = 51.0;
+const INSERT: f64 = 59.0;
+/// Longest row that is inserted, bytes of WAL, and what such rows fill of a page.
+const MOST_ROW: f64 = 1000.0;
+const PAGE: f64 = 8000.0;
+/// Bytes of a page of the server under test.
+const BLOCK: f64 = 8192.0;
+/// Most images for each page that is touched: more would need pages without end.
+const MOST_IMAGES: f64 = 0.95;
+/// Share of look-ups that miss in a table four times as large as shared_buffers, of which others take their part.
+const MISSES: f64 = 0.95;
+/// The tables, of which the second is made where reads miss; a transaction that writes, one that reads, a look-up.
+const TEXTS: &str = include_str!("load.sql");
+
+/// Files by name, and the lines of a plan.
+pub type ProfileLoad = (Vec<(String, String)>, String);
+
+/// Makes the load.
+///
+/// # Errors
+/// If the server wrote nothing, or its commits were not seen.
+pub fn of(profile: &Profile) -> Result<ProfileLoad> {
+    let of = figures::of(profile);
+    let known = |name: &str| of.get(name).copied().unwrap_or(0.0);
+    let (ids, logged) = (known("commits_per_second"), known("wal_bytes_per_commit"));
+    if ids * logged == 0.0 {
+        return Err(Error::user("the profile has no commits that wrote").hint("read the server while it is busy"));
+    }
+    let in_wal = profile.wal.as_ref().filter(|wal| wal.commits > 0);
+    let (writing, bytes, images) = match in_wal {
+        // Sub-transactions have ids, too.
+        Some(wal) => {
+            let commits = wal.commits as f64;
+            let images = wal.full_page_bytes as f64 / commits / IMAGE;
+            (ids * commits / (commits + wal.subtransactions as f64), wal.bytes as f64 / commits, images)
+        }
+        None => (ids, logged, known("full_pages_per_commit").min(logged / IMAGE)),
+    };
+    let own = bytes - images * IMAGE;
+    let sizes = in_wal.map_or(vec![(1.0, own)], |wal| {
+        classes([wal.commit_bytes.p50, wal.commit_bytes.p90, wal.commit_bytes.p99], own)
+    });
+    let rows = (known("rows_updated_per_commit") + known("rows_deleted_per_commit")) * ids / writing;
+    // Before version 16, a page that is added counts as one more that was written, and as one that was missed.
+    let added = if profile.counts.contains_key("io") { 0.0 } else { 1.0 };
+    let written = (known("pages_written_per_commit") + added * images) / (1.0 + added);
+    let dirtied = of.get("pages_dirtied_per_commit").copied().unwrap_or(written) * ids / writing;
+    // As many as change there, on no more pages, and as far as their records fit into the smallest commits.
+    let most = rows.min(dirtied).min((sizes[0].1 - COMMIT - MESSAGE) / UPDATE);
+    let touched = most.max(images / MOST_IMAGES).max(0.01);
+    let size = |name: &str| Some(Bytes::parse(profile.settings.get(name)?).ok()?.0 as f64);
+    let distance = of.get("checkpoint_distance_bytes").copied().or_else(|| size("max_wal_size")).unwrap_or(bytes);
+    let pages = (touched * distance / bytes / touches_of_a_page(images / touched)).ceil();
+    // The more pages there are, the more touches miss, and write a page more than once between two checkpoints.
+    let missed = touched * pages / (pages + size("shared_buffers").unwrap_or(0.0) / BLOCK);
+    let any = known("any_commits_per_second").max(writing);
+    // Other dirtied pages are new: the part of the WAL that fills them.
+    let rest = COMMIT + touched * UPDATE;
+    let fresh = (dirtied - images.max(missed)).max(0.0);
+    let lookups = ((known("read_misses_per_any_commit") - (missed + added * fresh) * writing / any) / MISSES).max(0.0);
+    let appended = (fresh * PAGE / (own - rest).max(1.0)).clamp(0.0, 1.0);
+    let mut parts = TEXTS.split("-- @\n");
+    let [pages_sql, reads_sql, write, read, look] = [(); 5].map(|()| parts.next().unwrap_or_default());
+    let [reads_sql, look] = if lookups > 0.0 { [reads_sql, look.trim()] } else { ["", "1"] };
+    let filled = |text: &str| {
+        let text = text.replace("@LOOK@", look).replace("@LOOKUPS@", &expression(lookups));
+        text.replace("@TOUCHES@", &expression(touched)).replace("@PAGES@", &pages.to_string())
+    };
+    let mut scripts = vec![("read.sql".to_owned(), 1.0 - writing / any, filled(read))];
+    for (number, (share, size)) in (1..).zip(sizes) {
+        let room = (size - rest).max(0.0);
+        let added = (room * appended / MOST_ROW).ceil();
+        let row = room * appended / added.max(1.0);
+        let text = filled(write).replace("@ADDED@", &added.to_string());
+        let text = text.replace("@LENGTH@", &format!("{:.0}", (row - INSERT).max(0.0)));
+        let text = text.replace("@MESSAGE@", &format!("{:.0}", (room - added * row - MESSAGE).max(0.0)));
+        scripts.push((format!("write{number}.sql"), share * writing / any, text));
+    }
+    scripts.retain(|(_, share, _)| (share * 1e4).round() >= 1.0);
+    let names = scripts.iter().map(|(name, share, _)| format!("\"{name}@{:.0}\"", share * 1e4));
+    let plan = plan(profile, &of, any, &names.collect::<Vec<_>>().join(", "));
+    let files = scripts.into_iter().map(|(name, _, sql)| (name, sql));
+    Ok((files.chain([("setup.sql".to_owned(), filled(&(pages_sql.to_owned() + reads_sql)))]).collect(), plan))
+}
+
+/// Touches of each page between two checkpoints of which this share is the first: solves `(1 - exp(-x)) / x = share`.
+fn touches_of_a_page(share: f64) -> f64 {
+    let (mut low, mut high) = (1e-6, 1e6);
+    for _ in 0..100 {
+        let middle = f64::sqrt(low * high);
+        if (1.0 - f64::exp(-middle)) / middle > share { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Shares of transactions with their WAL bytes: with these percentiles, and the mean by a smaller size below the median
+/// or by one in two hundred that is larger.
+fn classes(percentiles: [u64; 3], mean: f64) -> Vec<(f64, f64)> {
+    let [p50, p90, p99] = percentiles.map(|bytes| bytes as f64);
+    // The second begins between a half and nine tenths, the third between nine tenths and all but a hundredth.
+    let third = ((mean - 0.7 * p50 - 0.3 * p90) / (p99 - p90).max(1.0)).clamp(0.015, 0.09);
+    let first = (((1.0 - third) * p90 + third * p99 - mean) / (p90 - p50).max(1.0)).clamp(0.55, 0.85);
+    let second = 1.0 - first - third;
+    let missing = mean - first * p50 - second * p90 - third * p99;
+    let (least, last) = (p50 + missing.min(0.0) / 0.45, p99 + missing.max(0.0) / 0.005);
+    vec![(0.45, least.max(COMMIT)), (first - 0.45, p50), (second, p90), (third - 0.005, p99), (0.005, last)]
+}
+
+/// An expression of pgbench with this mean.
+fn expression(mean: f64) -> String {
+    format!("{} + case when random(1, 1000000) <= {:.0} then 1 else 0 end", mean.floor(), mean.fract() * 1e6)
+}
+
+/// The lines of a plan: the settings that shape the load, and the load at the profile's rate and above.
+fn plan(profile: &Profile, of: &Figures, rate: f64, scripts: &str) -> String {
+    let names = "shared_buffers max_wal_size checkpoint_timeout full_page_writes wal_compression synchronous_commit";
+    let settings = names.split(' ').filter_map(|name| Some(format!("{name} = \"{}\"", profile.settings.get(name)?)));
+    let settings = settings.collect::<Vec<_>>().join(", ");
+    let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", rate * factor)).join(", ");
+    // Each client has a row of its own on a page.
+    let clients = (2.0 * of.get("clients_active_mean").copied().unwrap_or(0.0)).ceil().clamp(8.0, 32.0);
+    format!(
+        "[postgres]\nsettings = {{ {settings} }}\n\n[workload]\nmine = {{ pgbench = {{ scale = 1, setup = \
+         \"setup.sql\", script = [{scripts}], clients = {clients}, rate = [{rates}] }} }}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::profile::{CommitSpread, Numbers, ProfiledWal};
+
+    #[test]
+    fn pages_are_as_many_as_give_the_images() {
+        for touches in [0.01, 0.5, 1.0, 4.4, 100.0] {
+            let share = (1.0 - f64::exp(-touches)) / touches;
+            assert!((touches_of_a_page(share) / touches - 1.0).abs() < 1e-6, "{touches}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_commits_have_the_percentiles_and_the_mean() {
+        for (percentiles, mean) in [([300, 900, 4000], 700.0), ([500, 500, 500], 500.0), ([3200, 3800, 32_000], 3000.0)]
+        {
+            let classes = classes(percentiles, mean);
+            let all: f64 = classes.iter().map(|(share, _)| share).sum();
+            let sum: f64 = classes.iter().map(|(share, bytes)| share * bytes).sum();
+            assert!((all - 1.0).abs() < 1e-9 && (sum / mean - 1.0).abs() < 0.02, "{classes:?}: {sum}");
+            for (share, bytes) in [0.5, 0.9, 0.99].into_iter().zip(percentiles) {
+                let mut below = 0.0;
+                let reached = classes.iter().find(|(weight, _)| {
+                    below += weight;
+                    below + 1e-9 >= share
+                });
+                assert_eq!(reached.unwrap().1, bytes as f64, "{classes:?}");
+            }
+        }
+    }
+
+    /// A hundred seconds with 1000 commits a second, of which a half write 2000 bytes and a fifth of an image.
+    fn profile() -> Profile {
+        let numbers =
+            |pairs: &[(&str, i64)]| pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<Numbers>();
+        let mut profile = Profile::default();
+        let moment = [("microseconds", 100_000_000), ("transaction_ids", 50_000)];
+        let databases = [("xact_commit", 100_000), ("tup_updated", 100_000), ("blks_read", 300_000)];
+        for (view, counts) in [
+            ("moment", numbers(&moment)),
+            ("databases", numbers(&databases)),
+            ("wal", numbers(&[("wal_bytes", 100_000_000), ("wal_fpi", 10_000)])),
+            ("checkpoints", numbers(&[("completed", 2), ("distance_bytes", 80_000_000)])),
+        ] {
+            profile.counts.insert(view.to_owned(), counts);
+        }
+        profile
+    }
+
+    #[test]
+    fn a_load_mixes_what_writes_and_what_reads() {
+        let (files, plan) = of(&profile()).unwrap();
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["read.sql", "write1.sql", "setup.sql"]);
+        assert!(plan.contains("\"read.sql@5000\", \"write1.sql@5000\"") && plan.contains("1000.00, 1500.00"), "{plan}");
+        let [read, write, setup] = [&files[0].1, &files[1].1, &files[2].1];
+        assert!(read.contains("\\set lookups 2 + case"), "{read}");
+        assert!(write.contains("\\set touches 2 + case") && write.contains("repeat('x', 190)"), "{write}");
+        assert!(
+            setup.contains("CREATE TABLE profile_reads") && !setup.contains('@') && !write.contains('@'),
+            "{setup}"
+        );
+    }
+
+    #[test]
+    fn the_wal_itself_gives_sizes_in_place_of_means() {
+        let mut profile = profile();
+        let commit_bytes = CommitSpread { p50: 300, p90: 900, p99: 4000 };
+        let wal = ProfiledWal {
+            commits: 100,
+            bytes: 200_000,
+            full_page_bytes: 130_000,
+            commit_bytes,
+            ..ProfiledWal::default()
+        };
+        profile.wal = Some(wal);
+        let (files, plan) = of(&profile).unwrap();
+        assert_eq!(files.iter().filter(|(name, _)| name.starts_with("write")).count(), 5, "{plan}");
+        profile.counts.clear();
+        assert!(of(&profile).unwrap_err().to_string().contains("no commits that wrote"));
+    }
+}

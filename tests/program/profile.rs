@@ -1,0 +1,239 @@
+//! `pgstrata profile` on a real server: what it reads, what it leaves alone, and whether a load made of it has its shape.
+
+use super::workshop::{Workshop, json, said, skipped};
+use pgstrata::cluster::install::{self, Installation};
+use pgstrata::cluster::server::{self, Server};
+use pgstrata::cluster::spec::ServerSpec;
+use pgstrata::host::signals::Interrupt;
+use pgstrata::host::users;
+use pgstrata::host::{Host, files};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Sub-transactions, rows that are not updated in place, and reads; every name is one that must not come out again.
+const LOAD: &str = "\\set id random(1, 100000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;
+SAVEPOINT secret_savepoint;
+INSERT INTO \"Secret Schema\".secret_table VALUES (:id, repeat('secret', 30));
+RELEASE secret_savepoint;
+COMMIT;
+";
+
+struct Site {
+    shop: Workshop,
+    host: Host,
+    install: Installation,
+    server: Server,
+}
+
+impl Site {
+    /// A server with a role that has pg_monitor alone, and with odd names; `None` without PostgreSQL.
+    fn new(test: &str, settings: &[(&str, &str)]) -> Option<Site> {
+        let host = Host::this();
+        let Ok(install) = install::find(&host, "auto") else {
+            skipped(test, "needs PostgreSQL");
+            return None;
+        };
+        let shop = Workshop::new();
+        let user = users::server_user(&host).unwrap();
+        let folder = shop.path().join("server");
+        fs::create_dir(&folder).unwrap();
+        files::give_to(&folder, &user).unwrap();
+        let own = [
+            ("fsync", "off"),
+            ("shared_buffers", "16MB"),
+            ("checkpoint_timeout", "1h"),
+            ("max_wal_size", "8GB"),
+            ("wal_keep_size", "4GB"),
+        ];
+        let settings = own.iter().chain(settings).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let spec = ServerSpec {
+            install: install.clone(),
+            user,
+            data: folder.join("data"),
+            wal: None,
+            socket_folder: folder.join("s"),
+            log: folder.join("server.log"),
+            settings: settings.collect(),
+            initdb: Vec::new(),
+        };
+        server::init(&host, &spec).unwrap();
+        let server = Server::start(&host, spec, &Interrupt::never()).unwrap();
+        let site = Site { shop, host, install, server };
+        site.sql("postgres", "CREATE ROLE \"Secret Monitor\" LOGIN IN ROLE pg_monitor");
+        site.sql("postgres", "ALTER ROLE \"Secret Monitor\" SET statement_timeout = '1s'");
+        site.sql("postgres", "CREATE ROLE \"Secret Stranger\" LOGIN");
+        site.sql("postgres", "CREATE DATABASE secret_db");
+        site.ok(site.client("pgbench").args(["-i", "-q", "-s", "1", "secret_db"]));
+        site.sql("secret_db", "CREATE SCHEMA \"Secret Schema\"");
+        site.sql("secret_db", "CREATE TABLE \"Secret Schema\".secret_table (id int, filler text)");
+        Some(site)
+    }
+
+    fn ok(&self, command: &mut Command) -> String {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A program of the server's version, as the superuser.
+    fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.install.bin.join(program));
+        command.arg("-h").arg(&self.server.spec.socket_folder).args(["-U", "postgres"]);
+        command
+    }
+
+    fn sql(&self, database: &str, sql: &str) -> String {
+        self.ok(self.client("psql").args(["-X", "-q", "-A", "-t", "-d", database, "-c", sql])).trim().to_owned()
+    }
+
+    /// Runs the script, with three samples in place of a minute's; `during` runs behind the first.
+    fn script(&self, role: &str, during: &str) -> String {
+        let script = self.ok(&mut self.shop.pgstrata(&["profile", "--script", "--minutes", "1"]));
+        let samples = script.matches("\n:sample\n").count();
+        assert!(samples > 20, "{script}");
+        let once = script.replacen(":sample\n", &format!("@FIRST@{during}\n@SECOND@"), 1).replace(":sample\n", "");
+        let script = once.replace("@FIRST@", ":sample\n").replace("@SECOND@", ":sample\n:sample\n");
+        let file = self.shop.file("p.sql", &script);
+        let mut psql = Command::new(self.install.bin.join("psql"));
+        psql.arg("-X").arg("-h").arg(&self.server.spec.socket_folder).args(["-U", role, "-d", "secret_db"]);
+        self.ok(psql.arg("-f").arg(file))
+    }
+
+    /// A command of psql that runs this pgbench and a checkpoint behind it.
+    fn load(&self, arguments: &str, database: &str) -> String {
+        let (bin, socket) = (self.install.bin.display(), self.server.spec.socket_folder.display());
+        let checkpoint = format!("{bin}/psql -X -q -h {socket} -U postgres -c CHECKPOINT");
+        let pgbench = format!("{bin}/pgbench -h {socket} -U postgres -n {arguments} {database} > /dev/null 2>&1");
+        let shell = self.shop.file("load.sh", &format!("set -e\n{pgbench}\n{checkpoint}\n"));
+        format!("\\! sh {}", shell.display())
+    }
+
+    /// The profile of what the script printed.
+    fn profile(&self, printed: &str, more: &[&str]) -> (String, serde_json::Value) {
+        let out = self.shop.file("out", printed);
+        let output = self.read(&out, more);
+        assert!(output.status.success(), "{}", said(&output));
+        let text = fs::read_to_string(self.shop.path().join("profile.toml")).unwrap();
+        let shown = self.ok(&mut self.shop.pgstrata(&["profile", "show", "profile.toml", "--json"]));
+        (text, json(shown.as_bytes()))
+    }
+
+    fn read(&self, out: &Path, more: &[&str]) -> Output {
+        let from = ["profile", "--from", out.to_str().unwrap()];
+        self.shop.pgstrata(&[&from, more].concat()).output().unwrap()
+    }
+
+    fn wal(&self) -> String {
+        self.server.spec.data.join("pg_wal").display().to_string()
+    }
+}
+
+/// WAL bytes of a commit, and the share of full pages in them.
+fn shape(site: &Site, arguments: &str, database: &str) -> (f64, f64) {
+    site.sql("postgres", "CHECKPOINT");
+    let before = site.sql("postgres", "SELECT pg_walfile_name(pg_switch_wal())");
+    let printed = site.script("Secret Monitor", &site.load(arguments, database));
+    let folder = site.shop.path().join(format!("wal-{before}"));
+    fs::create_dir(&folder).unwrap();
+    for segment in fs::read_dir(site.wal()).unwrap().map(|entry| entry.unwrap()) {
+        let name = segment.file_name().into_string().unwrap();
+        if name.len() == before.len() && name > before {
+            fs::copy(segment.path(), folder.join(name)).unwrap();
+        }
+    }
+    let (_, shown) = site.profile(&printed, &["--wal", folder.to_str().unwrap()]);
+    let wal = &shown["profile"]["wal"];
+    let [commits, bytes, full] = ["commits", "bytes", "full_page_bytes"].map(|name| wal[name].as_f64().unwrap());
+    (bytes / commits, full / bytes)
+}
+
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => found.extend(files_below(&entry)),
+            false => found.push(entry),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_profile_names_nothing_and_leaves_an_idle_server_alone() {
+    let Some(site) = Site::new("profile", &[("autovacuum", "off")]) else { return };
+    // Whoever reads a new row first, notes on its page that it is committed; with checksums, that is WAL.
+    site.script("Secret Monitor", "");
+    site.sql("postgres", "CHECKPOINT");
+    let moment = "SELECT txid_snapshot_xmax(txid_current_snapshot()), pg_current_wal_insert_lsn() - '0/0', \
+                  md5(string_agg(name || setting, ',' ORDER BY name)) FROM pg_settings WHERE source <> 'session' AND \
+                  name <> 'application_name'";
+    let (before, files) = (site.sql("secret_db", moment), files_below(&site.server.spec.data));
+    let printed = site.script("Secret Monitor", "");
+    let after = site.sql("secret_db", moment);
+    let [before, after] = [&before, &after].map(|line| line.split('|').collect::<Vec<_>>());
+    assert_eq!((before[0], before[2]), (after[0], after[2]), "transaction ids, settings");
+    let [first, last] = [before[1], after[1]].map(|position| position.parse::<u64>().unwrap());
+    assert!(last - first < 1000, "snapshot records alone: {}", last - first);
+    assert_eq!(files_below(&site.server.spec.data), files);
+    let (text, _) = site.profile(&printed, &[]);
+    for name in ["ecret", "onitor", "postgres =", "pgbench"] {
+        assert!(!printed.contains(name) && !text.contains(name), "{name}:\n{printed}\n{text}");
+    }
+    for unseen in ["track_io_timing is off", "pg_stat_statements is not installed", "--wal"] {
+        assert!(text.contains(unseen), "{unseen}:\n{text}");
+    }
+    let (text, shown) = site.profile(&site.script("Secret Stranger", ""), &[]);
+    assert!(text.contains("not a member of pg_monitor"), "{text}");
+    assert!(shown["figures"].get("clients_active_mean").is_none(), "{shown}");
+    let cut = site.shop.file("cut", printed.split_once("pgstrata end").unwrap().0);
+    let output = site.read(&cut, &[]);
+    assert!(output.status.code() == Some(2) && said(&output).contains("is cut off"), "{}", said(&output));
+    site.server.stop(&site.host).unwrap();
+}
+
+#[test]
+fn a_profile_has_the_commits_and_sizes_of_the_load() {
+    let Some(site) = Site::new("profile", &[("autovacuum", "off")]) else { return };
+    let file = site.shop.file("load.sql", LOAD);
+    site.sql("postgres", "CHECKPOINT");
+    let load = format!("-c 4 -t 500 -f {}", file.display());
+    let printed = site.script("Secret Monitor", &site.load(&load, "secret_db"));
+    let (text, shown) = site.profile(&printed, &["--wal", &site.wal()]);
+    assert!(!printed.contains("ecret") && !text.contains("ecret"), "{printed}\n{text}");
+    let (counts, wal) = (&shown["profile"]["counts"], &shown["profile"]["wal"]);
+    let near = |value: &serde_json::Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 0.05;
+    // Each transaction and its sub-transaction has an id.
+    assert!(near(&counts["moment"]["transaction_ids"], 4000.0), "{counts}");
+    assert!(near(&counts["databases"]["tup_updated"], 2000.0), "{counts}");
+    assert_eq!(counts["checkpoints"]["completed"], 1, "{counts}");
+    assert!(wal["with_subtransactions"].as_u64().unwrap() >= 1990, "{wal}");
+    assert!(wal["subtransactions"].as_u64().unwrap() <= 2000, "{wal}");
+    site.server.stop(&site.host).unwrap();
+}
+
+#[test]
+fn a_load_made_of_a_profile_has_its_wal() {
+    let Some(site) = Site::new("profile", &[("autovacuum", "off")]) else { return };
+    let file = site.shop.file("load.sql", LOAD);
+    let original = shape(&site, &format!("-c 4 -t 2000 -f {}", file.display()), "secret_db");
+    let plan = site.ok(&mut site.shop.pgstrata(&["profile", "load", "profile.toml", "-o", "made"]));
+    let made = site.shop.path().join("made");
+    let plan = site
+        .shop
+        .file("made/plan.toml", &format!("name = \"mine\"\n[stack.t]\nfilesystem = {{ tmpfs = \"1GiB\" }}\n{plan}"));
+    site.ok(site.shop.pgstrata(&["plan", plan.to_str().unwrap()]).env("PGSTRATA_STATE", site.shop.state()));
+    site.ok(site.client("psql").args(["-X", "-q", "-d", "postgres", "-f"]).arg(made.join("setup.sql")));
+    let text = fs::read_to_string(plan).unwrap();
+    let scripts = text.split("script = [").nth(1).unwrap().split(']').next().unwrap();
+    let scripts: Vec<String> =
+        scripts.split('"').filter(|part| part.contains('@')).map(|name| format!("-f made/{name}")).collect();
+    let arguments = format!("-c 8 -t 1000 {}", scripts.join(" ").replace("made/", &format!("{}/", made.display())));
+    let copied = shape(&site, &arguments, "postgres");
+    let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.15;
+    assert!(close(copied.0, original.0) && close(copied.1, original.1), "{copied:?} for {original:?}\n{text}");
+    site.server.stop(&site.host).unwrap();
+}
