@@ -17,7 +17,7 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
     ];
     let mut table = Table::new("merged", "Merged runs", columns).lead(&["merged"]);
     let Some(merge) = merge else { return table };
-    table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), "", vec!["yes".to_owned()]);
+    table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), vec!["yes".to_owned()]);
     for run in &merge.merged {
         table.push(vec![
             Cell::text(&run.folder).style("name"),
@@ -32,7 +32,7 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
         table.below([format!("{}.", missing(merge))]);
     }
     if !merge.left_out.is_empty() {
-        table.open_group(Some("Left out".to_owned()), None, "", vec!["no".to_owned()]);
+        table.open_group(Some("Left out".to_owned()), None, vec!["no".to_owned()]);
     }
     for LeftOut { folder, blocks, reason } in &merge.left_out {
         let blocks = if blocks.is_empty() { Cell::text("all").style("quiet") } else { Cell::text(ranges(blocks)) };

@@ -221,12 +221,6 @@ fn of_series(
     }
 }
 
-/// A time in RFC 3339 as seconds since 1970; `None` if it is invalid.
-fn seconds(rfc3339: &str) -> Option<f64> {
-    let at: jiff::Timestamp = rfc3339.parse().ok()?;
-    Some(at.as_millisecond() as f64 / 1e3)
-}
-
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");
     // Names come from run folders, and metrics may be shown on a terminal.

@@ -130,7 +130,7 @@ pub(super) fn guarantees(found: &[PowerCut]) -> Table {
         vec![TableColumn::text("Guarantee"), TableColumn::text("Verdict"), TableColumn::number("States", "tested")];
     let mut table = Table::new("guarantees", "Guarantees", columns).lead(&["stack"]);
     for PowerCut { label, record, .. } in found {
-        table.open_group(Some(label.clone()), None, "", vec![label.clone()]);
+        table.open_group(Some(label.clone()), None, vec![label.clone()]);
         for of @ Guarantee(what, _, tested) in &GUARANTEES {
             let tested = Cell::number(Some(tested(record)), crate::units::grouped);
             table.push(vec![Cell::text(*what).style("reason"), on_guarantee(record, of), tested]);

@@ -2,7 +2,7 @@
 //! durability class.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title, comparison_text, in_ms, optional, range_text, ranges};
+use super::words::{class_key, comparison_text, fields, in_ms, optional, range_text, ranges};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, RankRow, RankedBy, Ranking, Verdict,
 };
@@ -53,8 +53,7 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
         if cases.is_empty() {
             continue;
         }
-        let (title, meaning) = (class_title(class).to_owned(), class_meaning(class).to_owned());
-        table.open_group(Some(title), Some(meaning), class_key(class), Vec::new());
+        table.open_class(class, Vec::new());
         for case in cases {
             let mut cells = vec![Cell::case(&case.label, &case.case)];
             cells.extend(found.iter().map(|class| {
@@ -114,10 +113,8 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     table.note = left_out(ranking);
     let baseline = baseline_of(ranking);
     for class in &ranking.classes {
-        let key = class_key(class.class);
-        let lead = vec![ranking.title.clone(), ranking.measure.clone(), key.to_owned()];
-        let heading = Some(class_title(class.class).to_owned());
-        table.open_group(heading, Some(class_meaning(class.class).to_owned()), key, lead);
+        let lead = vec![ranking.title.clone(), ranking.measure.clone(), class_key(class.class).to_owned()];
+        table.open_class(class.class, lead);
         for row in &class.rows {
             table.push(rank_row(row, baseline).into());
         }
@@ -203,14 +200,8 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         (true, Some(_)) => "quiet",
         (true, None) => "",
     };
-    Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(vec![
-        comparison.baseline.clone(),
-        comparison.ratio.value.to_string(),
-        optional(comparison.ratio.low),
-        optional(comparison.ratio.high),
-        comparison.outcome.words(),
-        optional(comparison.detectable_ratio),
-        comparison.method.clone(),
-        comparison.caveat.clone().unwrap_or_default(),
-    ])
+    let (outcome, detectable) = (comparison.outcome.words(), optional(comparison.detectable_ratio));
+    let others = vec![outcome, detectable, comparison.method.clone(), optional(comparison.caveat.clone())];
+    let csv = [vec![comparison.baseline.clone()], fields(Some(&comparison.ratio)), others].concat();
+    Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(csv)
 }

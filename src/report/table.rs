@@ -4,8 +4,8 @@
 //! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows
 //! shown.
 
-use super::words::{estimate_text, fields, visible};
-use crate::analyse::findings::Estimate;
+use super::words::{class_key, class_meaning, class_title, estimate_text, fields, visible};
+use crate::analyse::findings::{DurabilityClass, Estimate};
 use crate::units::{Bytes, grouped, significant};
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ pub(super) struct TableColumn {
     pub csv: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct TableGroup {
     /// Heading above the rows.
     pub heading: Option<String>,
@@ -268,14 +268,14 @@ impl Table {
     }
 
     /// Opens a group; `lead` are the first CSV fields of its rows.
-    pub fn open_group(
-        &mut self,
-        heading: Option<String>,
-        note: Option<String>,
-        style: &'static str,
-        lead: Vec<String>,
-    ) {
-        self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), below: Vec::new(), lead });
+    pub fn open_group(&mut self, heading: Option<String>, note: Option<String>, lead: Vec<String>) {
+        self.groups.push(TableGroup { heading, note, lead, ..TableGroup::default() });
+    }
+
+    /// Opens the group of a durability class.
+    pub fn open_class(&mut self, class: DurabilityClass, lead: Vec<String>) {
+        let (heading, note) = (Some(class_title(class).to_owned()), Some(class_meaning(class).to_owned()));
+        self.groups.push(TableGroup { heading, note, style: class_key(class), lead, ..TableGroup::default() });
     }
 
     /// Adds notes below the rows of the last group.
@@ -288,7 +288,7 @@ impl Table {
     /// Adds a row to the last group.
     pub fn push(&mut self, cells: Vec<Cell>) {
         if self.groups.is_empty() {
-            self.open_group(None, None, "", Vec::new());
+            self.groups.push(TableGroup::default());
         }
         self.length += 1;
         if let Some(group) = self.groups.last_mut() {

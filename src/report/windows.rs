@@ -46,13 +46,7 @@ impl Labelled<'_> {
 
     /// Cases that stood side by side.
     pub fn turns(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Turns", ""),
-            TableColumn::number("Wrote between them", "share")
-                .csv(&["wrote between them (0 to 1 of the bytes in them)"]),
-            TableColumn::estimate("Turns after its own", "turns after its own", "times all"),
-        ];
+        let between = ["wrote between them (0 to 1 of the bytes in them)"];
         let found = self.findings.turns.as_ref();
         let rounds = found.map_or(0, |found| found.rounds);
         let again = found.map(|found| found.made_again).filter(|again| *again > 0);
@@ -65,19 +59,21 @@ impl Labelled<'_> {
             }
             false => "no such effect was taken out of ratios",
         };
-        let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
+        let rows = found.iter().flat_map(|found| &found.cases);
+        let table = Table::over("turns", "Turns, side by side", rows).columns(&[
+            Column(TableColumn::label("Case"), &|it| self.name(&it.case)),
+            Column(TableColumn::number("Turns", ""), &|it| Cell::number(Some(it.turns), grouped)),
+            Column(TableColumn::number("Wrote between them", "share").csv(&between), &|it| {
+                Cell::number(it.idle_share, percent)
+            }),
+            Column(TableColumn::estimate("Turns after its own", "turns after its own", "times all"), &|it| {
+                Cell::estimate(it.after.as_ref(), None)
+            }),
+        ]);
+        table.note(format!(
             "Each case had one turn in each of {rounds} rounds{again}. Wrote between them: bytes that the idle stack wrote while \
              others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; {ratios}."
-        ));
-        for case in found.iter().flat_map(|found| &found.cases) {
-            table.push(vec![
-                self.name(&case.case),
-                Cell::number(Some(case.turns), grouped),
-                Cell::number(case.idle_share, percent),
-                Cell::estimate(case.after.as_ref(), None),
-            ]);
-        }
-        table
+        ))
     }
 
     /// One row per window.

@@ -143,6 +143,12 @@ pub(super) fn moment(rfc3339: &str) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// A time in RFC 3339 as seconds since 1970; `None` if it is invalid.
+pub(super) fn seconds(rfc3339: &str) -> Option<f64> {
+    let at: jiff::Timestamp = rfc3339.parse().ok()?;
+    Some(at.as_millisecond() as f64 / 1e3)
+}
+
 /// Versions of the servers that ran, each once and without the package's name: `18.6 and 15.18`; `None` if none ran.
 pub(super) fn server_versions(findings: &Findings) -> Option<String> {
     let versions = findings.trials.iter().filter_map(|trial| trial.server.as_ref()?.version.split(' ').next());
