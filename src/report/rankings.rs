@@ -2,7 +2,8 @@
 //! durability class.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, comparison_text, fields, in_ms, optional, range_text, ranges};
+use super::words::{class_key, comparison_text, fields, in_ms, numbered, optional, range_text};
+use crate::analyse::findings::groups::{by_key, item_of};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, RankRow, RankedBy, Ranking, Verdict,
 };
@@ -17,10 +18,7 @@ pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
 pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
     let mut kinds: Vec<Vec<usize>> = Vec::new();
     for (place, ranking) in rankings.iter().enumerate() {
-        match kinds.iter_mut().find(|kind| is_same_by_another_measure(&rankings[kind[0]], ranking)) {
-            Some(kind) => kind.push(place),
-            None => kinds.push(vec![place]),
-        }
+        item_of(&mut kinds, |kind| is_same_by_another_measure(&rankings[kind[0]], ranking), Vec::new).push(place);
     }
     kinds
 }
@@ -44,21 +42,17 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
     for class in DurabilityClass::ALL {
         let found: Vec<Option<&ClassRanking>> =
             rankings.iter().map(|ranking| ranking.classes.iter().find(|found| found.class == class)).collect();
-        let mut cases: Vec<&RankRow> = Vec::new();
-        for row in found.iter().flatten().flat_map(|class| &class.rows) {
-            if cases.iter().all(|known| known.case != row.case) {
-                cases.push(row);
-            }
-        }
+        let rows = found.iter().flatten().flat_map(|class| &class.rows);
+        let cases = by_key(rows.map(|row| (&row.case, &row.label)));
         if cases.is_empty() {
             continue;
         }
         table.open_class(class, Vec::new());
-        for case in cases {
-            let mut cells = vec![Cell::case(&case.label, &case.case)];
+        for (case, labels) in cases {
+            let mut cells = vec![Cell::case(labels[0], case)];
             cells.extend(found.iter().map(|class| {
                 let rows = class.as_ref().map_or(&[][..], |class| &class.rows);
-                let row = rows.iter().find(|row| row.case == case.case);
+                let row = rows.iter().find(|row| row.case == *case);
                 let rank = row.filter(|_| rows.len() > 1).map(|row| format!("rank {}", row.rank));
                 Cell { aside: rank, ..Cell::estimate(row.map(|row| &row.rate), None) }
             }));
@@ -131,8 +125,7 @@ pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
     let left = rows.filter_map(|row| {
         let left: Vec<u32> = row.trials.iter().filter(|trial| !trial.used).map(|trial| trial.trial).collect();
-        let trials = if left.len() == 1 { "trial" } else { "trials" };
-        (!left.is_empty()).then(|| format!("{}, {trials} {}", row.label, ranges(&left)))
+        (!left.is_empty()).then(|| format!("{}, {}", row.label, numbered("trial", &left)))
     });
     let left: Vec<String> = left.collect();
     (!left.is_empty())

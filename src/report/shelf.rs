@@ -1,7 +1,7 @@
 //! The shelf for a terminal, plain UTF-8 without colours: its contents, and one publication with its conclusions beside
 //! what its own figures support. Every text from outside is passed through `printable`.
 
-use crate::analyse::findings::groups::distinct;
+use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::findings::{
     ConclusionFinding, PublishedCase, RemarkWeight, RuleRemark, ShelfFindings, Support,

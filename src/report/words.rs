@@ -137,6 +137,11 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     parts.join(", ")
 }
 
+/// The noun with its numbers: `trial 3`, `blocks 1–3, 5`.
+pub(super) fn numbered(noun: &str, numbers: &[u32]) -> String {
+    format!("{noun}{} {}", if numbers.len() == 1 { "" } else { "s" }, ranges(numbers))
+}
+
 /// A time in RFC 3339 in readable form: `2026-03-02 09:14 UTC`; unchanged if it is invalid.
 pub(super) fn moment(rfc3339: &str) -> String {
     let Ok(at) = rfc3339.parse::<jiff::Timestamp>() else { return rfc3339.to_owned() };

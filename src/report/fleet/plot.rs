@@ -1,7 +1,7 @@
 //! Positions in charts without a script: per cent along an axis, so that a chart fills the width of its page.
 
 use crate::analyse::fleet::{HostFinding, HostGroup, HostRunFinding};
-use crate::report::words::moment;
+use crate::report::words::{moment, seconds};
 use minijinja::{Value, context};
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use crate::analyse::findings::groups::by_key;
 use crate::analyse::probe::findings::{ProbeFindings, RowFinding, WorkPerOperation};
 use crate::report::probe::numbers::spoken;
 use crate::report::text::{columns, paragraph, printable, width};
-use crate::units::{Micros, significant};
+use crate::units::{Micros, count, significant};
 
 /// Width of all columns: row, rate, its interval, four latencies, histogram, device work, a blank between them and two
 /// in front. Narrower tables omit the histogram and p99.9.
@@ -53,8 +53,8 @@ fn row_lines(row: &RowFinding) -> String {
         text.push_str(&paragraph("    FAILED: ", &said));
     }
     if let Some(each_us) = row.segment_us_mean {
-        let segments = if row.segments_made == 1 { "segment" } else { "segments" };
-        let made = format!("{} new {segments}, {} each, not in the rate", row.segments_made, Micros(each_us as u64));
+        let segments = count(row.segments_made, "new segment");
+        let made = format!("{segments}, {} each, not in the rate", Micros(each_us as u64));
         text.push_str(&paragraph("    ", &made));
     }
     if let Some(commits) = row.commits_per_sync {
