@@ -392,7 +392,9 @@ mod tests {
         let scripts = ["select-only", "own.sql"].map(|script| OptionValue::Text(script.to_owned()));
         let mut options = Options::default();
         options.set("script", OptionValue::List(scripts.into()));
-        ["scale", "clients", "jobs"].map(|key| options.set(key, OptionValue::Integer(streams as i64)));
+        for key in ["scale", "clients", "jobs"] {
+            options.set(key, OptionValue::Integer(streams as i64));
+        }
         options.set("latency_limit", OptionValue::Text("1ms".to_owned()));
         (Collector::new(&Settings::from(&options).unwrap(), false, events), heard)
     }
