@@ -148,7 +148,7 @@ impl Analysis {
             turns,
             cases: found,
             trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
-            set_aside: self.disturbed.into_set_aside(),
+            set_aside: self.disturbed.set_aside,
             full: self.full,
             not_run,
             cautions,

@@ -12,7 +12,7 @@ pub(crate) mod shares;
 
 pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, HostRunFinding};
 
-use super::findings::groups::place_of;
+use super::findings::groups::{item_of, place_of};
 use super::findings::{Findings, names};
 use super::load;
 use super::merge::storage;
@@ -198,12 +198,11 @@ impl Fleet {
 impl Machine {
     fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
         let (run, started) = (trial.run.clone(), trial.started.clone());
-        let place = place_of(
+        let host_run = item_of(
             &mut self.host_runs,
             |known| known.run == trial.run && known.facts == *facts,
             || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() },
         );
-        let host_run = &mut self.host_runs[place];
         if trial.started < host_run.started {
             host_run.started.clone_from(&trial.started);
         }

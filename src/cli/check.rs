@@ -4,11 +4,11 @@ use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::limits::{self, Compliance, Limit};
 use crate::analyse::load;
 use crate::cli::out;
+use crate::cli::page::to_file;
 use crate::cli::places::{PlaceArgs, folder_and_case};
 use crate::cli::rerun::{self, RunToCheck};
-use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
+use crate::error::{EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::foreign::hint_at_nearest;
-use crate::host::files;
 use crate::report;
 use crate::store::folder::RunFolder;
 use std::path::{Path, PathBuf};
@@ -95,8 +95,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     out::json_or(args.json, &findings, || report::limits::terminal(&findings))?;
     if let Some(path) = &args.junit {
-        let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-        files::write_output(&path, report::limits::junit(&findings).as_bytes())?;
+        to_file(path, &report::limits::junit(&findings))?;
     }
     Ok(match findings.outcome {
         Compliance::Pass => 0,

@@ -385,19 +385,6 @@ pub(super) fn whole_lines(line: &mut Vec<u8>, bytes: &[u8]) -> Vec<Vec<u8>> {
     whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
-/// Number of trials of a run with and without a result.
-///
-/// # Errors
-/// If the folder cannot be read.
-pub fn counted(stored: &RunFolder) -> Result<(u32, u32)> {
-    let due = stored.record().due(stored.events()?.iter().map(|event| &event.what));
-    let mut measured = 0;
-    for key in &due {
-        measured += u32::from(stored.stored(key)?.is_result());
-    }
-    Ok((measured, u32::try_from(due.len()).unwrap_or(u32::MAX) - measured))
-}
-
 /// Trials of a run that have no figures, in order.
 ///
 /// # Errors

@@ -10,8 +10,8 @@ use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::foreign::{self, FileReading, manifest};
 use crate::host::time::{rfc3339, wall_us};
-use crate::host::{files as on_disk, users};
 use crate::record::imported::{self, ImportRecord, Origin};
+use crate::run::session;
 use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -146,9 +146,7 @@ pub fn run(args: &Args) -> Result<u8> {
     record.imported = started;
     record.unknown.extend(foreign::unknown(&record));
     let folder = staging.map(|staging| staging.commit(&record)).transpose()?;
-    if let (Some(folder), Some(person)) = (&folder, users::behind_sudo()) {
-        on_disk::give_tree_to(folder, &person)?;
-    }
+    folder.as_deref().map_or(Ok(()), session::give_to_person)?;
     let remarks = rules::remarks(&record);
     match args.json {
         true => out::json(&Printed { folder, passed_over: &passed_over, remarks: &remarks, record: &record })?,

@@ -8,9 +8,14 @@ use std::path::Path;
 
 /// Writes the page of `--html`, and prints its path unless JSON is printed.
 pub(crate) fn page(path: &Path, page: &str, json: bool) -> Result<()> {
-    let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-    files::write_output(&whole, page.as_bytes())?;
+    to_file(path, page)?;
     if json { Ok(()) } else { out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string()))) }
+}
+
+/// Writes a file that the user names, atomically.
+pub(crate) fn to_file(path: &Path, text: &str) -> Result<()> {
+    let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
+    files::write_output(&whole, text.as_bytes())
 }
 
 /// Refuses to overwrite anything but an earlier page: a measurement may be the only copy.

@@ -2,6 +2,7 @@
 
 use super::commands::with_scripts;
 use super::out;
+use super::page::to_file;
 use crate::analyse;
 use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
@@ -57,10 +58,10 @@ pub fn run(args: &Args) -> Result<u8> {
         (false, false) => args.format.as_deref(),
     };
     match (format, &args.output) {
-        (Some(format), Some(path)) => write(&findings, format, path)?,
+        (Some(format), Some(path)) => to_file(path, &render(&findings, format)?)?,
         (Some("html"), None) => write_html(&findings, &args.folder)?,
         (Some(format), None) => print(&findings, format)?,
-        (None, Some(path)) => write(&findings, format_of(path)?, path)?,
+        (None, Some(path)) => to_file(path, &render(&findings, format_of(path)?)?)?,
         (None, None) => {
             if args.full { print(&findings, "txt") } else { print_first_screen(&findings, &args.folder) }?;
             write_html(&findings, &args.folder)?;
@@ -81,13 +82,10 @@ fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
 /// With the path.
 pub(super) fn write_in(folder: &Path, findings: &Findings) -> Result<PathBuf> {
     let path = folder.join("report.html");
-    files::write_whole(&absolute(&path)?, render(findings, "html")?.as_bytes())?;
+    let whole = std::path::absolute(&path).or_user(|| format!("find {}", path.display()))?;
+    files::write_whole(&whole, render(findings, "html")?.as_bytes())?;
     analyse::trial_table::write(folder, findings)?;
     Ok(path)
-}
-
-fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).or_user(|| format!("find {}", path.display()))
 }
 
 /// Format implied by a file name.
@@ -103,14 +101,6 @@ fn render(findings: &Findings, format: &str) -> Result<String> {
     let renderer = report::ALL.iter().find(|renderer| renderer.extension == format);
     let renderer = renderer.ok_or_else(|| Error::bug(format!("no renderer for {format}")))?;
     (renderer.text)(findings)
-}
-
-/// Writes a report to a file, atomically.
-///
-/// # Errors
-/// With the path.
-fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
-    files::write_output(&absolute(path)?, render(findings, format)?.as_bytes())
 }
 
 /// Prints the first screen, with the answer first.

@@ -8,7 +8,7 @@ use crate::analyse::load;
 use crate::cli::commands::with_scripts;
 use crate::cli::follow::Follower;
 use crate::cli::run::{self, RunTask, Watched};
-use crate::cli::{guest_run, out, share};
+use crate::cli::{out, share};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ use crate::plan::joined::{self, JoinedHalf, Matched};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
 use crate::run::opening::{self, Continuing};
-use crate::run::session::RunPlaces;
+use crate::run::session::{RunPlaces, count_trials};
 use crate::store::folder::RunFolder;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -98,8 +98,8 @@ fn half(read: &RunToCheck) -> JoinedHalf<'_> {
     JoinedHalf { label: &read.label, record: &read.source.run, plan: &read.plan }
 }
 
-fn cases<'r>(read: &'r RunToCheck, ids: &[String]) -> Vec<&'r CaseSpec> {
-    read.source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect()
+fn cases<'r>(source: &'r RunSource, ids: &[String]) -> Vec<&'r CaseSpec> {
+    source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect()
 }
 
 /// Sides of the same name with their cases as pairs, cases without a partner, and identical cases.
@@ -114,7 +114,8 @@ fn paired<'a>(
             left_out.alone.extend(ids.iter().cloned());
             continue;
         };
-        let Matched { pairs: found, equal, alone } = joined::matched(&cases(baseline, ids), &cases(run, other));
+        let Matched { pairs: found, equal, alone } =
+            joined::matched(&cases(&baseline.source, ids), &cases(&run.source, other));
         left_out.equal.extend(equal.iter().map(|(old, new)| (old.id.clone(), new.id.clone())));
         left_out.alone.extend(alone.iter().map(|id| (*id).to_owned()));
         let ids = found.iter().map(|(old, new)| (old.id.clone(), new.id.clone())).unzip();
@@ -143,8 +144,7 @@ fn sides_without(read: &RunToCheck, cases: &[String]) -> Vec<Side> {
 
 /// These cases under the name of another side.
 fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
-    let cases: Vec<&CaseSpec> = source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect();
-    from_run::side(named.argument, named.name.clone(), named.name.clone(), source, &cases)
+    from_run::side(named.argument, named.name.clone(), named.name.clone(), source, &cases(source, ids))
 }
 
 /// The sides of one half of the joint run, and its trials planned and measured.
@@ -181,7 +181,7 @@ fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, 
 
 /// True if every trial due has a result.
 fn is_complete(folder: &RunFolder) -> Result<bool> {
-    Ok(guest_run::counted(folder)?.1 == 0 && !folder.is_live())
+    Ok(count_trials(folder)?.1 == 0 && !folder.is_live())
 }
 
 /// A run with the requested sides.

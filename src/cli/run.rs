@@ -242,7 +242,7 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
 
 /// Cases of the plan or run in the order in which they are due.
 fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
-    let (cases, order) = match (&args.plan, &args.resume) {
+    let (mut cases, order) = match (&args.plan, &args.resume) {
         (plan, Some(folder)) => {
             let stored = opening::stored(folder, plan.as_deref())?;
             (stored.record().cases.clone(), guest_run::left(&stored)?)
@@ -257,7 +257,6 @@ fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
         (None, None) => return Ok(None),
     };
     let first = order.first().and_then(|key| cases.iter().position(|case| case.id == key.case));
-    let mut cases = cases;
     cases.rotate_left(first.unwrap_or(0));
     Ok(Some(cases))
 }
@@ -278,7 +277,7 @@ fn in_guests(args: &Args, (suites, disks): (Vec<Suite>, Vec<GuestDisk>), host: &
     let request = guest_run::GuestRunRequest { task, suites, disks, json: args.json, results: &places.results };
     let (code, folder) = guest_run::run(host, &request, &|folder, event| follow.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
-    let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
+    let (done, not_run) = session::count_trials(&RunFolder::open(&folder)?)?;
     let counts = format!("{} measured, {not_run} not run", count(done, "trial"));
     print_result(&folder, args.json, &counts, code == Kind::Interrupted.exit_code())?;
     Ok(code)
@@ -352,10 +351,7 @@ impl RunTask {
     /// Asks for permission to overwrite, also for disks of a resumed run whose trials are stored: damaged ones are
     /// measured again and disturbed ones repeated, and which these are is only known later.
     fn consent(&self, host: &Host, yes: bool) -> Result<()> {
-        let done = match self {
-            RunTask::Resume(stored) => drives::earlier(&stored.events()?),
-            RunTask::Start(..) => Vec::new(),
-        };
+        let done = if let RunTask::Resume(stored) = self { drives::earlier(&stored.events()?) } else { Vec::new() };
         consent(host, self.cases(), &done, yes)
     }
 

@@ -32,14 +32,10 @@ impl Grouping {
     }
 
     fn compare(&self, folders: &[String], json: bool, html: Option<&Path>) -> Result<u8> {
-        let mut runs: Vec<(String, &Path)> = Vec::new();
-        for folder in folders {
-            let path = Path::new(folder);
-            if !path.is_dir() {
-                return Err(Error::user(format!("{folder} is not a folder")).hint("name run folders of one plan"));
-            }
-            runs.push((folder.clone(), path));
+        if let Some(folder) = folders.iter().find(|folder| !Path::new(folder).is_dir()) {
+            return Err(Error::user(format!("{folder} is not a folder")).hint("name run folders of one plan"));
         }
+        let runs: Vec<(String, &Path)> = folders.iter().map(|folder| (folder.clone(), Path::new(folder))).collect();
         let findings = fleet::compare(&runs, &self.group_by)?;
         out::json_or(json, &findings, || report::fleet::terminal(&findings))?;
         if let Some(path) = html {

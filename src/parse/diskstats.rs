@@ -3,7 +3,7 @@
 //! Fields by kernel: 14 since Linux 2.6.25, 18 with discards since 4.18, 20 with flushes since 5.5
 //! (Documentation/admin-guide/iostats.rst). Later kernels may append fields, which are ignored.
 
-use super::fields::Fields;
+use super::fields::{Fields, filled_lines};
 use crate::error::{Error, Result};
 
 const SOURCE: &str = "/proc/diskstats";
@@ -47,8 +47,7 @@ pub struct DiskStats {
 /// # Errors
 /// With line and item if a field is not a number, or a line has a number of fields that no kernel writes.
 pub fn parse(text: &str) -> Result<Vec<DiskStats>> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(index, line)| device(index + 1, line)).collect()
+    filled_lines(text).map(|(index, line)| device(index + 1, line)).collect()
 }
 
 /// Reads `/sys/dev/block/MAJOR:MINOR/stat`: the counters of one device, without its number and name

@@ -19,8 +19,6 @@ pub struct Mount {
     pub target: String,
     /// Options of the mount point.
     pub options: Vec<String>,
-    /// Optional fields: `shared:1`, `master:2`.
-    pub tags: Vec<String>,
     /// Filesystem type.
     pub fstype: String,
     /// Device, or the name that was given to mount.
@@ -34,11 +32,8 @@ pub struct Mount {
 /// # Errors
 /// Names the line, the item and its expected form.
 pub fn parse(text: &str) -> Result<Vec<Mount>> {
-    text.lines().enumerate().map(|(index, line)| parse_line(line).map_err(|what| wrong(index, &what))).collect()
-}
-
-fn wrong(index: usize, what: &str) -> Error {
-    Error::host(format!("mountinfo, line {}: {what}", index + 1))
+    let wrong = |index, what| Error::host(format!("mountinfo, line {}: {what}", index + 1));
+    text.lines().enumerate().map(|(index, line)| parse_line(line).map_err(|what| wrong(index, what))).collect()
 }
 
 fn parse_line(line: &str) -> Result<Mount, String> {
@@ -51,13 +46,8 @@ fn parse_line(line: &str) -> Result<Mount, String> {
     let root = unescape(next("root")?)?;
     let target = unescape(next("mount point")?)?;
     let options = split_options(next("mount options")?)?;
-    let mut tags = Vec::new();
-    loop {
-        match next("separator `-`")? {
-            "-" => break,
-            tag => tags.push(tag.to_owned()),
-        }
-    }
+    // Optional fields come before it: `shared:1`, `master:2`.
+    while next("separator `-`")? != "-" {}
     let fstype = unescape(next("filesystem type")?)?;
     // The kernel prints an empty source as nothing between two spaces.
     let source = unescape(fields.next().ok_or("no source")?)?;
@@ -66,7 +56,7 @@ fn parse_line(line: &str) -> Result<Mount, String> {
         return Err(format!("`{extra}` after the filesystem options"));
     }
     let (major, minor) = (number(major, "major")?, number(minor, "minor")?);
-    Ok(Mount { id, parent, major, minor, root, target, options, tags, fstype, source, super_options })
+    Ok(Mount { id, parent, major, minor, root, target, options, fstype, source, super_options })
 }
 
 fn number(text: &str, item: &str) -> Result<u32, String> {
@@ -123,7 +113,6 @@ mod tests {
         assert_eq!(mounts.len(), 5);
         let root = &mounts[1];
         assert_eq!((root.id, root.parent, root.major, root.minor), (27, 1, 254, 0));
-        assert_eq!(root.tags, ["shared:1", "master:2"]);
         assert_eq!(root.super_options, ["rw", "discard", "resuid=65534"]);
         assert_eq!((mounts[2].target.as_str(), mounts[2].source.as_str()), ("/tmp/a b", "n x"));
         assert_eq!(mounts[3].root, "/@home");

@@ -5,7 +5,7 @@ use super::server_log;
 /// ENOSPC and EDQUOT in glibc's English, PostgreSQL's own message about a truncated write (md.c), the messages of zfs
 /// and zpool for both errors (libzfs_util.c, `EZFS_NOSPC`), and that of lvcreate for a thin pool
 /// (`pool_below_threshold`).
-const FULL: &[&str] = &[
+pub const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
     "Check free disk space",
@@ -13,34 +13,17 @@ const FULL: &[&str] = &[
     "free space in thin pool",
 ];
 
-/// EIO and EROFS in glibc's English: the filesystem's error if a device, broken or full, refuses writes.
-const REFUSED: &[&str] = &["Input/output error", "Read-only file system"];
+/// EIO and EROFS in glibc's English: the filesystem's error if a device refuses writes, of which a full one may be the
+/// cause.
+pub const REFUSED: &[&str] = &["Input/output error", "Read-only file system"];
 
-/// The first line with such a message.
-pub fn line(text: &str) -> Option<&str> {
-    line_with(text, FULL)
-}
-
-/// The first line about refused writes, of which a full device may be the cause.
-pub fn refused_line(text: &str) -> Option<&str> {
-    line_with(text, REFUSED)
-}
-
-fn line_with<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
+/// The first line with one of these messages ([`FULL`], [`REFUSED`]).
+pub fn line<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
     text.lines().find(|line| says_one(line, words)).map(str::trim)
 }
 
 /// The first such message in a server's log: wall clock, microseconds since 1970, and the message with its level.
-pub fn logged(log: &str) -> Option<(u64, &str)> {
-    logged_with(log, FULL)
-}
-
-/// The first message about refused writes in a server's log.
-pub fn refused_logged(log: &str) -> Option<(u64, &str)> {
-    logged_with(log, REFUSED)
-}
-
-fn logged_with<'t>(log: &'t str, words: &[&str]) -> Option<(u64, &'t str)> {
+pub fn logged<'t>(log: &'t str, words: &[&str]) -> Option<(u64, &'t str)> {
     let mut last = None;
     for line in log.lines() {
         // A hint follows its message, and has a time stamp too.
@@ -69,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_first_message_without_room_is_found_with_its_time() {
-        let (at_us, message) = logged(EXTEND).unwrap();
+        let (at_us, message) = logged(EXTEND, FULL).unwrap();
         assert_eq!(at_us % 60_000_000, 23_500_000);
         assert_eq!(message, "ERROR:  could not extend file \"base/5/16396\": No space left on device");
     }
@@ -78,36 +61,36 @@ mod tests {
     fn a_short_write_is_recognised_by_its_hint() {
         let log = "2026-11-22 05:17:23.500 GMT [42] ERROR:  could not extend file \"base/5/1\": wrote only 4096 of 8192 bytes\n\
                    2026-11-22 05:17:23.500 GMT [42] HINT:  Check free disk space.\n";
-        assert!(logged(log).unwrap().1.starts_with("ERROR:  could not extend file"));
+        assert!(logged(log, FULL).unwrap().1.starts_with("ERROR:  could not extend file"));
     }
 
     #[test]
     fn zfs_has_words_of_its_own() {
         let said = "`zfs snapshot -r tank@a` failed with exit code 1; output:\n  \
              cannot create snapshot 'tank@a': out of space\n  no snapshots were created";
-        assert_eq!(line(said), Some("cannot create snapshot 'tank@a': out of space"));
+        assert_eq!(line(said, FULL), Some("cannot create snapshot 'tank@a': out of space"));
     }
 
     #[test]
     fn refused_writes_are_distinguished_from_enospc() {
         let log = "2026-11-22 05:17:23.500 GMT [42] PANIC:  could not fsync file \"pg_wal/000000010000000000000001\": Input/output error\n";
-        assert_eq!((logged(log), line(log)), (None, None));
-        let (at_us, message) = refused_logged(log).unwrap();
+        assert_eq!((logged(log, FULL), line(log, FULL)), (None, None));
+        let (at_us, message) = logged(log, REFUSED).unwrap();
         assert!(at_us % 60_000_000 == 23_500_000 && message.starts_with("PANIC:  could not fsync"), "{message}");
-        assert_eq!(refused_line("cp: x\n touch: y: Read-only file system"), Some("touch: y: Read-only file system"));
-        assert_eq!((refused_line(EXTEND), refused_logged(EXTEND)), (None, None));
+        assert_eq!(line("cp: x\n touch: y: Read-only file system", REFUSED), Some("touch: y: Read-only file system"));
+        assert_eq!((line(EXTEND, REFUSED), logged(EXTEND, REFUSED)), (None, None));
         let snapshot = "Cannot create new thin volume, free space in thin pool g/pool reached threshold.";
-        assert_eq!(line(snapshot), Some(snapshot));
+        assert_eq!(line(snapshot, FULL), Some(snapshot));
     }
 
     #[test]
     fn other_failures_and_empty_texts_say_nothing_of_room() {
         assert_eq!(
-            (logged("2026-11-22 05:17:23.500 GMT [1] PANIC:  could not fsync file: I/O error"), line("")),
+            (logged("2026-11-22 05:17:23.500 GMT [1] PANIC:  could not fsync file: I/O error", FULL), line("", FULL)),
             (None, None)
         );
         assert_eq!(
-            line("cp: x\n  cp: error writing 'y': No space left on device"),
+            line("cp: x\n  cp: error writing 'y': No space left on device", FULL),
             Some("cp: error writing 'y': No space left on device")
         );
     }

@@ -1,6 +1,6 @@
 //! Output of `kubectl get pods` with [`TEMPLATE`]: the pods of an Indexed Job, one per line, tab-separated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Value for `--output`. The index is in an annotation of each pod; missing values are empty columns.
 pub(crate) const TEMPLATE: &str = concat!(
@@ -30,10 +30,8 @@ pub(crate) fn open(text: &str) -> Vec<u32> {
         // A pod in an unknown state may still run.
         matches!(phase, "Pending" | "Running" | "Unknown").then(|| index.parse().ok())?
     });
-    let mut open: Vec<u32> = indices.collect();
-    open.sort_unstable();
-    open.dedup();
-    open
+    let open: BTreeSet<u32> = indices.collect();
+    open.into_iter().collect()
 }
 
 /// Failed pods by index, except where a newer pod of the index has not failed.

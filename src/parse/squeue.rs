@@ -1,11 +1,11 @@
 //! Output of Slurm's `squeue --noheader --array --format=%K`: the index of each task of an array, one per line.
 
+use std::collections::BTreeSet;
+
 /// The indices, unique and sorted; skips jobs that are not arrays.
 pub(crate) fn tasks(text: &str) -> Vec<u32> {
-    let mut tasks: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
-    tasks.sort_unstable();
-    tasks.dedup();
-    tasks
+    let tasks: BTreeSet<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+    tasks.into_iter().collect()
 }
 
 #[cfg(test)]

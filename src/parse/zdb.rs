@@ -44,10 +44,8 @@ pub fn file_blocks(text: &str) -> Result<Vec<FileBlock>> {
     for (number, line) in lines {
         let mut words = line.split_whitespace();
         let (Some(offset), Some("L0")) = (words.next(), words.next()) else { continue };
-        let block = block(offset, words);
-        blocks.extend(
-            block.map_err(|what| Error::tool(format!("zdb line {}: {what} in `{}`", number + 1, line.trim())))?,
-        );
+        let wrong = |what| Error::tool(format!("zdb line {}: {what} in `{}`", number + 1, line.trim()));
+        blocks.extend(block(offset, words).map_err(wrong)?);
     }
     Ok(blocks)
 }

@@ -264,10 +264,7 @@ pub(crate) fn unjournaled(mount: &MountFacts) -> Option<&'static DurabilityRow> 
 
 /// Names of the PostgreSQL settings in the table, worst first.
 pub fn settings() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter_map(|row| match row.fact {
-        Fact::Setting(name, _) => Some(name),
-        _ => None,
-    })
+    TABLE.iter().filter_map(|row| if let Fact::Setting(name, _) = row.fact { Some(name) } else { None })
 }
 
 /// Promise of a PostgreSQL setting with this value.
@@ -294,10 +291,7 @@ pub(crate) fn zfs_parameters(shown: impl Fn(&str) -> Option<String>) -> impl Ite
 
 /// Names of the ZFS module parameters in the table.
 pub fn zfs_parameter_names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter_map(|row| match row.fact {
-        Fact::ZfsParameter(name, _) => Some(name),
-        _ => None,
-    })
+    TABLE.iter().filter_map(|row| if let Fact::ZfsParameter(name, _) = row.fact { Some(name) } else { None })
 }
 
 /// Promises of ZFS from the properties and parameters read with its mount.

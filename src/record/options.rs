@@ -177,10 +177,7 @@ impl Options {
 
     /// The text of `key`.
     pub fn text(&self, key: &str) -> Option<&str> {
-        match self.get(key) {
-            Some(OptionValue::Text(text)) => Some(text),
-            _ => None,
-        }
+        if let Some(OptionValue::Text(text)) = self.get(key) { Some(text) } else { None }
     }
 
     /// Texts of `key`; a single text is a list of one, an absent key an empty list.
@@ -194,10 +191,7 @@ impl Options {
 
     /// The whole number of `key`.
     pub(crate) fn integer(&self, key: &str) -> Option<i64> {
-        match self.get(key) {
-            Some(OptionValue::Integer(i)) => Some(*i),
-            _ => None,
-        }
+        if let Some(OptionValue::Integer(i)) = self.get(key) { Some(*i) } else { None }
     }
 
     /// The number of `key`.
@@ -211,10 +205,7 @@ impl Options {
 
     /// The flag `key`.
     pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
-        match self.get(key) {
-            Some(OptionValue::Boolean(b)) => Some(*b),
-            _ => None,
-        }
+        if let Some(OptionValue::Boolean(b)) = self.get(key) { Some(*b) } else { None }
     }
 
     /// Size of `key`. The plan has checked that it parses.
@@ -224,10 +215,7 @@ impl Options {
 
     /// Table of `key`; empty if absent.
     pub fn table(&self, key: &str) -> Options {
-        match self.get(key) {
-            Some(OptionValue::Map(pairs)) => Options(pairs.clone()),
-            _ => Options::default(),
-        }
+        if let Some(OptionValue::Map(pairs)) = self.get(key) { Options(pairs.clone()) } else { Options::default() }
     }
 
     /// Time span of `key`, if set.
@@ -236,6 +224,14 @@ impl Options {
     /// If it cannot be parsed.
     pub(crate) fn checked_span(&self, key: &str) -> Result<Option<Micros>, OptionProblem> {
         self.text(key).map(|text| Micros::parse(text).map_err(|message| OptionProblem::at(key, message))).transpose()
+    }
+
+    /// The same, which must not be zero.
+    pub(crate) fn positive_span(&self, key: &str) -> Result<Option<Micros>, OptionProblem> {
+        match self.checked_span(key)? {
+            Some(Micros(0)) => Err(OptionProblem::at(key, "must be greater than 0")),
+            span => Ok(span),
+        }
     }
 
     /// Time span of `key`. The plan has checked that it parses.

@@ -2,7 +2,6 @@
 //! are computed from this, and can be recomputed.
 
 use super::facts::{DeviceFacts, MountFacts};
-use super::promise;
 use crate::record::claim::Promise;
 use serde::{Deserialize, Serialize};
 
@@ -71,13 +70,6 @@ pub struct PlaceFacts {
     pub kernel: String,
     /// Hypervisor as the machine reports it, if it is virtual.
     pub hypervisor: Option<String>,
-}
-
-impl PlaceFacts {
-    /// The promises of one of its devices.
-    pub(crate) fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
-        promise::of_device_among(device, &self.devices)
-    }
 }
 
 /// Device activity while the probe was idle.

@@ -25,7 +25,6 @@ pub struct Conclusion {
     #[serde(default)]
     pub compare: Vec<Compare>,
     /// Unpublished information that would be needed to answer it.
-    #[serde(default)]
     pub lacks: Option<String>,
 }
 

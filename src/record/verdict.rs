@@ -181,7 +181,6 @@ pub enum Verdict {
         /// Finding.
         what: String,
         /// Granularity at which a write must tear to cause it, bytes; `None` if whole writes suffice.
-        #[serde(default)]
         unit: Option<u32>,
     },
     /// The filesystem cannot be mounted without a repair.

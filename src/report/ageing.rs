@@ -1,6 +1,6 @@
 //! Figures over an amount of ageing: one sentence per figure, and every point.
 
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::Ageing;
 use crate::units::significant;
 
@@ -22,14 +22,14 @@ pub(super) fn courses(all: &[Ageing]) -> Table {
 pub(super) fn points(all: &[Ageing]) -> Table {
     let points = all.iter().flat_map(|one| one.points.iter().map(move |point| (one, point)));
     Table::over("ageing-points", "Every point", points).columns(&[
-        Column(TableColumn::text("Cases"), &|(one, _)| Cell::text(&one.name)),
-        Column(TableColumn::text("Figure"), &|(one, _)| Cell::text(figure(one))),
-        Column(TableColumn::text("Amount"), &|(one, _)| Cell::text(&one.amount)),
-        Column(TableColumn::number("At", ""), &|(_, it)| Cell::number(Some(it.x), significant)),
-        Column(TableColumn::bounded("Aged"), &|(_, it)| Cell::bounded(it.aged.as_ref())),
-        Column(TableColumn::bounded("Fresh"), &|(_, it)| Cell::bounded(it.fresh.as_ref())),
-        Column(TableColumn::bounded("Aged / fresh"), &|(_, it)| Cell::bounded(it.ratio.as_ref())),
-        Column(TableColumn::text("Told apart"), &|(_, it)| {
+        (TableColumn::text("Cases"), &|(one, _)| Cell::text(&one.name)),
+        (TableColumn::text("Figure"), &|(one, _)| Cell::text(figure(one))),
+        (TableColumn::text("Amount"), &|(one, _)| Cell::text(&one.amount)),
+        (TableColumn::number("At", ""), &|(_, it)| Cell::number(Some(it.x), significant)),
+        (TableColumn::bounded("Aged"), &|(_, it)| Cell::bounded(it.aged.as_ref())),
+        (TableColumn::bounded("Fresh"), &|(_, it)| Cell::bounded(it.fresh.as_ref())),
+        (TableColumn::bounded("Aged / fresh"), &|(_, it)| Cell::bounded(it.ratio.as_ref())),
+        (TableColumn::text("Told apart"), &|(_, it)| {
             Cell::text(it.told_apart.map_or("–", |is| if is { "yes" } else { "no" }))
         }),
     ])

@@ -1,7 +1,7 @@
 //! Backend time and CPU use, as tables.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, fields, fits_title, optional, percent, percent_ends};
 use crate::analyse::findings::{BackendTime, CaseFinding};
 use crate::units::Bytes;
@@ -15,20 +15,16 @@ impl Labelled<'_> {
         let [waiting, process] = [&["CPU pressure, some (0 to 1)"][..], &["busiest process", "its CPU (CPUs)"]];
         let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.backend_time.as_ref()?)));
         let table = Table::over("backend-time", "Storage share of backend time, and CPU use", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::number("Storage, 95 % interval", "of backend time").csv(&storage), &|it| {
-                storage_cell(it.1)
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::number("Storage, 95 % interval", "of backend time").csv(&storage), &|it| storage_cell(it.1)),
+            (TableColumn::number("Measured in memory", "").csv(&memory), &|it| in_memory_cell(it.1)),
+            (TableColumn::number("CPUs busy", "share").csv(&[cpus]), &|it| Cell::share(it.1.cpu_busy)),
+            (TableColumn::number("Busiest CPU", "share").csv(&[fullest]), &|it| Cell::share(it.1.fullest_cpu)),
+            (TableColumn::number("Tasks waiting for a CPU", "of the time").csv(waiting), &|it| {
+                Cell::share(it.1.cpu_pressure)
             }),
-            Column(TableColumn::number("Measured in memory", "").csv(&memory), &|it| in_memory_cell(it.1)),
-            Column(TableColumn::number("CPUs busy", "share").csv(&[cpus]), &|it| Cell::number(it.1.cpu_busy, percent)),
-            Column(TableColumn::number("Busiest CPU", "share").csv(&[fullest]), &|it| {
-                Cell::number(it.1.fullest_cpu, percent)
-            }),
-            Column(TableColumn::number("Tasks waiting for a CPU", "of the time").csv(waiting), &|it| {
-                Cell::number(it.1.cpu_pressure, percent)
-            }),
-            Column(TableColumn::text("Busiest process").csv(process), &|it| busiest_cell(it.1)),
-            Column(TableColumn::text("Data").csv(&["data fit", "database (B)"]), &|(case, _)| data_cell(case)),
+            (TableColumn::text("Busiest process").csv(process), &|it| busiest_cell(it.1)),
+            (TableColumn::text("Data").csv(&["data fit", "database (B)"]), &|(case, _)| data_cell(case)),
         ]);
         table.note(
             "Storage: share of backends waiting for reads, writes and flushes, or for a lock whose holder waited for them \
@@ -43,12 +39,10 @@ impl Labelled<'_> {
         let rows = cases.flat_map(|case| case.backend_time.iter().flat_map(|it| &it.waits).map(move |it| (case, it)));
         let share = ["share of backend samples (0 to 1)"];
         Table::over("waits", "Wait events of the backends", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::text("Class").csv(&["wait class"]), &|(_, it)| Cell::text(&it.class)),
-            Column(TableColumn::text("Event").csv(&["wait event"]), &|(_, it)| Cell::text(&it.event)),
-            Column(TableColumn::number("Share of samples", "").csv(&share), &|(_, it)| {
-                Cell::number(Some(it.share), percent)
-            }),
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::text("Class").csv(&["wait class"]), &|(_, it)| Cell::text(&it.class)),
+            (TableColumn::text("Event").csv(&["wait event"]), &|(_, it)| Cell::text(&it.event)),
+            (TableColumn::number("Share of samples", "").csv(&share), &|(_, it)| Cell::share(it.share)),
         ])
     }
 }

@@ -1,8 +1,8 @@
 //! The highest rate within a latency limit: both figures of each case, and every step.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Column, Table, TableColumn};
-use super::words::{millis, percent};
+use super::table::{Cell, Table, TableColumn};
+use super::words::millis;
 use crate::analyse::findings::{CapacityFinding, CaseFinding};
 use crate::units::{Micros, grouped, significant};
 
@@ -22,14 +22,14 @@ impl Labelled<'_> {
     pub fn capacities(&self) -> Table {
         let about = ["about (1/s)", "about low (1/s)", "about high (1/s)"];
         let table = Table::over("capacities", "Highest rate within the latency limit", self.searches()).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::number("Limit", "").csv(&["latency limit (us)"]), &|(_, it)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::number("Limit", "").csv(&["latency limit (us)"]), &|(_, it)| {
                 Cell::number(Some(it.limit_us), |us| Micros(us).to_string())
             }),
-            Column(TableColumn::number("Holds", "1/s"), &|(_, it)| Cell::number(it.holds, significant)),
-            Column(TableColumn::number("About", "1/s").csv(&about), &|(_, it)| Cell::bounded(it.about.as_ref())),
-            Column(TableColumn::number("Without a limit", "1/s"), &|(_, it)| Cell::number(Some(it.peak), significant)),
-            Column(TableColumn::number("Trials", ""), &|(_, it)| Cell::text(it.searches.to_string())),
+            (TableColumn::number("Holds", "1/s"), &|(_, it)| Cell::number(it.holds, significant)),
+            (TableColumn::number("About", "1/s").csv(&about), &|(_, it)| Cell::bounded(it.about.as_ref())),
+            (TableColumn::number("Without a limit", "1/s"), &|(_, it)| Cell::number(Some(it.peak), significant)),
+            (TableColumn::number("Trials", ""), &|(_, it)| Cell::text(it.searches.to_string())),
         ]);
         table.note(NOTE)
     }
@@ -38,22 +38,20 @@ impl Labelled<'_> {
     pub fn capacity_steps(&self) -> Table {
         let rows = self.searches().flat_map(|(case, it)| it.steps.iter().map(move |step| (case, step)));
         let table = Table::over("capacity-steps", "Every step", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::number("Trial", ""), &|(_, it)| Cell::text(it.trial.to_string())),
-            Column(TableColumn::number("Step", ""), &|(_, it)| Cell::text(it.step.to_string())),
-            Column(TableColumn::number("Rate", "1/s"), &|(_, it)| Cell::number(Some(it.rate), significant)),
-            Column(TableColumn::number("Due", ""), &|(_, it)| Cell::number(Some(it.due), grouped)),
-            Column(TableColumn::number("Late", ""), &|(_, it)| Cell::number(Some(it.late), grouped)),
-            Column(TableColumn::number("Skipped", ""), &|(_, it)| Cell::number(Some(it.skipped), grouped)),
-            Column(TableColumn::number("Late or skipped", "share"), &|(_, it)| {
-                Cell::number(Some(it.late_share), percent)
-            }),
-            Column(TableColumn::number("p99", "ms").csv(&["p99 (us)"]), &|(_, it)| Cell::number(it.p99_us, millis)),
-            Column(TableColumn::number("No commit", "s"), &|(_, it)| Cell::number(Some(it.silent_s), grouped)),
-            Column(TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]), &|(_, it)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::number("Trial", ""), &|(_, it)| Cell::text(it.trial.to_string())),
+            (TableColumn::number("Step", ""), &|(_, it)| Cell::text(it.step.to_string())),
+            (TableColumn::number("Rate", "1/s"), &|(_, it)| Cell::number(Some(it.rate), significant)),
+            (TableColumn::number("Due", ""), &|(_, it)| Cell::number(Some(it.due), grouped)),
+            (TableColumn::number("Late", ""), &|(_, it)| Cell::number(Some(it.late), grouped)),
+            (TableColumn::number("Skipped", ""), &|(_, it)| Cell::number(Some(it.skipped), grouped)),
+            (TableColumn::number("Late or skipped", "share"), &|(_, it)| Cell::share(it.late_share)),
+            (TableColumn::number("p99", "ms").csv(&["p99 (us)"]), &|(_, it)| Cell::number(it.p99_us, millis)),
+            (TableColumn::number("No commit", "s"), &|(_, it)| Cell::number(Some(it.silent_s), grouped)),
+            (TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]), &|(_, it)| {
                 Cell::number(Some(it.driver_lag_us_mean), |us| millis(us as u64))
             }),
-            Column(TableColumn::label("Result"), &|(_, it)| Cell::text(it.failed_by.as_deref().unwrap_or("passed"))),
+            (TableColumn::label("Result"), &|(_, it)| Cell::text(it.failed_by.as_deref().unwrap_or("passed"))),
         ]);
         table.note("In the order they were run. No p99: it falls among the skipped transactions.")
     }

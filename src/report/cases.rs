@@ -3,7 +3,7 @@
 //! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
 use super::labelled::Labelled;
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{bounded, estimate_text, fields, latency, optional, percent, percent_ends};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness};
 use crate::units::grouped;
@@ -84,26 +84,20 @@ impl Labelled<'_> {
             [&["longest time without a commit (s)"][..], &["slowest operation (us)", "in trial", "at second (s)"]];
         let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.steadiness.as_ref()?)));
         let table = Table::over("steadiness", "Rate stability by second", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::number("Seconds", "s").csv(&["seconds (s)"]), &|(_, it)| Cell::count(it.seconds, "")),
-            Column(TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]), &|(_, it)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::number("Seconds", "s").csv(&["seconds (s)"]), &|(_, it)| Cell::count(it.seconds, "")),
+            (TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]), &|(_, it)| {
                 Cell::figure(Some(it.coefficient_of_variation))
             }),
-            Column(TableColumn::number("Without a commit", "s").csv(&["without a commit (s)"]), &|(_, it)| {
+            (TableColumn::number("Without a commit", "s").csv(&["without a commit (s)"]), &|(_, it)| {
                 Cell::count(it.seconds_at_zero, "alarm")
             }),
-            Column(TableColumn::number("Below 10 %", "s").csv(&tenth), &|(_, it)| {
+            (TableColumn::number("Below 10 %", "s").csv(&tenth), &|(_, it)| {
                 Cell::count(it.seconds_under_tenth, "alarm")
             }),
-            Column(TableColumn::number("Below 50 %", "s").csv(&half), &|(_, it)| {
-                Cell::count(it.seconds_under_half, "")
-            }),
-            Column(TableColumn::number("Longest idle", "").csv(idles), &|(case, it)| {
-                idle(case.log_sample.is_some(), it)
-            }),
-            Column(TableColumn::number("Longest stall", "").csv(stalls), &|(case, it)| {
-                stall(case.log_sample.is_some(), it)
-            }),
+            (TableColumn::number("Below 50 %", "s").csv(&half), &|(_, it)| Cell::count(it.seconds_under_half, "")),
+            (TableColumn::number("Longest idle", "").csv(idles), &|(case, it)| idle(case.log_sample.is_some(), it)),
+            (TableColumn::number("Longest stall", "").csv(stalls), &|(case, it)| stall(case.log_sample.is_some(), it)),
         ]);
         table.note(
             "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: \
@@ -117,16 +111,16 @@ impl Labelled<'_> {
         let cases = self.findings.cases.iter();
         let rows = cases.flat_map(|case| case.synced.iter().flat_map(|it| &it.rows).map(move |row| (case, row)));
         let table = Table::over("synced", "Synced writes, by sync method", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::label("Section"), &|(_, row)| Cell::text(section_title(row.family))),
-            Column(TableColumn::label("Row"), &|(_, row)| Cell::text(&row.label)),
-            Column(TableColumn::estimate("Rate", "rate", "1/s"), &|(_, row)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::label("Section"), &|(_, row)| Cell::text(section_title(row.family))),
+            (TableColumn::label("Row"), &|(_, row)| Cell::text(&row.label)),
+            (TableColumn::estimate("Rate", "rate", "1/s"), &|(_, row)| {
                 Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref())
             }),
-            Column(ns_column("p50"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.p50_ns))),
-            Column(ns_column("p99"), &|(_, row)| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
-            Column(ns_column("slowest"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.max_ns))),
-            Column(TableColumn::text("Device work per operation").csv(&["device work"]), &|(_, row)| {
+            (ns_column("p50"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.p50_ns))),
+            (ns_column("p99"), &|(_, row)| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
+            (ns_column("slowest"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.max_ns))),
+            (TableColumn::text("Device work per operation").csv(&["device work"]), &|(_, row)| {
                 Cell::text(row.device_work.clone().unwrap_or_default())
             }),
         ]);
@@ -140,13 +134,13 @@ impl Labelled<'_> {
     pub fn statements(&self) -> Table {
         let rows = self.findings.cases.iter().flat_map(|case| case.statements.iter().map(move |found| (case, found)));
         let table = Table::over("statements", "Latency of each statement", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::label("Script"), &|(_, it)| Cell::text(&it.script)),
-            Column(TableColumn::label("Statement"), &|(_, it)| Cell::text(&it.statement).style("code")),
-            Column(TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|(_, it)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::label("Script"), &|(_, it)| Cell::text(&it.script)),
+            (TableColumn::label("Statement"), &|(_, it)| Cell::text(&it.statement).style("code")),
+            (TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|(_, it)| {
                 Cell::figure(Some(it.latency_us_mean / 1e3)).csv(vec![it.latency_us_mean.to_string()])
             }),
-            Column(TableColumn::number("Failures", ""), &|(_, it)| Cell::number(it.failures, grouped)),
+            (TableColumn::number("Failures", ""), &|(_, it)| Cell::number(it.failures, grouped)),
         ]);
         table.note("Means as the tool reports them, over trials.")
     }
@@ -186,7 +180,7 @@ fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
         Cell::bytes(device.write_bytes),
         Cell::figure(device.flushes),
         Cell::figure(device.reads),
-        Cell::number(device.busy, percent),
+        Cell::share(device.busy),
     ]
 }
 

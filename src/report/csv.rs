@@ -83,16 +83,13 @@ fn estimate(estimate: Option<&Estimate>) -> Vec<String> {
     [words::fields(estimate), vec![optional(estimate.map(|estimate| estimate.trials))]].concat()
 }
 
-fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
-    [
-        comparison.map(|c| c.baseline.clone()).unwrap_or_default(),
-        optional(comparison.map(|c| c.ratio.value)),
-        optional(comparison.and_then(|c| c.ratio.low)),
-        optional(comparison.and_then(|c| c.ratio.high)),
-        optional(comparison.map(|c| c.outcome.words())),
-        optional(comparison.and_then(|c| c.detectable_ratio)),
-        comparison.and_then(|c| c.caveat.clone()).unwrap_or_default(),
-    ]
+fn compared(comparison: Option<&BaselineComparison>) -> Vec<String> {
+    let mut compared = vec![optional(comparison.map(|c| &c.baseline))];
+    compared.extend(words::fields(comparison.map(|c| &c.ratio)));
+    compared.push(optional(comparison.map(|c| c.outcome.words())));
+    compared.push(optional(comparison.and_then(|c| c.detectable_ratio)));
+    compared.push(optional(comparison.and_then(|c| c.caveat.as_ref())));
+    compared
 }
 
 fn latencies(latency: Option<&Latency>) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title};
+use super::words::class_key;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Strata, SyncedRow};
 
@@ -31,8 +31,7 @@ pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
         if synced.is_empty() && found.iter().all(|case| case.strata.is_none()) {
             continue;
         }
-        let heading = Some(class_title(class).to_owned());
-        table.open_group(heading, Some(class_meaning(class).to_owned()), class_key(class), Vec::new());
+        table.open_class(class, Vec::new());
         for case in &found {
             let Some(strata) = &case.strata else { continue };
             let name = labelled.name(&case.id).csv(vec![class_key(class).to_owned(), case.id.clone()]);

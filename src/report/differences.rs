@@ -19,7 +19,7 @@ pub(super) fn differences_table(labelled: &Labelled<'_>) -> Table {
     let Labelled { findings, labels } = labelled;
     let found = between_cases(&findings.cases, &findings.trials);
     if !found.is_empty() {
-        table.open_group(Some("Between the cases".to_owned()), None, "", vec!["the cases".to_owned()]);
+        table.open_group(Some("Between the cases".to_owned()), None, vec!["the cases".to_owned()]);
     }
     for Difference { key, values } in found {
         for (value, ids) in values {
@@ -33,7 +33,7 @@ pub(super) fn differences_table(labelled: &Labelled<'_>) -> Table {
     if !settings.is_empty() {
         let heading = "Settings that differ from PostgreSQL's defaults in all cases";
         let lead = "PostgreSQL's defaults and the run";
-        table.open_group(Some(heading.to_owned()), None, "", vec![lead.to_owned()]);
+        table.open_group(Some(heading.to_owned()), None, vec![lead.to_owned()]);
     }
     for (name, value) in settings {
         let cells = [Cell::text(name).style("name"), Cell::text(value).style("code"), Cell::text("all").style("quiet")];

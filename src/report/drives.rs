@@ -1,6 +1,6 @@
 //! Drives brought to their steady state: one sentence each, and their rounds.
 
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::DriveFinding;
 use crate::units::{Bytes, grouped};
 
@@ -13,16 +13,16 @@ const NOTE: &str = "Before stacks were built on it, each drive was purged where 
 /// Result for each drive.
 pub(super) fn drives(all: &[DriveFinding]) -> Table {
     let table = Table::over("drives", "Preconditioned drives", all).columns(&[
-        Column(TableColumn::text("Drive"), &|one| Cell { aside: one.model.clone(), ..Cell::text(&one.drive) }),
-        Column(TableColumn::text("Size"), &|one| Cell::text(Bytes(one.bytes).to_string())),
-        Column(TableColumn::text("Purge"), &|one| Cell::text(&one.purge)),
-        Column(TableColumn::text("Sequential writes"), &|one| {
+        (TableColumn::text("Drive"), &|one| Cell { aside: one.model.clone(), ..Cell::text(&one.drive) }),
+        (TableColumn::text("Size"), &|one| Cell::text(Bytes(one.bytes).to_string())),
+        (TableColumn::text("Purge"), &|one| Cell::text(&one.purge)),
+        (TableColumn::text("Sequential writes"), &|one| {
             Cell::text(format!("{} at {}/s", Bytes(one.fill_bytes), Bytes(one.fill_bytes_per_s as u64)))
         }),
-        Column(TableColumn::text("Random writes"), &|one| {
+        (TableColumn::text("Random writes"), &|one| {
             Cell::text(format!("{}, {} in flight", Bytes(one.block_bytes), one.depth))
         }),
-        Column(TableColumn::text("State"), &|one| Cell::text(&one.sentence)),
+        (TableColumn::text("State"), &|one| Cell::text(&one.sentence)),
     ]);
     table.note(NOTE)
 }
@@ -31,14 +31,14 @@ pub(super) fn drives(all: &[DriveFinding]) -> Table {
 pub(super) fn rounds(all: &[DriveFinding]) -> Table {
     let rows = all.iter().flat_map(|one| (1..).zip(&one.rounds).map(move |(number, round)| (one, number, round)));
     Table::over("drive-rounds", "Rounds on drives", rows).columns(&[
-        Column(TableColumn::text("Drive"), &|(one, _, _)| Cell::text(&one.drive)),
-        Column(TableColumn::number("Round", ""), &|(_, number, _)| Cell::number(Some(*number), grouped)),
-        Column(TableColumn::number("Until", "s"), &|(.., it)| Cell::number(Some(it.until_s), |s| format!("{s:.1}"))),
-        Column(TableColumn::number("Writes", "1/s"), &|(.., it)| {
+        (TableColumn::text("Drive"), &|(one, _, _)| Cell::text(&one.drive)),
+        (TableColumn::number("Round", ""), &|(_, number, _)| Cell::number(Some(*number), grouped)),
+        (TableColumn::number("Until", "s"), &|(.., it)| Cell::number(Some(it.until_s), |s| format!("{s:.1}"))),
+        (TableColumn::number("Writes", "1/s"), &|(.., it)| {
             Cell::number(Some(it.rate), |rate| grouped(rate.round() as u64))
         }),
-        Column(TableColumn::number("Range of the last five", "%"), &|(.., it)| percent(it.range)),
-        Column(TableColumn::number("Slope of the last five", "%"), &|(.., it)| percent(it.excursion)),
+        (TableColumn::number("Range of the last five", "%"), &|(.., it)| percent(it.range)),
+        (TableColumn::number("Slope of the last five", "%"), &|(.., it)| percent(it.excursion)),
     ])
 }
 

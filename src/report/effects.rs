@@ -20,7 +20,7 @@ pub(super) fn effects_table(effects: &[Effects]) -> Table {
     let mut table = Table::new("effects", "Effect of each option", columns).lead(&["figure"]).note(note);
     for found in effects.iter().filter(|found| !found.options.is_empty()) {
         let design = format!("{} combinations in {}", found.combinations, count(found.blocks, "block"));
-        table.open_group(Some(found.title.clone()), Some(design), "", vec![found.title.clone()]);
+        table.open_group(Some(found.title.clone()), Some(design), vec![found.title.clone()]);
         found.options.iter().for_each(|option| table.push(row(option)));
     }
     table

@@ -47,7 +47,7 @@ pub(super) fn machines_table(machines: &[MachineFinding], trials: &[TrialFinding
         let host = &machine.host;
         if several {
             let note = count(machine.trials.len(), "trial");
-            table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
+            table.open_group(Some(host.hostname.clone()), Some(note), vec![host.hostname.clone()]);
         }
         add_machine(&mut table, host, trials.iter().filter(|trial| ran_on(machine, trial)));
     }
@@ -166,7 +166,7 @@ fn shared_facts<'a>(
     for (name, seen) in by_key(found.map(|(name, facts, trial)| (name, (trial, facts)))) {
         let all = seen.len();
         let note = format!("seen in {}", count(all, "trial"));
-        table.open_group(Some(name.clone()), Some(note), "", vec![name]);
+        table.open_group(Some(name.clone()), Some(note), vec![name]);
         for (name, values) in shared(&seen) {
             if values.len() > VALUES_SHOWN {
                 let first = values.iter().take(VALUES_SHOWN).map(|(value, _)| *value).collect::<Vec<_>>().join("; ");

@@ -1,7 +1,7 @@
 //! Trials whose stack filled up, with the last messages of their server.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use super::words::percent;
 use crate::analyse::findings::FullFinding;
 use crate::units::significant;
@@ -13,13 +13,13 @@ pub(super) const NOTE: &str = "Full after: from the first operation to the first
 /// One row per trial.
 pub(super) fn table(labelled: &Labelled<'_>) -> Table {
     let table = Table::over("full", "Full stacks", &labelled.findings.full).columns(&[
-        Column(TableColumn::label("Case"), &|it| labelled.name(&it.case)),
-        Column(TableColumn::label("Trial"), &|it| Cell::text(it.trial.to_string())),
-        Column(TableColumn::number("Full after", "s").csv(&["full after (s)"]), &|it| Cell::figure(Some(it.after_s))),
-        Column(TableColumn::text("While").csv(&["step"]), &|it| Cell::text(&it.step)),
-        Column(TableColumn::number("Used", "").csv(&["used"]), &|it| Cell::number(it.used, percent)),
-        Column(TableColumn::text("First refusal").csv(&["reason"]), &|it| Cell::text(&it.reason).style("reason")),
-        Column(TableColumn::text("End of the server log").csv(&["server log"]), &|it| {
+        (TableColumn::label("Case"), &|it| labelled.name(&it.case)),
+        (TableColumn::label("Trial"), &|it| Cell::text(it.trial.to_string())),
+        (TableColumn::number("Full after", "s").csv(&["full after (s)"]), &|it| Cell::figure(Some(it.after_s))),
+        (TableColumn::text("While").csv(&["step"]), &|it| Cell::text(&it.step)),
+        (TableColumn::number("Used", "").csv(&["used"]), &|it| Cell::share(it.used)),
+        (TableColumn::text("First refusal").csv(&["reason"]), &|it| Cell::text(&it.reason).style("reason")),
+        (TableColumn::text("End of the server log").csv(&["server log"]), &|it| {
             Cell::log(&it.server_log).style("lines")
         }),
     ]);

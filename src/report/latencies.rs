@@ -2,7 +2,7 @@
 
 use super::labelled::Labelled;
 use super::layout::ABSENT;
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{bounded, comparison_text, estimate_text, fields, in_ms, mean_millis, millis, optional, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, Latency, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, significant};
@@ -64,23 +64,23 @@ impl Labelled<'_> {
             measure.latency.iter().flat_map(|latency| &latency.percentiles).map(move |one| (case, measure, one))
         });
         let table = Table::over("percentiles", "Percentiles of each trial", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, ..)| self.name(&case.id)),
-            Column(TableColumn::label("Measure"), &|(_, measure, _)| Cell::text(&measure.name)),
-            Column(TableColumn::label("Percentile"), &|(.., one)| Cell::text(&one.name)),
-            Column(TableColumn::estimate("Over trials", "over trials", "ms"), &|(.., one)| {
+            (TableColumn::label("Case"), &|(case, ..)| self.name(&case.id)),
+            (TableColumn::label("Measure"), &|(_, measure, _)| Cell::text(&measure.name)),
+            (TableColumn::label("Percentile"), &|(.., one)| Cell::text(&one.name)),
+            (TableColumn::estimate("Over trials", "over trials", "ms"), &|(.., one)| {
                 Cell::estimate(one.over_trials.map(|over| in_ms(&over)).as_ref(), one.unavailable.as_deref())
             }),
-            Column(TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS), &|(.., one)| {
+            (TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS), &|(.., one)| {
                 against_cell(one.comparison.as_ref())
             }),
-            Column(TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(.., one)| {
+            (TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(.., one)| {
                 let trials = one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us)));
                 let exact = one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis()));
                 Cell::text(trials.collect::<Vec<_>>().join(", "))
                     .csv(vec![exact.collect::<Vec<_>>().join(", ")])
                     .style("lines")
             }),
-            Column(TableColumn::number("Merged", "ms"), &|(.., one)| us_cell(one.merged_us)),
+            (TableColumn::number("Merged", "ms"), &|(.., one)| us_cell(one.merged_us)),
         ]);
         table.note(
             "Merged: over the operations of all trials. Its tail may come from a single bad trial and does not predict \

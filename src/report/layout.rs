@@ -106,10 +106,7 @@ impl TextTable {
     }
 
     fn cells(&self) -> impl Iterator<Item = &[String]> {
-        self.rows.iter().filter_map(|row| match row {
-            LayoutRow::Cells(cells) => Some(cells.as_slice()),
-            LayoutRow::Between(_) => None,
-        })
+        self.rows.iter().filter_map(|row| if let LayoutRow::Cells(cells) = row { Some(cells.as_slice()) } else { None })
     }
 
     /// Column widths that break no word and give the fewest lines; `None` if that is impossible.

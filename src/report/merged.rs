@@ -1,7 +1,7 @@
 //! Runs from which a run was merged, and what was left out.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::ranges;
+use super::words::{numbered, ranges};
 use crate::analyse::findings::{LeftOut, MergeRecord};
 use crate::analyse::merge;
 
@@ -17,7 +17,7 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
     ];
     let mut table = Table::new("merged", "Merged runs", columns).lead(&["merged"]);
     let Some(merge) = merge else { return table };
-    table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), "", vec!["yes".to_owned()]);
+    table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), vec!["yes".to_owned()]);
     for run in &merge.merged {
         table.push(vec![
             Cell::text(&run.folder).style("name"),
@@ -32,7 +32,7 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
         table.below([format!("{}.", missing(merge))]);
     }
     if !merge.left_out.is_empty() {
-        table.open_group(Some("Left out".to_owned()), None, "", vec!["no".to_owned()]);
+        table.open_group(Some("Left out".to_owned()), None, vec!["no".to_owned()]);
     }
     for LeftOut { folder, blocks, reason } in &merge.left_out {
         let blocks = if blocks.is_empty() { Cell::text("all").style("quiet") } else { Cell::text(ranges(blocks)) };
@@ -45,19 +45,16 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
 
 /// `No run has blocks 3, 5-7 of the plan`.
 fn missing(merge: &MergeRecord) -> String {
-    format!("No run has {} of the plan", blocks(&merge.missing))
-}
-
-fn blocks(numbers: &[u32]) -> String {
-    format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, ranges(numbers))
+    format!("No run has {} of the plan", numbered("block", &merge.missing))
 }
 
 /// The same as lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`,
 /// and the blocks that no run has.
 pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
-    let merged = merge.merged.iter();
-    let merged = merged
-        .map(|run| format!("Merged: {} ({}), {}, {}", run.folder, run.id, run.hosts.join(", "), blocks(&run.blocks)));
+    let merged = merge.merged.iter().map(|run| {
+        let (hosts, blocks) = (run.hosts.join(", "), numbered("block", &run.blocks));
+        format!("Merged: {} ({}), {hosts}, {blocks}", run.folder, run.id)
+    });
     let left_out = merge.left_out.iter().map(|one| format!("Left out: {}", merge::line(one)));
     let missing = (!merge.missing.is_empty()).then(|| missing(merge));
     merged.chain(left_out).chain(missing).collect()

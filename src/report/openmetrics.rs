@@ -5,7 +5,7 @@
 //! (seconds, bytes, shares). Names of series come from one list below; user-defined names are in labels.
 
 use super::environment::{each_machine, ran_on};
-use super::words::{class_key, is_hidden, server_versions};
+use super::words::{class_key, is_hidden, seconds, server_versions};
 use crate::analyse::findings::{
     CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, Verdict,
 };
@@ -87,6 +87,22 @@ impl Samples {
     fn estimate(&mut self, names: [&'static str; 3], labels: &Labels<'_>, of: &Estimate, factor: f64, at: Option<f64>) {
         for (family, value) in names.into_iter().zip([Some(of.value), of.low, of.high]) {
             value.into_iter().for_each(|value| self.add(family, labels, value * factor, at));
+        }
+    }
+
+    /// A series by second; for buckets of several seconds the least and the most, at the bucket's end.
+    fn series(&mut self, family: &'static str, labels: &Labels<'_>, series: &Series, factor: f64, from: Option<f64>) {
+        let whole = series.bucket_s <= 1;
+        let sides: &[(&str, &[Option<f32>])] =
+            if whole { &[("value", &series.min)] } else { &[("least", &series.min), ("most", &series.max)] };
+        for (stat, values) in sides {
+            let labels = [labels.clone(), vec![("stat", *stat)]].concat();
+            // A metric without times has only one sample.
+            let room = if from.is_some() { values.len() } else { 1 };
+            for (value, bucket) in values.iter().zip(1u32..).take(room) {
+                let at = from.map(|from| from + f64::from(bucket) * f64::from(series.bucket_s));
+                value.iter().for_each(|value| self.add(family, &labels, f64::from(*value) * factor, at));
+            }
         }
     }
 
@@ -187,44 +203,15 @@ fn of_trial(samples: &mut Samples, run: &str, host: Option<&str>, trial: &TrialF
     let before_us: u64 = before.map(|time| time.wall_us).sum();
     let from = seconds(&trial.started).map(|began| began + before_us as f64 / 1e6);
     for (family, series, factor) in [(THROUGHPUT, &trial.throughput, 1.0), (SLOWEST, &trial.latency_ms_max, 1e-3)] {
-        series.iter().for_each(|series| of_series(samples, family, &labels, series, factor, from));
+        series.iter().for_each(|series| samples.series(family, &labels, series, factor, from));
     }
     for series in &trial.telemetry {
         let (family, factor) = telemetry_family(&series.unit);
         let mut labels = labels.clone();
         labels.extend([("group", series.group.as_str()), ("series", series.title.as_str())]);
         labels.extend((family == "pgstrata_trial_telemetry").then_some(("unit", series.unit.as_str())));
-        of_series(samples, family, &labels, series, factor, from);
+        samples.series(family, &labels, series, factor, from);
     }
-}
-
-/// A series by second; for buckets of several seconds the least and the most, at the bucket's end.
-fn of_series(
-    samples: &mut Samples,
-    family: &'static str,
-    labels: &Labels<'_>,
-    series: &Series,
-    factor: f64,
-    from: Option<f64>,
-) {
-    let whole = series.bucket_s <= 1;
-    let sides: &[(&str, &[Option<f32>])] =
-        if whole { &[("value", &series.min)] } else { &[("least", &series.min), ("most", &series.max)] };
-    for (stat, values) in sides {
-        let labels = [labels.clone(), vec![("stat", *stat)]].concat();
-        // A metric without times has only one sample.
-        let room = if from.is_some() { values.len() } else { 1 };
-        for (value, bucket) in values.iter().zip(1u32..).take(room) {
-            let at = from.map(|from| from + f64::from(bucket) * f64::from(series.bucket_s));
-            value.iter().for_each(|value| samples.add(family, &labels, f64::from(*value) * factor, at));
-        }
-    }
-}
-
-/// A time in RFC 3339 as seconds since 1970; `None` if it is invalid.
-fn seconds(rfc3339: &str) -> Option<f64> {
-    let at: jiff::Timestamp = rfc3339.parse().ok()?;
-    Some(at.as_millisecond() as f64 / 1e3)
 }
 
 fn escaped(text: &str) -> String {

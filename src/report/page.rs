@@ -19,6 +19,7 @@ use super::table::Table;
 use super::template::{STYLE, sum};
 use super::words::{caution_cases, fits_title, moment, percent, server_versions};
 use super::{ageing, disk, drives, full, merged, power_cuts, template};
+use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{Ageing, Effects, Findings, Ranking};
 use crate::error::Result;
 use crate::units::Bytes;
@@ -149,13 +150,8 @@ fn client_charts(findings: &Findings) -> Vec<Value> {
 
 /// One of each figure and amount; each gets a chart.
 fn ageing_figures(findings: &Findings) -> Vec<&Ageing> {
-    let mut figures: Vec<&Ageing> = Vec::new();
-    for one in &findings.ageing {
-        if !figures.iter().any(|known| known.figure == one.figure && known.axis == one.axis) {
-            figures.push(one);
-        }
-    }
-    figures
+    let charts = by_key(findings.ageing.iter().map(|one| ((&one.figure, &one.axis), one)));
+    charts.into_iter().map(|(_, of_chart)| of_chart[0]).collect()
 }
 
 /// Cautions with the cases that they concern; empty for the whole run.

@@ -1,7 +1,7 @@
 //! Costs of a power cut, as tables: the verdict of each stack with its commits' work on the disk, and verdicts of the
 //! same recording for other devices.
 
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{optional, percent};
 use crate::analyse::findings::groups::distinct;
 use crate::analyse::findings::{DeviceVerdict, PageWrites, PowerCut, Verdict, VerdictRecord};
@@ -22,20 +22,20 @@ const DEVICES_NOTE: &str = "From the same recording, had the device below the st
 pub(super) fn verdicts(found: &[PowerCut]) -> Table {
     let verdict = ["verdict", "why", "failing share at most (95 %)"];
     let table = Table::over("power-cuts", "What a power cut would cost", found).columns(&[
-        Column(TableColumn::text("Stack").csv(&["stack", "cases"]), &|cut| {
+        (TableColumn::text("Stack").csv(&["stack", "cases"]), &|cut| {
             Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.record.cases.join(" ")])
         }),
-        Column(TableColumn::text("Verdict").csv(&verdict), &|cut| {
+        (TableColumn::text("Verdict").csv(&verdict), &|cut| {
             let verdict = &cut.record.verdict;
             let csv = vec![verdict.short(), verdict.why().to_owned(), optional(cut.failing_share_max)];
             Cell::text(verdict.short()).aside(aside(cut)).style(style(verdict)).csv(csv)
         }),
-        Column(TableColumn::number("Commits", ""), &|cut| {
+        (TableColumn::number("Commits", ""), &|cut| {
             Cell::number((cut.record.commits > 0).then_some(cut.record.commits), crate::units::grouped)
         }),
-        Column(per_commit("Writes"), &|cut| Cell::figure(cut.writes_per_commit)),
-        Column(per_commit("Flushes"), &|cut| Cell::figure(cut.flushes_per_commit)),
-        Column(per_commit("Bytes"), &|cut| {
+        (per_commit("Writes"), &|cut| Cell::figure(cut.writes_per_commit)),
+        (per_commit("Flushes"), &|cut| Cell::figure(cut.flushes_per_commit)),
+        (per_commit("Bytes"), &|cut| {
             Cell::number(cut.bytes_per_commit.map(|bytes| bytes.round() as u64), |bytes| Bytes(bytes).to_string())
         }),
     ]);
@@ -130,7 +130,7 @@ pub(super) fn guarantees(found: &[PowerCut]) -> Table {
         vec![TableColumn::text("Guarantee"), TableColumn::text("Verdict"), TableColumn::number("States", "tested")];
     let mut table = Table::new("guarantees", "Guarantees", columns).lead(&["stack"]);
     for PowerCut { label, record, .. } in found {
-        table.open_group(Some(label.clone()), None, "", vec![label.clone()]);
+        table.open_group(Some(label.clone()), None, vec![label.clone()]);
         for of @ Guarantee(what, _, tested) in &GUARANTEES {
             let tested = Cell::number(Some(tested(record)), crate::units::grouped);
             table.push(vec![Cell::text(*what).style("reason"), on_guarantee(record, of), tested]);

@@ -2,7 +2,8 @@
 //! durability class.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title, comparison_text, in_ms, optional, range_text, ranges};
+use super::words::{class_key, comparison_text, fields, in_ms, numbered, optional, range_text};
+use crate::analyse::findings::groups::{by_key, item_of};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, RankRow, RankedBy, Ranking, Verdict,
 };
@@ -17,10 +18,7 @@ pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
 pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
     let mut kinds: Vec<Vec<usize>> = Vec::new();
     for (place, ranking) in rankings.iter().enumerate() {
-        match kinds.iter_mut().find(|kind| is_same_by_another_measure(&rankings[kind[0]], ranking)) {
-            Some(kind) => kind.push(place),
-            None => kinds.push(vec![place]),
-        }
+        item_of(&mut kinds, |kind| is_same_by_another_measure(&rankings[kind[0]], ranking), Vec::new).push(place);
     }
     kinds
 }
@@ -44,22 +42,17 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
     for class in DurabilityClass::ALL {
         let found: Vec<Option<&ClassRanking>> =
             rankings.iter().map(|ranking| ranking.classes.iter().find(|found| found.class == class)).collect();
-        let mut cases: Vec<&RankRow> = Vec::new();
-        for row in found.iter().flatten().flat_map(|class| &class.rows) {
-            if cases.iter().all(|known| known.case != row.case) {
-                cases.push(row);
-            }
-        }
+        let rows = found.iter().flatten().flat_map(|class| &class.rows);
+        let cases = by_key(rows.map(|row| (&row.case, &row.label)));
         if cases.is_empty() {
             continue;
         }
-        let (title, meaning) = (class_title(class).to_owned(), class_meaning(class).to_owned());
-        table.open_group(Some(title), Some(meaning), class_key(class), Vec::new());
-        for case in cases {
-            let mut cells = vec![Cell::case(&case.label, &case.case)];
+        table.open_class(class, Vec::new());
+        for (case, labels) in cases {
+            let mut cells = vec![Cell::case(labels[0], case)];
             cells.extend(found.iter().map(|class| {
                 let rows = class.as_ref().map_or(&[][..], |class| &class.rows);
-                let row = rows.iter().find(|row| row.case == case.case);
+                let row = rows.iter().find(|row| row.case == *case);
                 let rank = row.filter(|_| rows.len() > 1).map(|row| format!("rank {}", row.rank));
                 Cell { aside: rank, ..Cell::estimate(row.map(|row| &row.rate), None) }
             }));
@@ -114,10 +107,8 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     table.note = left_out(ranking);
     let baseline = baseline_of(ranking);
     for class in &ranking.classes {
-        let key = class_key(class.class);
-        let lead = vec![ranking.title.clone(), ranking.measure.clone(), key.to_owned()];
-        let heading = Some(class_title(class.class).to_owned());
-        table.open_group(heading, Some(class_meaning(class.class).to_owned()), key, lead);
+        let lead = vec![ranking.title.clone(), ranking.measure.clone(), class_key(class.class).to_owned()];
+        table.open_class(class.class, lead);
         for row in &class.rows {
             table.push(rank_row(row, baseline).into());
         }
@@ -134,8 +125,7 @@ pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
     let left = rows.filter_map(|row| {
         let left: Vec<u32> = row.trials.iter().filter(|trial| !trial.used).map(|trial| trial.trial).collect();
-        let trials = if left.len() == 1 { "trial" } else { "trials" };
-        (!left.is_empty()).then(|| format!("{}, {trials} {}", row.label, ranges(&left)))
+        (!left.is_empty()).then(|| format!("{}, {}", row.label, numbered("trial", &left)))
     });
     let left: Vec<String> = left.collect();
     (!left.is_empty())
@@ -203,14 +193,8 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         (true, Some(_)) => "quiet",
         (true, None) => "",
     };
-    Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(vec![
-        comparison.baseline.clone(),
-        comparison.ratio.value.to_string(),
-        optional(comparison.ratio.low),
-        optional(comparison.ratio.high),
-        comparison.outcome.words(),
-        optional(comparison.detectable_ratio),
-        comparison.method.clone(),
-        comparison.caveat.clone().unwrap_or_default(),
-    ])
+    let (outcome, detectable) = (comparison.outcome.words(), optional(comparison.detectable_ratio));
+    let others = vec![outcome, detectable, comparison.method.clone(), optional(comparison.caveat.clone())];
+    let csv = [vec![comparison.baseline.clone()], fields(Some(&comparison.ratio)), others].concat();
+    Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(csv)
 }

@@ -1,7 +1,7 @@
 //! The shelf for a terminal, plain UTF-8 without colours: its contents, and one publication with its conclusions beside
 //! what its own figures support. Every text from outside is passed through `printable`.
 
-use crate::analyse::findings::groups::distinct;
+use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::findings::{
     ConclusionFinding, PublishedCase, RemarkWeight, RuleRemark, ShelfFindings, Support,
@@ -132,18 +132,15 @@ fn support_text(found: &ConclusionFinding) -> &'static str {
 
 /// Remarks of the rules, a heading per weight, the most severe first.
 pub fn remarks(all: &[RuleRemark]) -> String {
-    let mut text = String::new();
-    let mut last: Option<&RuleRemark> = None;
-    for remark in all {
-        if last.is_none_or(|last| last.weight != remark.weight) {
-            text.push_str(match remark.weight {
-                RemarkWeight::Contradiction => "\nInconsistencies\n",
-                RemarkWeight::Suspicion => "\nMisleading figures\n",
-                RemarkWeight::Information => "\nOther findings\n",
-            });
-        }
-        text.push_str(&paragraph("  - ", &format!("{}: {}", remark.case, remark.sentence)));
-        last = Some(remark);
-    }
-    text
+    let by_weight = by_key(all.iter().map(|remark| (remark.weight, remark))).into_iter();
+    let sections = by_weight.map(|(weight, remarks)| {
+        let heading = match weight {
+            RemarkWeight::Contradiction => "Inconsistencies",
+            RemarkWeight::Suspicion => "Misleading figures",
+            RemarkWeight::Information => "Other findings",
+        };
+        let lines = remarks.iter().map(|remark| paragraph("  - ", &format!("{}: {}", remark.case, remark.sentence)));
+        section(heading, lines)
+    });
+    sections.collect()
 }

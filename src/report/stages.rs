@@ -1,7 +1,7 @@
 //! One-time stages of trials: duration and speed.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::{StageFinding, StageKind, names};
 
 /// Explanation of the stages.
@@ -13,24 +13,19 @@ impl Labelled<'_> {
     pub fn stages(&self) -> Table {
         let rows = self.findings.cases.iter().flat_map(|case| case.stages.iter().map(move |stage| (case, stage)));
         let table = Table::over("stages", "Stage by stage", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::text("Stage").csv(&["stage", "kind"]), &|(_, it)| name(it)),
-            Column(TableColumn::estimate("Time", "time", "s"), &|(_, it)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::text("Stage").csv(&["stage", "kind"]), &|(_, it)| name(it)),
+            (TableColumn::estimate("Time", "time", "s"), &|(_, it)| {
                 Cell::estimate(it.seconds.as_ref(), it.missing.as_deref())
             }),
-            Column(TableColumn::number("Amount", "").csv(&["amount (B)"]), &|(_, it)| Cell::bytes(it.bytes)),
-            Column(TableColumn::estimate("Rate", "rate", "MB/s"), &|(_, it)| {
-                Cell::estimate(it.mb_per_s.as_ref(), None)
-            }),
+            (TableColumn::number("Amount", "").csv(&["amount (B)"]), &|(_, it)| Cell::bytes(it.bytes)),
+            (TableColumn::estimate("Rate", "rate", "MB/s"), &|(_, it)| Cell::estimate(it.mb_per_s.as_ref(), None)),
         ]);
         table.note(NOTE)
     }
 }
 
 fn name(stage: &StageFinding) -> Cell {
-    let lead = match stage.kind {
-        StageKind::Part => "\u{2003}",
-        StageKind::Ranked | StageKind::Beside => "",
-    };
+    let lead = if stage.kind == StageKind::Part { "\u{2003}" } else { "" };
     Cell::text(format!("{lead}{}", stage.name)).csv(vec![stage.name.clone(), names::stored(&stage.kind)])
 }

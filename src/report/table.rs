@@ -4,8 +4,8 @@
 //! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows
 //! shown.
 
-use super::words::{estimate_text, fields, visible};
-use crate::analyse::findings::Estimate;
+use super::words::{class_key, class_meaning, class_title, estimate_text, fields, percent, visible};
+use crate::analyse::findings::{DurabilityClass, Estimate};
 use crate::units::{Bytes, grouped, significant};
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ pub(super) struct TableColumn {
     pub csv: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct TableGroup {
     /// Heading above the rows.
     pub heading: Option<String>,
@@ -89,7 +89,7 @@ pub(super) struct Cell {
 }
 
 /// A column with what it shows of a row.
-pub(super) struct Column<'c, R>(pub TableColumn, pub &'c dyn Fn(&R) -> Cell);
+type ShownColumn<'c, R> = (TableColumn, &'c dyn Fn(&R) -> Cell);
 
 /// A table before its columns: what has a row each.
 pub(super) struct TableOver<I>(String, String, I);
@@ -160,6 +160,11 @@ impl Cell {
     /// A count, styled unless it is zero.
     pub fn count(value: u64, style: &'static str) -> Cell {
         Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
+    }
+
+    /// A share of 0 to 1, as per cent.
+    pub fn share(value: impl Into<Option<f64>>) -> Cell {
+        Cell::number(value.into(), percent)
     }
 
     /// Bytes with their unit.
@@ -235,10 +240,10 @@ impl Cell {
 
 impl<I: IntoIterator> TableOver<I> {
     /// The table with these columns.
-    pub fn columns(self, columns: &[Column<'_, I::Item>]) -> Table {
+    pub fn columns(self, columns: &[ShownColumn<'_, I::Item>]) -> Table {
         let TableOver(id, caption, rows) = self;
-        let table = Table::new(id, caption, columns.iter().map(|column| column.0.clone()).collect());
-        table.rows(rows.into_iter().map(|row| columns.iter().map(|column| (column.1)(&row)).collect()))
+        let table = Table::new(id, caption, columns.iter().map(|(column, _)| column.clone()).collect());
+        table.rows(rows.into_iter().map(|row| columns.iter().map(|(_, cell)| cell(&row)).collect()))
     }
 }
 
@@ -268,14 +273,14 @@ impl Table {
     }
 
     /// Opens a group; `lead` are the first CSV fields of its rows.
-    pub fn open_group(
-        &mut self,
-        heading: Option<String>,
-        note: Option<String>,
-        style: &'static str,
-        lead: Vec<String>,
-    ) {
-        self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), below: Vec::new(), lead });
+    pub fn open_group(&mut self, heading: Option<String>, note: Option<String>, lead: Vec<String>) {
+        self.groups.push(TableGroup { heading, note, lead, ..TableGroup::default() });
+    }
+
+    /// Opens the group of a durability class.
+    pub fn open_class(&mut self, class: DurabilityClass, lead: Vec<String>) {
+        let (heading, note) = (Some(class_title(class).to_owned()), Some(class_meaning(class).to_owned()));
+        self.groups.push(TableGroup { heading, note, style: class_key(class), lead, ..TableGroup::default() });
     }
 
     /// Adds notes below the rows of the last group.
@@ -288,7 +293,7 @@ impl Table {
     /// Adds a row to the last group.
     pub fn push(&mut self, cells: Vec<Cell>) {
         if self.groups.is_empty() {
-            self.open_group(None, None, "", Vec::new());
+            self.groups.push(TableGroup::default());
         }
         self.length += 1;
         if let Some(group) = self.groups.last_mut() {
@@ -402,7 +407,7 @@ mod tests {
         let columns =
             vec![TableColumn::text("case"), TableColumn::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
         let mut table = Table::new("t", "T", columns).lead(&["class"]);
-        table.open_group(Some("Flushed".to_owned()), None, "flushed", vec!["flushed".to_owned()]);
+        table.open_group(Some("Flushed".to_owned()), None, vec!["flushed".to_owned()]);
         let rate = Cell::number(Some(1_234.567_89), |_| "1230".to_owned());
         let rate = rate.csv(vec!["1234.56789".to_owned(), String::new()]);
         table.push(vec![Cell::text("a,b"), rate]);

@@ -20,7 +20,7 @@ use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_ta
 use crate::report::table::{Cell, Table};
 use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
-    bounded, caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges, ratio_words,
+    bounded, caution_cases, class_meaning, class_title, estimate_text, latency, moment, numbered, percent, ratio_words,
     server_versions,
 };
 use crate::report::{ageing, disk, drives, full, power_cuts};
@@ -380,8 +380,7 @@ fn full_stacks(labelled: &Labelled<'_>) -> String {
 
 fn not_run(labelled: &Labelled<'_>) -> String {
     let not_run = by_key(labelled.findings.not_run.iter().map(|found| {
-        let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
-        let which = format!("{}, {trials} {}", labelled.label(&found.case), ranges(&found.trials));
+        let which = format!("{}, {}", labelled.label(&found.case), numbered("trial", &found.trials));
         ((&found.step, &found.reason, &found.hint), which)
     }));
     let not_run = not_run.into_iter().map(|((step, reason, hint), which)| {

@@ -1,7 +1,7 @@
 //! Findings of each trial, as tables: the trials, steps, processes, cross-checks, gaps, not run.
 
 use super::labelled::{Labelled, trial_columns};
-use super::table::{Cell, Column, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
 use crate::analyse::findings::Step;
 use crate::units::{Micros, significant};
@@ -60,13 +60,13 @@ impl Labelled<'_> {
     pub fn processes(&self) -> Table {
         let rows = self.findings.trials.iter().flat_map(|trial| trial.processes.iter().map(move |it| (trial, it)));
         Table::over("processes", "Top processes and kernel threads by CPU", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            Column(TableColumn::text("Process").csv(&["process or kernel thread"]), &|(_, (process, _))| {
+            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            (TableColumn::text("Process").csv(&["process or kernel thread"]), &|(_, (process, _))| {
                 Cell::text(process).style("code")
             }),
-            Column(TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]), &|(_, (_, share))| {
-                Cell::number(Some(*share), percent)
+            (TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]), &|(_, (_, share))| {
+                Cell::share(*share)
             }),
         ])
     }
@@ -75,13 +75,13 @@ impl Labelled<'_> {
     pub fn checks(&self) -> Table {
         let rows = self.findings.trials.iter().flat_map(|trial| trial.checks.iter().map(move |check| (trial, check)));
         Table::over("checks", "Figures reported by the tool, checked against pgstrata's counts", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            Column(TableColumn::label("Figure"), &|(_, check)| Cell::text(&check.what).style("code")),
-            Column(TableColumn::number("Tool says", ""), &|(_, check)| Cell::number(Some(check.tool), exact)),
-            Column(TableColumn::number("pgstrata counted", ""), &|(_, check)| Cell::number(Some(check.own), exact)),
-            Column(TableColumn::label("Agree"), &|(_, check)| Cell::yes(Some(check.agrees), false)),
-            Column(TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]), &|(_, check)| {
+            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            (TableColumn::label("Figure"), &|(_, check)| Cell::text(&check.what).style("code")),
+            (TableColumn::number("Tool says", ""), &|(_, check)| Cell::number(Some(check.tool), exact)),
+            (TableColumn::number("pgstrata counted", ""), &|(_, check)| Cell::number(Some(check.own), exact)),
+            (TableColumn::label("Agree"), &|(_, check)| Cell::yes(Some(check.agrees), false)),
+            (TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]), &|(_, check)| {
                 Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) })
             }),
         ])
@@ -91,28 +91,28 @@ impl Labelled<'_> {
     pub fn gaps(&self) -> Table {
         let rows = self.findings.trials.iter().flat_map(|trial| trial.gaps.iter().map(move |gap| (trial, gap)));
         Table::over("gaps", "Gaps in the telemetry", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            Column(TableColumn::label("Source"), &|(_, gap)| Cell::text(&gap.source)),
-            Column(TableColumn::number("From second", "").csv(&["from second (s)"]), &|(_, gap)| match gap.second {
+            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            (TableColumn::label("Source"), &|(_, gap)| Cell::text(&gap.source)),
+            (TableColumn::number("From second", "").csv(&["from second (s)"]), &|(_, gap)| match gap.second {
                 Some(second) => Cell::text(second.to_string()),
                 None => Cell::text("all the time").csv(vec![String::new()]),
             }),
-            Column(TableColumn::number("Rows", ""), &|(_, gap)| Cell::text(gap.rows.to_string())),
-            Column(TableColumn::label("Why"), &|(_, gap)| Cell::text(&gap.reason).style("reason")),
+            (TableColumn::number("Rows", ""), &|(_, gap)| Cell::text(gap.rows.to_string())),
+            (TableColumn::label("Why"), &|(_, gap)| Cell::text(&gap.reason).style("reason")),
         ])
     }
 
     /// Everything that was not run, with reasons.
     pub fn not_run(&self) -> Table {
         Table::over("not-run", "Trials without figures", &self.findings.not_run).columns(&[
-            Column(TableColumn::label("Case"), &|found| self.name(&found.case)),
-            Column(TableColumn::label("Trials"), &|found| Cell::text(ranges(&found.trials))),
-            Column(TableColumn::text("Ended in").csv(&["step"]), &|found| {
+            (TableColumn::label("Case"), &|found| self.name(&found.case)),
+            (TableColumn::label("Trials"), &|found| Cell::text(ranges(&found.trials))),
+            (TableColumn::text("Ended in").csv(&["step"]), &|found| {
                 found.step.as_ref().map_or_else(|| Cell::none(1), Cell::text)
             }),
-            Column(TableColumn::label("Why"), &|found| Cell::log(&found.reason).style("lines")),
-            Column(TableColumn::text("How to fix it").csv(&["hint"]), &|found| {
+            (TableColumn::label("Why"), &|found| Cell::log(&found.reason).style("lines")),
+            (TableColumn::text("How to fix it").csv(&["hint"]), &|found| {
                 Cell::text(found.hint.clone().unwrap_or_default()).style("reason")
             }),
         ])

@@ -1,8 +1,8 @@
 //! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
 use super::labelled::Labelled;
-use super::table::{Cell, Column, Table, TableColumn};
-use super::words::{millis, percent};
+use super::table::{Cell, Table, TableColumn};
+use super::words::millis;
 use crate::analyse::findings::{CaseWindow, CheckpointDone, TurnsFinding};
 use crate::units::{Bytes, Micros, grouped};
 
@@ -12,30 +12,28 @@ impl Labelled<'_> {
         let cycles = ["fewest whole cycles", "most whole cycles"];
         let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.window.as_ref()?)));
         let table = Table::over("phases", "Inside and outside checkpoints", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            Column(TableColumn::number("Whole cycles", "").csv(&cycles), &|(_, it)| cycles_cell(it)),
-            Column(TableColumn::number("In checkpoints", "s"), &|(_, it)| {
-                Cell::number(Some(it.inside.seconds), grouped)
-            }),
-            Column(TableColumn::number("Rate in them", "1/s"), &|(_, it)| Cell::figure(it.inside.rate)),
-            Column(p99_column("p99 in them"), &|(_, it)| Cell::number(it.inside.p99_us, millis)),
-            Column(TableColumn::number("Outside", "s"), &|(_, it)| Cell::number(Some(it.outside.seconds), grouped)),
-            Column(TableColumn::number("Rate outside", "1/s"), &|(_, it)| Cell::figure(it.outside.rate)),
-            Column(p99_column("p99 outside"), &|(_, it)| Cell::number(it.outside.p99_us, millis)),
-            Column(TableColumn::number("By checkpoints", "pages"), &|(_, it)| {
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::number("Whole cycles", "").csv(&cycles), &|(_, it)| cycles_cell(it)),
+            (TableColumn::number("In checkpoints", "s"), &|(_, it)| Cell::number(Some(it.inside.seconds), grouped)),
+            (TableColumn::number("Rate in them", "1/s"), &|(_, it)| Cell::figure(it.inside.rate)),
+            (p99_column("p99 in them"), &|(_, it)| Cell::number(it.inside.p99_us, millis)),
+            (TableColumn::number("Outside", "s"), &|(_, it)| Cell::number(Some(it.outside.seconds), grouped)),
+            (TableColumn::number("Rate outside", "1/s"), &|(_, it)| Cell::figure(it.outside.rate)),
+            (p99_column("p99 outside"), &|(_, it)| Cell::number(it.outside.p99_us, millis)),
+            (TableColumn::number("By checkpoints", "pages"), &|(_, it)| {
                 Cell::number(it.pages.map(|pages| pages.checkpointer), grouped)
             }),
-            Column(TableColumn::number("By the background writer", "pages"), &|(_, it)| {
+            (TableColumn::number("By the background writer", "pages"), &|(_, it)| {
                 Cell::number(it.pages.map(|pages| pages.background_writer), grouped)
             }),
-            Column(TableColumn::number("By backends", "pages"), &|(_, it)| {
+            (TableColumn::number("By backends", "pages"), &|(_, it)| {
                 Cell::number(it.pages.map(|pages| pages.backends), grouped)
             }),
-            Column(TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"), &|(_, it)| {
+            (TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"), &|(_, it)| {
                 Cell::estimate(it.sync_s_per_gb.as_ref(), None)
             }),
-            Column(TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]), &|(_, it)| {
-                Cell::number(Some(it.vacuum_share), percent)
+            (TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]), &|(_, it)| {
+                Cell::share(it.vacuum_share)
             }),
         ]);
         table.note(
@@ -46,13 +44,7 @@ impl Labelled<'_> {
 
     /// Cases that stood side by side.
     pub fn turns(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::number("Turns", ""),
-            TableColumn::number("Wrote between them", "share")
-                .csv(&["wrote between them (0 to 1 of the bytes in them)"]),
-            TableColumn::estimate("Turns after its own", "turns after its own", "times all"),
-        ];
+        let between = ["wrote between them (0 to 1 of the bytes in them)"];
         let found = self.findings.turns.as_ref();
         let rounds = found.map_or(0, |found| found.rounds);
         let again = found.map(|found| found.made_again).filter(|again| *again > 0);
@@ -66,45 +58,43 @@ impl Labelled<'_> {
             false => "no such effect was taken out of ratios",
         };
         let beside = found.map_or_else(String::new, beside);
-        let mut table = Table::new("turns", "Turns, side by side", columns).note(format!(
+        let rows = found.iter().flat_map(|found| &found.cases);
+        let table = Table::over("turns", "Turns, side by side", rows).columns(&[
+            (TableColumn::label("Case"), &|it| self.name(&it.case)),
+            (TableColumn::number("Turns", ""), &|it| Cell::number(Some(it.turns), grouped)),
+            (TableColumn::number("Wrote between them", "share").csv(&between), &|it| Cell::share(it.idle_share)),
+            (TableColumn::estimate("Turns after its own", "turns after its own", "times all"), &|it| {
+                Cell::estimate(it.after.as_ref(), None)
+            }),
+        ]);
+        table.note(format!(
             "Each case had one turn in each of {rounds} rounds{again}. Wrote between them: bytes that the idle stack wrote while \
              others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; {ratios}.{beside}"
-        ));
-        for case in found.iter().flat_map(|found| &found.cases) {
-            table.push(vec![
-                self.name(&case.case),
-                Cell::number(Some(case.turns), grouped),
-                Cell::number(case.idle_share, percent),
-                Cell::estimate(case.after.as_ref(), None),
-            ]);
-        }
-        table
+        ))
     }
 
     /// One row per window.
     pub fn windows(&self) -> Table {
         let rows = self.findings.trials.iter().filter_map(|trial| Some((trial, trial.window.as_ref()?)));
         let table = Table::over("windows", "The window of each trial", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            Column(TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            Column(TableColumn::number("Waited for quiet", "s"), &|(trial, _)| {
+            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
+            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
+            (TableColumn::number("Waited for quiet", "s"), &|(trial, _)| {
                 seconds(trial.settle.as_ref().map(|settle| settle.waited_us))
             }),
-            Column(TableColumn::label("Quiet"), &|(trial, _)| {
+            (TableColumn::label("Quiet"), &|(trial, _)| {
                 Cell::yes(trial.settle.as_ref().map(|settle| settle.quiet), false)
             }),
-            Column(TableColumn::number("Warm-up", "cycles"), &|(_, it)| Cell::number(Some(it.warm_up_cycles), grouped)),
-            Column(TableColumn::label("Settled"), &|(_, it)| Cell::yes(it.settled, false)),
-            Column(TableColumn::number("Length", "s"), &|(_, it)| Cell::figure(Some(it.length_s))),
-            Column(TableColumn::number("Whole cycles", ""), &|(_, it)| {
+            (TableColumn::number("Warm-up", "cycles"), &|(_, it)| Cell::number(Some(it.warm_up_cycles), grouped)),
+            (TableColumn::label("Settled"), &|(_, it)| Cell::yes(it.settled, false)),
+            (TableColumn::number("Length", "s"), &|(_, it)| Cell::figure(Some(it.length_s))),
+            (TableColumn::number("Whole cycles", ""), &|(_, it)| {
                 Cell::number(Some(it.whole_cycles), grouped).style(if it.cut { "alarm" } else { "" })
             }),
-            Column(TableColumn::number("New WAL segments", ""), &|(_, it)| Cell::number(it.wal_segments_new, grouped)),
-            Column(TableColumn::number("First part", "1/s"), &|(_, it)| {
-                Cell::figure(it.trend.map(|trend| trend.first))
-            }),
-            Column(TableColumn::number("Last part", "1/s"), &|(_, it)| Cell::figure(it.trend.map(|trend| trend.last))),
-            Column(TableColumn::label("Trend"), &|(_, it)| Cell::yes(it.trend.map(|trend| trend.seen), true)),
+            (TableColumn::number("New WAL segments", ""), &|(_, it)| Cell::number(it.wal_segments_new, grouped)),
+            (TableColumn::number("First part", "1/s"), &|(_, it)| Cell::figure(it.trend.map(|trend| trend.first))),
+            (TableColumn::number("Last part", "1/s"), &|(_, it)| Cell::figure(it.trend.map(|trend| trend.last))),
+            (TableColumn::label("Trend"), &|(_, it)| Cell::yes(it.trend.map(|trend| trend.seen), true)),
         ]);
         table.note(
             "Settled: two cycles of the warm-up agreed in rate, WAL per commit and pages read per commit. Trend: first \
@@ -121,24 +111,24 @@ impl Labelled<'_> {
         });
         let wal = ["WAL since the checkpoint before (B)"];
         let table = Table::over("checkpoints", "Every checkpoint of the windows", rows).columns(&[
-            Column(TableColumn::label("Case"), &|(trial, ..)| self.name(&trial.case)),
-            Column(TableColumn::number("Trial", ""), &|(trial, ..)| Cell::text(trial.trial.to_string())),
-            Column(TableColumn::number("Began", "s"), &|(_, it, _)| Cell::number(Some(it.start_s), one_decimal)),
-            Column(TableColumn::number("Ended", "s"), &|(_, it, _)| Cell::number(it.end_s, one_decimal)),
-            Column(TableColumn::label("Why"), &|(_, it, _)| Cell::text(&it.cause)),
-            Column(TableColumn::number("Pages", ""), &|it| count(it.2, |done| done.buffers)),
-            Column(TableColumn::number("Write", "s"), &|it| seconds(it.2.map(|done| done.write_us))),
-            Column(TableColumn::number("Sync", "s"), &|it| seconds(it.2.map(|done| done.sync_us))),
-            Column(TableColumn::number("Files", ""), &|it| count(it.2, |done| done.files)),
-            Column(TableColumn::number("Longest file", "ms"), &|it| {
+            (TableColumn::label("Case"), &|(trial, ..)| self.name(&trial.case)),
+            (TableColumn::number("Trial", ""), &|(trial, ..)| Cell::text(trial.trial.to_string())),
+            (TableColumn::number("Began", "s"), &|(_, it, _)| Cell::number(Some(it.start_s), one_decimal)),
+            (TableColumn::number("Ended", "s"), &|(_, it, _)| Cell::number(it.end_s, one_decimal)),
+            (TableColumn::label("Why"), &|(_, it, _)| Cell::text(&it.cause)),
+            (TableColumn::number("Pages", ""), &|it| count(it.2, |done| done.buffers)),
+            (TableColumn::number("Write", "s"), &|it| seconds(it.2.map(|done| done.write_us))),
+            (TableColumn::number("Sync", "s"), &|it| seconds(it.2.map(|done| done.sync_us))),
+            (TableColumn::number("Files", ""), &|it| count(it.2, |done| done.files)),
+            (TableColumn::number("Longest file", "ms"), &|it| {
                 Cell::figure(it.2.map(|done| Micros(done.longest_us).millis()))
             }),
-            Column(TableColumn::number("WAL since the last", "").csv(&wal), &|it| {
+            (TableColumn::number("WAL since the last", "").csv(&wal), &|it| {
                 Cell::number(it.2.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string())
             }),
-            Column(TableColumn::number("Segments added", ""), &|it| count(it.2, |done| done.wal_added)),
-            Column(TableColumn::number("Removed", ""), &|it| count(it.2, |done| done.wal_removed)),
-            Column(TableColumn::number("Recycled", ""), &|it| count(it.2, |done| done.wal_recycled)),
+            (TableColumn::number("Segments added", ""), &|it| count(it.2, |done| done.wal_added)),
+            (TableColumn::number("Removed", ""), &|it| count(it.2, |done| done.wal_removed)),
+            (TableColumn::number("Recycled", ""), &|it| count(it.2, |done| done.wal_recycled)),
         ]);
         table.note(
             "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \

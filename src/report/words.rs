@@ -137,10 +137,21 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     parts.join(", ")
 }
 
+/// The noun with its numbers: `trial 3`, `blocks 1–3, 5`.
+pub(super) fn numbered(noun: &str, numbers: &[u32]) -> String {
+    format!("{noun}{} {}", if numbers.len() == 1 { "" } else { "s" }, ranges(numbers))
+}
+
 /// A time in RFC 3339 in readable form: `2026-03-02 09:14 UTC`; unchanged if it is invalid.
 pub(super) fn moment(rfc3339: &str) -> String {
     let Ok(at) = rfc3339.parse::<jiff::Timestamp>() else { return rfc3339.to_owned() };
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// A time in RFC 3339 as seconds since 1970; `None` if it is invalid.
+pub(super) fn seconds(rfc3339: &str) -> Option<f64> {
+    let at: jiff::Timestamp = rfc3339.parse().ok()?;
+    Some(at.as_millisecond() as f64 / 1e3)
 }
 
 /// Versions of the servers that ran, each once and without the package's name: `18.6 and 15.18`; `None` if none ran.

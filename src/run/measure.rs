@@ -87,6 +87,9 @@ struct Gathered {
     latencies_cpu_us: u64,
 }
 
+/// Takes the next row to where rows are stored.
+type PushRow<'p> = dyn FnMut(Row) -> Result<()> + Send + 'p;
+
 impl Measurement<'_> {
     /// Runs the workload until then and writes `seconds.parquet`, `latency.hist` and, with a server, `waits.parquet`;
     /// all other results go into the record. Returns when the first operation began, microseconds since 1970, or `None`
@@ -155,11 +158,10 @@ impl Measurement<'_> {
         recorder: TelemetryTicker,
         place: &Place<'_>,
         until: Until<'_>,
-        push: &mut (dyn FnMut(Row) -> Result<()> + Send),
+        push: &mut PushRow<'_>,
         keep: impl FnOnce(&dyn Fn() -> Option<u64>, Receiver<LatencyInterval>) -> Result<()> + Send,
     ) -> Result<Gathered> {
         let columns = recorder.columns().to_vec();
-        let joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
         let Until { longest, operations, progress } = until;
         let gate = Gate::default();
         let (halves, joined) = channel();
@@ -167,7 +169,7 @@ impl Measurement<'_> {
         let (intervals, received) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let begun = (|| {
-                let rows = threads::begin(scope, || self.join(joined, joiner, push, &columns))?;
+                let rows = threads::begin(scope, || self.join(joined, push, &columns))?;
                 let latencies = threads::begin(scope, || {
                     let cpu_before = thread_cpu_us();
                     keep(&|| gate.began_us.get().copied(), received)?;
@@ -203,7 +205,7 @@ impl Measurement<'_> {
         })
     }
 
-    /// Puts the results into the record, and the waits into their file.
+    /// Puts the results into the record, and the waits, or why they are unknown, into it and their file.
     fn note(&self, found: Gathered, record: &mut TrialRecord) -> Result<()> {
         let Gathered { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us } = found;
         record.counts = Some(counts);
@@ -212,34 +214,21 @@ impl Measurement<'_> {
         record.load_counts = telemetry.load_counts;
         record.clock_step_us = Some(telemetry.clock_step_us);
         let mut parts = telemetry.cpu_us_by;
-        let waits_cpu_us = self.note_waits(waits, began_us, record)?;
+        record.waits = None;
+        let waits = waits.transpose().unwrap_or_else(|e| {
+            record.gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
+            None
+        });
+        let waits_cpu_us = waits.as_ref().map(|waits| waits.cpu_us);
+        if let Some(waits) = waits {
+            self.store_waits(waits.figures, began_us, record)?;
+        }
         parts.extend([("rows", rows_cpu_us), ("latencies", latencies_cpu_us)]);
         parts.extend(waits_cpu_us.map(|cpu_us| ("waits", cpu_us)));
         let cpu_us = telemetry.cpu_us + rows_cpu_us + latencies_cpu_us + waits_cpu_us.unwrap_or(0);
         record.telemetry_cpu_us = Some(cpu_us);
         record.telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
         Ok(())
-    }
-
-    /// Stores the backends' waits, or why they are unknown. Returns the CPU time spent sampling, microseconds.
-    fn note_waits(
-        &self,
-        waits: Option<Result<Waits>>,
-        began_us: Option<u64>,
-        record: &mut TrialRecord,
-    ) -> Result<Option<u64>> {
-        record.waits = None;
-        match waits {
-            None => Ok(None),
-            Some(Ok(waits)) => {
-                self.store_waits(waits.figures, began_us, record)?;
-                Ok(Some(waits.cpu_us))
-            }
-            Some(Err(e)) => {
-                record.gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
-                Ok(None)
-            }
-        }
     }
 
     /// Columns before those of telemetry, with what every row begins with; second, time and the client's half are filled
@@ -259,14 +248,9 @@ impl Measurement<'_> {
     }
 
     /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds.
-    fn join(
-        &self,
-        halves: Receiver<RowHalf>,
-        mut joiner: Joiner,
-        push: &mut (dyn FnMut(Row) -> Result<()> + Send),
-        columns: &[Column],
-    ) -> Result<u64> {
+    fn join(&self, halves: Receiver<RowHalf>, push: &mut PushRow<'_>, columns: &[Column]) -> Result<u64> {
         let cpu_before = thread_cpu_us();
+        let mut joiner = Joiner::new(self.lead().into_iter().map(|(_, value)| value).collect(), columns.len());
         let mut others = Others::among(columns);
         for half in halves.into_iter().map(Some).chain([None]) {
             let ended = half.is_none();

@@ -19,7 +19,7 @@ use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
 use crate::record::verdict::VerdictRecord;
-use crate::store::folder::Writer;
+use crate::store::folder::{RunFolder, Writer};
 use crate::units::Bytes;
 use crate::workload::{MemorySizes, Place};
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,19 @@ pub struct Ending {
     pub stopped: Option<(Kind, String)>,
     /// Suite of the guest in which the next due trials run; this program runs elsewhere.
     pub handed_over: Option<String>,
+}
+
+/// Number of trials of a run with and without a result; those without one are retried on resume.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn count_trials(folder: &RunFolder) -> Result<(u32, u32)> {
+    let due = folder.record().due(folder.events()?.iter().map(|event| &event.what));
+    let mut done = 0;
+    for key in &due {
+        done += u32::from(folder.stored(key)?.is_result());
+    }
+    Ok((done, u32::try_from(due.len()).unwrap_or(u32::MAX) - done))
 }
 
 /// State shared by the trials of a session.

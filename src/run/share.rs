@@ -1,6 +1,7 @@
 //! A share of a plan that continues on another machine: cases compare only within a machine, so a block begun on
 //! another machine is measured again as a whole.
 
+use crate::analyse::findings::lists::numbered;
 use crate::error::Result;
 use crate::record::case::TrialKey;
 use crate::record::event::Event;
@@ -40,9 +41,9 @@ pub(super) fn begun_elsewhere(folder: &RunFolder, here: &HostFacts) -> Result<BT
 
 /// The warning about them.
 pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
-    let blocks: BTreeSet<String> = again.iter().map(|key| key.trial.to_string()).collect();
-    let (word, blocks) = (if blocks.len() == 1 { "block" } else { "blocks" }, Vec::from_iter(blocks).join(", "));
-    let message = format!("another machine had begun {word} {blocks}: all of it is measured again here");
+    let blocks: BTreeSet<u32> = again.iter().map(|key| key.trial).collect();
+    let blocks = numbered("block", &blocks);
+    let message = format!("another machine had begun {blocks}: all of it is measured again here");
     (!again.is_empty()).then_some(Event::Warning { message })
 }
 
@@ -52,15 +53,10 @@ pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
 /// As [`begun_elsewhere`].
 pub(super) fn stands(folder: &RunFolder, key: &TrialKey, again: &BTreeSet<TrialKey>, here: &HostFacts) -> Result<bool> {
     if !again.contains(key) {
-        return has_result(folder, key);
+        return Ok(folder.stored(key)?.is_result());
     }
     Ok(match folder.stored(key)? {
         StoredTrial::Whole(trial) => trial.is_result() && trial.host.differences(here).is_empty(),
         StoredTrial::Missing | StoredTrial::Damaged(_) => false,
     })
-}
-
-/// True if a trial has its result; one that was not run is retried on resume.
-pub(crate) fn has_result(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
-    Ok(folder.stored(key)?.is_result())
 }

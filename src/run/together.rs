@@ -33,11 +33,8 @@ const OF_CHECKPOINTS: [&str; 6] = [
 /// # Errors
 /// For a workload that this program does not have.
 pub(super) fn ids(cases: &[CaseSpec], in_turns: bool, memory: Bytes) -> Result<Vec<String>> {
-    let mut ids = Vec::new();
-    for group in groups(cases, in_turns, memory)?.into_iter().filter(|group| group.len() > 1) {
-        ids.extend(group.into_iter().map(|case| case.id.clone()));
-    }
-    Ok(ids)
+    let groups = groups(cases, in_turns, memory)?.into_iter().filter(|group| group.len() > 1);
+    Ok(groups.flatten().map(|case| case.id.clone()).collect())
 }
 
 /// The stacks that stand at once, those of a trial on their own.

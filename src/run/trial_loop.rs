@@ -4,8 +4,8 @@
 use super::fail_fast::{FailFast, TrialFailure};
 use super::guests::Guests;
 use super::looks::Looks;
-use super::session::{Ending, Judge, Session, both, give_to_person};
-use super::share::{self, has_result};
+use super::session::{Ending, Judge, Session, both, count_trials, give_to_person};
+use super::share;
 use super::{case, repeats, trial};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
@@ -25,7 +25,7 @@ impl Session<'_> {
         // A run folder that cannot be written must not prevent undoing.
         let reported = if ending.interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
         self.undo_from(0);
-        let counted = self.count_trials();
+        let counted = count_trials(self.events.writer().folder());
         let Session { events, ledger, undo_failure, .. } = self;
         let undone = undo_failure.map_or_else(|| ledger.close(), Err);
         if let Err(e) = give_to_person(&ending.folder) {
@@ -164,17 +164,6 @@ impl Session<'_> {
         self.events.emit(Event::Warning { message: message.clone() })?;
         ending.stopped = Some((why.kind(), message));
         Ok(())
-    }
-
-    /// Counts trials with and without a result, over all sessions.
-    pub(super) fn count_trials(&self) -> Result<(u32, u32)> {
-        let writer = self.events.writer();
-        let due = self.record.due(writer.folder().events()?.iter().map(|event| &event.what));
-        let mut done = 0;
-        for key in &due {
-            done += u32::from(has_result(writer.folder(), key)?);
-        }
-        Ok((done, count(due.len()) - done))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cluster::setting;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::window::Extent;
-use crate::units::Micros;
+use crate::units::{Micros, count};
 use std::collections::BTreeMap;
 
 /// Default checkpoint interval: the shortest that PostgreSQL accepts.
@@ -89,14 +89,13 @@ pub fn described(case: &CaseSpec) -> Result<String> {
             warm_up => format!("{}, after a warm-up of {warm_up}", Micros(span_us)),
         },
         (Extent::Cycles { cycles, .. }, warm_up) => {
-            let plural = if cycles == 1 { "" } else { "s" };
             let on_request = case.postgres.as_ref().is_some_and(|postgres| postgres.asked("max_wal_size").is_some());
             let at_most = if on_request { " at most" } else { "" };
             let before = warm_up.map_or_else(
                 || format!("2 to {MOST_WARM_UP_CYCLES} of them"),
                 |least| format!("{least} and up to the next checkpoint"),
             );
-            format!("{cycles} checkpoint cycle{plural} of {timeout}{at_most}, after a warm-up of {before}")
+            format!("{} of {timeout}{at_most}, after a warm-up of {before}", count(cycles, "checkpoint cycle"))
         }
     })
 }

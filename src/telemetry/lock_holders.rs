@@ -19,7 +19,7 @@ const MOST_ASKED: u32 = 32;
 const UNKNOWN: &str = "Unknown";
 
 /// The class of waits for heavyweight locks, the only ones whose holder the server reports.
-const LOCK: &str = "Lock";
+pub(super) const LOCK: &str = "Lock";
 
 /// One backend in a sample.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,11 +52,6 @@ pub(super) fn sql() -> String {
 pub(super) fn wait(class: Option<&str>, event: Option<&str>) -> Wait {
     let class = class.unwrap_or("CPU");
     (class.to_owned(), event.unwrap_or(class).to_owned())
-}
-
-/// True for a wait for a heavyweight lock.
-pub(super) fn is_lock(wait: &Wait) -> bool {
-    wait.0 == LOCK
 }
 
 /// One row of [`sql`].

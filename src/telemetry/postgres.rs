@@ -38,7 +38,7 @@ impl Sampler for Postgres {
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
-        STATISTICS.iter().map(|figure| figure.column.column()).collect()
+        STATISTICS.iter().map(|(column, _)| column.column()).collect()
     }
 
     fn open(&self, _host: &Host, target: &SampledObjects) -> Result<Reading> {
@@ -74,11 +74,11 @@ fn values(rows: &[TextRow]) -> Result<Row> {
         let (got, wanted) = (row.len(), STATISTICS.len());
         return Err(Error::tool(format!("the server's statistics returned {got} columns, expected {wanted}")));
     }
-    let numbers = STATISTICS.iter().zip(row).map(|(figure, text)| {
+    let numbers = STATISTICS.iter().zip(row).map(|((column, _), text)| {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
-            let name = figure.column.name;
+            let name = column.name;
             Error::tool(format!("the server's statistics: `{name}` is `{text}`, not a whole number (u64)"))
         })
     });

@@ -45,7 +45,7 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
     while !stop.load(Ordering::SeqCst) {
         let second = due / PER_SECOND;
         let taken = one(&mut session, server, &sql).and_then(|waits| {
-            let has_lock = waits.iter().any(|(wait, _)| lock_holders::is_lock(wait));
+            let has_lock = waits.iter().any(|((class, _), _)| class == lock_holders::LOCK);
             let asks = has_lock && asked_in.replace(second).is_none_or(|before| before != second);
             let holders = if asks { look(&mut session, server)? } else { Vec::new() };
             Ok(WaitSample { waits, holders })

@@ -54,10 +54,7 @@ impl Workload for Files {
         if options.size("size").is_some_and(|size| size.0 < BLOCK as u64) {
             return Err(OptionProblem::at("size", "must be at least one block of 512 KiB"));
         }
-        match options.span("duration") {
-            Some(Micros(0)) => Err(OptionProblem::at("duration", "must be greater than 0")),
-            _ => Ok(()),
-        }
+        options.positive_span("duration").map(drop)
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {

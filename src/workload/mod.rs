@@ -300,7 +300,9 @@ pub trait Workload: Sync {
     /// Options that the plan would reject.
     fn operation(&self, options: &Options) -> Result<Operation>;
     /// Planned warm-up and measurement.
-    fn window(&self, options: &Options) -> Window;
+    fn window(&self, options: &Options) -> Window {
+        Pgbench.window(&self.as_pgbench(options).unwrap_or_default())
+    }
     /// Shortens the window for a quick run, at the cost of what a full one shows; keeps values from the plan.
     fn make_quick(&self, options: &mut Options) {
         options.set_where_absent(self.info().quick);

@@ -69,9 +69,7 @@ impl Workload for Scan {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        if options.text("duration").is_some_and(|text| Micros::parse(text).is_ok_and(|span| span.0 == 0)) {
-            return Err(OptionProblem::at("duration", "must be greater than 0"));
-        }
+        options.positive_span("duration")?;
         Pgbench.check(&of_pgbench(options))
     }
 

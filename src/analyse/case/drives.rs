@@ -21,11 +21,8 @@ pub struct DriveSums {
 
 impl DriveSums {
     pub fn add(&mut self, record: &TrialRecord) {
-        for drive in &record.drives {
-            if !self.prepared.contains(drive) {
-                self.prepared.push(drive.clone());
-            }
-        }
+        let new: Vec<_> = record.drives.iter().filter(|drive| !self.prepared.contains(drive)).cloned().collect();
+        self.prepared.extend(new);
         let bare = bare_disks(&record.case.stack);
         for node in record.stack.iter().flat_map(|stack| &stack.nodes).filter(|node| bare.contains(&node.name)) {
             let device = node.bases.iter().find_map(|base| base.device.as_ref());

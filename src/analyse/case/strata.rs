@@ -1,7 +1,7 @@
 //! Cost of one client operation at each layer: device writes, flushes, WAL.
 
 use crate::analyse::case::image_cost::ImageCostSums;
-use crate::analyse::findings::groups::item_of;
+use crate::analyse::findings::groups::{distinct, item_of};
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
 use crate::analyse::trial::counters::{Flow, Operations, growth};
 use crate::analyse::trial::device_work::DeviceFlows;
@@ -385,13 +385,9 @@ fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
         if below.iter().any(|device| is_stack_device(stack, &device.name())) {
             continue;
         }
-        for name in below.iter().filter(|device| device.depth == first).map(|device| device.name().0) {
-            if !found.contains(&name) {
-                found.push(name);
-            }
-        }
+        found.extend(below.iter().filter(|device| device.depth == first).map(|device| device.name().0));
     }
-    Some(found)
+    Some(distinct(found))
 }
 
 /// True if a node is part of the plan and none below it is.

@@ -86,10 +86,7 @@ impl CaseSums {
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
         let unit = operation.unit.clone();
         let is_turned = record.turns.is_some();
-        let whole = match is_turned {
-            true => series::per_second(&seconds),
-            false => whole_seconds(&seconds, counts.elapsed_us),
-        };
+        let whole = if is_turned { series::per_second(&seconds) } else { whole_seconds(&seconds, counts.elapsed_us) };
         let is_sliced = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
@@ -258,21 +255,9 @@ impl CaseSums {
 
 /// A trial's figures with its facts.
 fn with_facts(found: TrialFinding, record: TrialRecord) -> TrialFinding {
-    let cache_state = record.data.map(|data| format!("{}; {}", data.cache_state, data.origin));
-    TrialFinding {
-        case: record.case.id,
-        trial: record.trial,
-        started: record.started,
-        gaps: record.gaps,
-        steps: record.steps,
-        knobs: record.knobs,
-        stack: record.stack,
-        server: record.server,
-        cache_state,
-        settle: record.settle,
-        notes: record.notes,
-        ..found
-    }
+    let TrialRecord { case, trial, started, gaps, steps, knobs, stack, server, data, settle, notes, .. } = record;
+    let (case, cache_state) = (case.id, data.map(|data| format!("{}; {}", data.cache_state, data.origin)));
+    TrialFinding { case, trial, started, gaps, steps, knobs, stack, server, cache_state, settle, notes, ..found }
 }
 
 /// True if a script line only sets or tests a pgbench variable, so the server never sees it.

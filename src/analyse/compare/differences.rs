@@ -2,7 +2,7 @@
 //! defaults.
 
 use crate::analyse::compare::facts::{Facts, is_of_place};
-use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::findings::{CaseFinding, TrialFinding};
 use std::collections::BTreeMap;
 
@@ -41,15 +41,11 @@ pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
 
 /// Shortest description of the cases: a stack's name if all its cases are included, else each case's name.
 pub fn named(ids: &[String], cases: &[CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for id in ids {
+    let names = ids.iter().map(|id| {
         let stack = cases.iter().find(|case| case.id == *id).and_then(|case| case.axes.get("stack"));
         let mut of_stack = cases.iter().filter(|case| case.axes.get("stack") == stack);
         let whole = stack.filter(|_| of_stack.all(|case| ids.contains(&case.id)));
-        let name = whole.or_else(|| labels.get(id)).unwrap_or(id);
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
+        whole.or_else(|| labels.get(id)).unwrap_or(id)
+    });
+    distinct(names).into_iter().cloned().collect()
 }

@@ -4,7 +4,7 @@ use super::findings::{ComparisonRefusal, Reason};
 use super::judge::{Objection, differing_conditions, objection, reason_title, same_in, weightiest_difference};
 use super::mark;
 use super::side::{Side, SideMeasure};
-use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::findings::names;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,9 +53,7 @@ fn refusal(reason: Reason, about: &str, refused: Vec<Refused>) -> ComparisonRefu
     let mut values: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     let (mut sides, mut measures) = (Vec::new(), BTreeSet::new());
     for (places, of, keys) in refused {
-        if !sides.contains(&places) {
-            sides.push(places);
-        }
+        sides.push(places);
         values.entry(places.0).or_default().insert(of.0);
         values.entry(places.1).or_default().insert(of.1);
         measures.extend(keys);
@@ -63,7 +61,7 @@ fn refusal(reason: Reason, about: &str, refused: Vec<Refused>) -> ComparisonRefu
     let alike = by_key(values.iter().map(|(side, values)| (listed(values), mark(*side))));
     let alike = alike.iter().map(|(values, marks)| format!("{values} ({})", marks.join(", ")));
     let words = format!("{}{about}: {}", reason_title(reason), alike.collect::<Vec<String>>().join(" against "));
-    ComparisonRefusal { sides, reason, words, measures: measures.into_iter().collect() }
+    ComparisonRefusal { sides: distinct(sides), reason, words, measures: measures.into_iter().collect() }
 }
 
 /// Values in numeric order if they are numbers.

@@ -70,7 +70,6 @@ pub struct Findings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<TurnsFinding>,
     /// Figures by amount of ageing, if the run varies it.
-    #[serde(default)]
     pub ageing: Vec<Ageing>,
     /// Drives that were brought to their steady state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -83,9 +82,7 @@ pub struct Findings {
     /// Measured trials with their series.
     pub trials: Vec<TrialFinding>,
     /// For trials repeated because of a disturbance: the attempt that does not count.
-    #[serde(default)]
     pub set_aside: Vec<SetAside>,
-    #[serde(default)]
     pub full: Vec<FullFinding>,
     /// Everything not run or not finished, with the reason.
     pub not_run: Vec<NotRun>,
@@ -184,7 +181,6 @@ pub struct RunSummary {
     /// Those that failed or are still to do.
     pub trials_not_run: u32,
     /// Those whose files cannot be read.
-    #[serde(default)]
     pub trials_damaged: u32,
     /// Measured trials with a probe of the disk, before or after, that was off by more than a factor of three.
     pub trials_disturbed: u32,
@@ -472,7 +468,6 @@ pub struct DeviceStrata {
     /// Share of the time the device was busy, 0 to 1.
     pub busy: Option<f64>,
     /// Activity per second.
-    #[serde(default)]
     pub io: DeviceIo,
 }
 

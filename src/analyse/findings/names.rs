@@ -44,10 +44,7 @@ pub fn of_axis(axis: &str, value: &str) -> String {
 
 /// Name of a variant in the findings' JSON, which is also that of tables and flags.
 pub fn stored(variant: &impl Serialize) -> String {
-    match serde_json::to_value(variant) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => String::new(),
-    }
+    if let Ok(serde_json::Value::String(name)) = serde_json::to_value(variant) { name } else { String::new() }
 }
 
 /// The first few names, and the number of others: `a; b; 3 more`.

@@ -160,7 +160,6 @@ pub struct WorkPerOperation {
     /// Reason that flushes are not counted.
     pub flushes_uncounted: Option<String>,
     /// Flushes per operation minus those of others, estimated from the idle time.
-    #[serde(default)]
     pub own_flushes_per_op: Option<f64>,
     /// Largest share of idle traffic in the row's writes or flushes.
     pub idle_share: Option<f64>,

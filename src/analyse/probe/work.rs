@@ -8,6 +8,7 @@ use super::findings::{IdleRates, WorkPerOperation};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::{DeviceCounts, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::record::promise;
 use crate::stats::outliers;
 use crate::units::{Bytes, significant};
 
@@ -58,7 +59,7 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
     let seconds = slices.iter().map(|(slice, _)| slice.elapsed_ns as f64 / 1e9).sum();
     let total = slices.iter().map(|(_, counts)| *counts).reduce(|all, one| all.combined(&one, u64::wrapping_add))?;
     let writes_per_op = per_operation(&slices, |counts| Some(counts.writes)).filter(|_| operations > 0.0)?;
-    let promises = record.place.promises_of(device);
+    let promises = promise::of_device_among(device, &record.place.devices);
     let flushes_uncounted = promises.into_iter().find(|promise| promise.claim == Claim::FlushesUncounted);
     let flushes_uncounted = flushes_uncounted.map(|promise| promise.why).or_else(|| never_flushed(record, place));
     let flushes = total.flushes.filter(|_| flushes_uncounted.is_none());

@@ -74,16 +74,9 @@ impl Group<'_> {
         let sentence = self.sentence(&points, slope, trend::course(&tracked));
         let trials = points.iter().filter_map(|point| point.aged).map(|aged| aged.trials).max().unwrap_or(0);
         let slope = slope.map(|slope| Estimate::of(slope.value, slope.interval, trials as usize));
-        Ageing {
-            name: self.name.clone(),
-            axis: self.axis.to_owned(),
-            amount: self.amount.to_owned(),
-            figure: key.0.clone(),
-            unit: key.1.clone(),
-            points,
-            slope,
-            sentence,
-        }
+        let (figure, unit) = key.clone();
+        let [name, axis, amount] = [self.name.as_str(), self.axis, self.amount].map(str::to_owned);
+        Ageing { name, axis, amount, figure, unit, points, slope, sentence }
     }
 
     fn at(&self, key: &(String, String), x: f64, fresh: bool) -> &[BlockMean] {
@@ -150,15 +143,10 @@ pub(crate) fn interval(of: &Estimate) -> String {
 
 pub(crate) fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPoint {
     let found = ratio(aged, fresh);
-    AgeingPoint {
-        x,
-        aged: estimate(aged),
-        fresh: estimate(fresh),
-        ratio: found.map(|found| Estimate::of_ratio(&found, aged.len().min(fresh.len()))),
-        told_apart: found
-            .filter(|found| found.interval.is_some())
-            .map(|found| found.tells_apart() && (found.value - 1.0).abs() >= LEAST_DIFFERENCE),
-    }
+    let ratio = found.map(|found| Estimate::of_ratio(&found, aged.len().min(fresh.len())));
+    let with_interval = found.filter(|found| found.interval.is_some());
+    let told_apart = with_interval.map(|found| found.tells_apart() && (found.value - 1.0).abs() >= LEAST_DIFFERENCE);
+    AgeingPoint { x, aged: estimate(aged), fresh: estimate(fresh), ratio, told_apart }
 }
 
 /// The tracked value: the figure, or its ratio to the control of the same block.

@@ -28,7 +28,7 @@ pub struct Disturbed {
     /// By trial; the repeats apart.
     firsts: BTreeMap<TrialKey, Probed>,
     repeats: BTreeMap<TrialKey, Probed>,
-    set_aside: Vec<SetAside>,
+    pub set_aside: Vec<SetAside>,
     /// Trials that count though a probe was off, with its ratio.
     off: Vec<(TrialKey, f64)>,
 }
@@ -44,16 +44,10 @@ impl Disturbed {
             Outcome::NotRun { reason, .. } => format!("the repeat failed: {reason}"),
             Outcome::Measured => "it was disturbed".to_owned(),
         };
-        let measures = record.counts.iter().flat_map(|counts| &counts.measures);
-        self.set_aside.push(SetAside {
-            case: record.case.id.clone(),
-            trial: record.trial,
-            started: record.started.clone(),
-            is_repeat: record.is_repeat,
-            rate: measures.into_iter().find_map(rate_of),
-            disk_against_last: None,
-            why,
-        });
+        let rate = record.counts.iter().flat_map(|counts| &counts.measures).find_map(rate_of);
+        let (case, trial, started) = (record.case.id.clone(), record.trial, record.started.clone());
+        let is_repeat = record.is_repeat;
+        self.set_aside.push(SetAside { case, trial, started, is_repeat, rate, disk_against_last: None, why });
     }
 
     fn note(&mut self, record: &TrialRecord, counts: bool) {
@@ -165,9 +159,5 @@ impl Disturbed {
              more than a factor of {MOST_OFF}; {ended}"
         );
         Some(Remark::plain(Weight::Disturbed, text))
-    }
-
-    pub fn into_set_aside(self) -> Vec<SetAside> {
-        self.set_aside
     }
 }

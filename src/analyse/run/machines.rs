@@ -2,7 +2,7 @@
 //! different machines do not form a pair, even within a block. Cases that the plan runs in different guests are
 //! compared all the same: each block boots all guests, and its trials form a pair.
 
-use crate::analyse::findings::groups::place_of;
+use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::lists::numbered;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{HostFacts, MachineFinding};
@@ -17,8 +17,7 @@ pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<Mac
     let mut machines: Vec<MachineFinding> = Vec::new();
     for (key, host) in trials {
         let new = || MachineFinding { host: host.clone(), trials: Vec::new() };
-        let place = place_of(&mut machines, |machine| machine.host.differences(&host).is_empty(), new);
-        let machine = &mut machines[place];
+        let machine = item_of(&mut machines, |machine| machine.host.differences(&host).is_empty(), new);
         machine.host.swap_used_bytes = machine.host.swap_used_bytes.max(host.swap_used_bytes);
         machine.trials.push(key);
     }

@@ -3,17 +3,6 @@
 use crate::analyse::imported::select::{FoundRow, synced};
 use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
 
-/// Name and source of a rule.
-pub(crate) struct ShelfRule {
-    pub(super) name: &'static str,
-    pub(super) weight: RemarkWeight,
-    pub(super) source: &'static str,
-}
-
-pub(super) fn rule(name: &'static str, weight: RemarkWeight, source: &'static str) -> ShelfRule {
-    ShelfRule { name, weight, source }
-}
-
 /// The rate of synced writes with a method, and its row.
 pub(super) fn rate_of<'a>(
     rows: impl Iterator<Item = FoundRow<'a>>,
@@ -23,16 +12,15 @@ pub(super) fn rate_of<'a>(
     synced(rows, test).find(|(_, of, _)| *of == method).map(|(row, _, rate)| (row, rate))
 }
 
-impl ShelfRule {
-    /// Remark on these rows, the first of which determines the case.
-    pub(super) fn says(&self, rows: &[FoundRow<'_>], sentence: String) -> Option<RuleRemark> {
-        Some(RuleRemark {
-            rule: self.name.to_owned(),
-            weight: self.weight,
-            case: rows.first()?.case.name.clone(),
-            source: self.source.to_owned(),
-            sentence,
-            at: rows.iter().map(FoundRow::at).collect(),
-        })
-    }
+/// Remark of a rule on these rows, the first of which determines the case; with the source of the rule or its threshold.
+pub(super) fn remark(
+    rule: &str,
+    weight: RemarkWeight,
+    source: &str,
+    rows: &[FoundRow<'_>],
+    sentence: String,
+) -> Option<RuleRemark> {
+    let case = rows.first()?.case.name.clone();
+    let at = rows.iter().map(FoundRow::at).collect();
+    Some(RuleRemark { rule: rule.to_owned(), weight, case, source: source.to_owned(), sentence, at })
 }

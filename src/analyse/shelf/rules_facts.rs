@@ -4,7 +4,7 @@
 use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{FoundRow, rows, tps};
 use crate::analyse::imported::words::rate;
-use crate::analyse::shelf::rule::{ShelfRule, rate_of, rule};
+use crate::analyse::shelf::rule::{rate_of, remark};
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -29,7 +29,7 @@ pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<RuleRem
 /// A property that contradicts every `zfs get` or `zpool get` list: of the dataset that the case reportedly used, or
 /// that is mounted at the data; of all datasets if neither is known.
 fn property(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
-    let rule = contradiction("the list of properties that came with the case");
+    let source = "the list of properties that came with the case";
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
@@ -47,11 +47,11 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
     let sentence = format!("{tool} lists {name}={value}, but the case states {name}={said}");
     let mut values = listed.iter().filter_map(|row| row.label("value"));
     let is_said = values.any(|value| value.eq_ignore_ascii_case(said));
-    rule.says(&listed, sentence).filter(|_| !is_said)
+    contradiction(source, &listed, sentence).filter(|_| !is_said)
 }
 
-fn contradiction(source: &'static str) -> ShelfRule {
-    rule("facts_contradict", RemarkWeight::Contradiction, source)
+fn contradiction(source: &str, rows: &[FoundRow<'_>], sentence: String) -> Option<RuleRemark> {
+    remark("facts_contradict", RemarkWeight::Contradiction, source, rows, sentence)
 }
 
 /// The rows of a property.
@@ -61,18 +61,17 @@ fn listed<'a>(case: &'a ImportedCase, tool: &'a str, property: &'a str) -> impl 
 
 /// A pgbench setting, given as `pgbench.NAME` or `workload.NAME`, that contradicts its summary.
 fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
-    let rule = contradiction("the summary that pgbench printed");
     let name = key.strip_prefix("pgbench.").or_else(|| key.strip_prefix("workload."))?;
     let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
     let (row, shown) = summaries.filter_map(|row| Some((row, row.value(name)?))).find(|(_, shown)| *shown != said)?;
-    rule.says(&[row], format!("pgbench reports {name} {shown}, but the case states {said}"))
+    let sentence = format!("pgbench reports {name} {shown}, but the case states {said}");
+    contradiction("the summary that pgbench printed", &[row], sentence)
 }
 
 /// A filesystem that contradicts the `mount` output at the case's location. Mounts listed with other output belong to
 /// the case; a list alone is the machine's.
 fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<RuleRemark> {
-    let rule = contradiction("the mounts that came with the case");
     let (kind, place) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
     let cases = record.cases.iter().filter(|other| {
         let mut outputs = other.trials.iter().flat_map(|trial| &trial.outputs);
@@ -83,7 +82,7 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<RuleRemark> {
     let shown = listed.last()?.label("type")?;
     let fits = listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind)));
     let sentence = format!("{place} is mounted as {shown}, but the case states {kind}");
-    let remark = rule.says(&listed, sentence).filter(|_| !fits)?;
+    let remark = contradiction("the mounts that came with the case", &listed, sentence).filter(|_| !fits)?;
     Some(RuleRemark { case: case.name.clone(), ..remark })
 }
 
@@ -95,7 +94,6 @@ pub(super) fn prices(record: &ImportRecord) -> Vec<RuleRemark> {
 
 fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleRemark> {
     let source = "two cases that differ in this alone";
-    let rule = rule("price_of_durability", RemarkWeight::Information, source);
     let keys = without.facts.keys().chain(with.facts.keys());
     let mut keys: Vec<&String> = keys.filter(|key| without.facts.get(*key) != with.facts.get(*key)).collect();
     keys.dedup();
@@ -112,7 +110,8 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleRemark> {
         rate(fast.1),
         significant(ratio)
     );
-    rule.says(&[fast.0, slow.0], sentence).filter(|_| ratio >= APART)
+    let rows = [fast.0, slow.0];
+    remark("price_of_durability", RemarkWeight::Information, source, &rows, sentence).filter(|_| ratio >= APART)
 }
 
 /// A row and its rate.

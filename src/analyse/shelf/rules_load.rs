@@ -2,7 +2,7 @@
 
 use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{FoundRow, rows_of_trial, tps};
-use crate::analyse::shelf::rule::rule;
+use crate::analyse::shelf::rule::remark;
 use crate::record::imported::{ImportedCase, ImportedTrial};
 use crate::stats::moments;
 use crate::units::{Bytes, significant};
@@ -49,7 +49,6 @@ fn is_part_of(name: &str, whole: &str) -> bool {
 /// Writes per commit, as means over all reports of the device.
 fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<RuleRemark> {
     let source = "writes and bytes of iostat over transactions a second of pgbench: means of different seconds";
-    let rule = rule("commit_writes", RemarkWeight::Information, source);
     let name = device.first()?.label("device")?;
     let tps = tps(load)?.value;
     let [writes, bytes] = ["write_ops_per_s", "write_bytes_per_s"].map(|figure| {
@@ -62,7 +61,7 @@ fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<RuleRemark> {
     if each < LEAST_WRITES {
         let each = significant(each);
         let sentence = format!("{name}: {each} writes per commit: commits were not written to it one by one");
-        return rule.says(&rows, sentence);
+        return remark("commit_writes", RemarkWeight::Information, source, &rows, sentence);
     }
     let in_all = bytes / tps / KIB;
     let mut sentence =
@@ -74,14 +73,13 @@ fn commit(load: &FoundRow<'_>, device: &[FoundRow<'_>]) -> Option<RuleRemark> {
     if device.iter().any(|row| row.row.since_boot.is_none()) {
         sentence.push_str("; unless that report of iostat is the average since boot");
     }
-    rule.says(&rows, sentence)
+    remark("commit_writes", RemarkWeight::Information, source, &rows, sentence)
 }
 
 /// Transactions that do not fit their duration. The duration includes connecting, and transactions begun before its end
 /// count too.
 fn arithmetic(load: &FoundRow<'_>) -> Option<RuleRemark> {
     let source = "transactions over duration, as the summary has them";
-    let rule = rule("tps_does_not_fit", RemarkWeight::Contradiction, source);
     let with_connecting = load.value("tps_including_connecting").or_else(|| load.value("tps_including_reconnecting"));
     let tps = with_connecting.or_else(|| tps(load).map(|tps| tps.value))?;
     let (done, duration) = (load.value("transactions")?, load.value("duration").filter(|seconds| *seconds > 0.0)?);
@@ -89,5 +87,5 @@ fn arithmetic(load: &FoundRow<'_>) -> Option<RuleRemark> {
     let is_odd = (tps / expected - 1.0).abs() > ROUNDING + DRAIN_S / duration;
     let (done, expected, tps) = (significant(done), significant(expected), significant(tps));
     let sentence = format!("{done} transactions in {duration} s are {expected} a second, not {tps}");
-    rule.says(&[*load], sentence).filter(|_| is_odd)
+    remark("tps_does_not_fit", RemarkWeight::Contradiction, source, &[*load], sentence).filter(|_| is_odd)
 }

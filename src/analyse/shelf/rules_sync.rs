@@ -5,7 +5,7 @@ use crate::analyse::imported::beyond::{MOST_SYNCS_PER_S, fastest};
 use crate::analyse::imported::select::{FoundRow, rows_of_trial};
 use crate::analyse::imported::words::{milliseconds, rate as shown};
 use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
-use crate::analyse::shelf::rule::{rate_of, rule};
+use crate::analyse::shelf::rule::{rate_of, remark};
 use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;
@@ -33,7 +33,6 @@ pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &Impor
 /// Rates that only memory can reach.
 fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
     let source = "the fastest published devices sync 47 000 times a second for one writer, tmpfs 820 000 and more";
-    let rule = rule("too_many_syncs", RemarkWeight::Suspicion, source);
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate > MOST_SYNCS_PER_S)?;
     let why = match (case.fact("stack.filesystem"), case.fact("zfs.sync")) {
         (Some(kind), _) if memory_filesystem(kind).is_some() => {
@@ -43,7 +42,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
         _ => "it is memory, or nothing is synced".to_owned(),
     };
     let sentence = format!("{method} ran at {} per second, faster than any known durable storage: {why}", shown(rate));
-    rule.says(&[row], sentence)
+    remark("too_many_syncs", RemarkWeight::Suspicion, source, &[row], sentence)
 }
 
 /// A sync that costs nothing. The unsynced row does other work too, depending on the version; if that is unknown,
@@ -63,17 +62,15 @@ fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, version: 
         ),
         UnsyncedForm::Unknown => return None,
     };
-    let rule = rule("no_slower_than_unsynced", RemarkWeight::Suspicion, source);
     let why = why.replace("{}", &shown(without));
     let sentence = format!("a write with {method} ({} a second) is {why}", shown(rate));
-    rule.says(&[row, unsynced], sentence)
+    remark("no_slower_than_unsynced", RemarkWeight::Suspicion, source, &[row, unsynced], sentence)
 }
 
 /// A rotating disk that syncs faster than it rotates.
 fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<RuleRemark> {
     let source =
         "one rotation takes 4.0 ms at 15 000 rpm (the fastest disks sold), 8.3 ms at 7200 rpm, 11.1 ms at 5400 rpm";
-    let rule = rule("faster_than_a_turn", RemarkWeight::Suspicion, source);
     if case.fact("stack.media") != Some("rotating") {
         return None;
     }
@@ -85,7 +82,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rule
          durable, is unknown",
         milliseconds(took)
     );
-    rule.says(&[row], sentence)
+    remark("faster_than_a_turn", RemarkWeight::Suspicion, source, &[row], sentence)
 }
 
 /// Two synced writes against one. The test of sizes may have the same row again; if the two disagree, or the cost is
@@ -125,9 +122,8 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
             )
         }
     };
-    let rule = rule(name, RemarkWeight::Suspicion, source);
     let rows: Vec<FoundRow<'_>> = [two_row, one_row].into_iter().chain(again.map(|it| it.0)).collect();
-    rule.says(&rows, sentence)
+    remark(name, RemarkWeight::Suspicion, source, &rows, sentence)
 }
 
 /// Whether two writes cost as much as two syncs, and whether they cost more than these explain.

@@ -83,14 +83,9 @@ pub fn bucketed(
             max.push(largest.is_finite().then(|| short(largest)));
         }
     }
-    any.then(|| Series {
-        title: caption.title.to_owned(),
-        unit: caption.unit.to_owned(),
-        group: caption.group.to_owned(),
-        bucket_s: u32::try_from(bucket).unwrap_or(u32::MAX),
-        min,
-        max,
-    })
+    let [title, unit, group] = [caption.title, caption.unit, caption.group].map(str::to_owned);
+    let bucket_s = u32::try_from(bucket).unwrap_or(u32::MAX);
+    any.then_some(Series { title, unit, group, bucket_s, min, max })
 }
 
 /// Time covered by each row, from the previous row to it by the wall clock if plausible; stored as its inverse, per

@@ -49,10 +49,7 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
     let window = record.window.as_ref()?;
     let boundaries = boundaries(window);
     let whole_cycles = boundaries.len().saturating_sub(1) as u64;
-    let asked_cycles = match window.extent {
-        Extent::Cycles { cycles, .. } => Some(cycles),
-        Extent::Span { .. } => None,
-    };
+    let asked_cycles = if let Extent::Cycles { cycles, .. } = window.extent { Some(cycles) } else { None };
     let after = |at: u64| (at as f64 - window.first_operation_us as f64) / 1e6;
     let end_us = window.first_operation_us + counts.elapsed_us;
     let touching = window.checkpoints.iter().filter(|checkpoint| {

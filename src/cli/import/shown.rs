@@ -119,9 +119,8 @@ fn row_line(row: &ImportedRow) -> String {
         let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
         format!("{} {}{unit} ({})", out::harmless(&figure.name), figure.value, out::harmless(&figure.text))
     });
-    let figures: Vec<String> = figures.collect();
     let absent = row.absent.iter().map(|why| out::harmless(why));
-    let values: Vec<String> = figures.into_iter().chain(absent).collect();
+    let values: Vec<String> = figures.chain(absent).collect();
     let since_boot = match row.since_boot {
         Some(false) => "",
         Some(true) => " (since boot)",

@@ -1,6 +1,6 @@
 //! Shared parts of the terminal text and page of a comparison: wording of cells, and the page's tables.
 
-use super::super::table::{Cell, Column, Table, TableColumn};
+use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{class_title, estimate_text, fields};
 use crate::analyse::compare::findings::{
     Comparison, ComparisonFindings, Estimate, FactDifference, MeasureRow, Medium, PairFinding, RatioOutcome,
@@ -116,7 +116,7 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
     let mut table =
         Table::new(format!("pair-{index}"), format!("Figures and ratios, {side} against {reference}"), columns);
     for (family, rows) in families(pair) {
-        table.open_group(Some(family_title(family, &rows)), None, "", Vec::new());
+        table.open_group(Some(family_title(family, &rows)), None, Vec::new());
         for row in rows {
             table.push(pair_cells(row));
         }
@@ -154,10 +154,10 @@ fn pair_cells(row: &MeasureRow) -> Vec<Cell> {
 
 pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
     Table::over("sides", "Where each figure comes from", &findings.sides).columns(&[
-        Column(TableColumn::text(""), &|side| Cell::text(&side.mark)),
-        Column(TableColumn::text("side"), &|side| Cell::text(&side.label).style("name")),
-        Column(TableColumn::text("what it is"), &|side| Cell::text(about(side)).style("reason")),
-        Column(TableColumn::number("figures", ""), &|side| Cell::text(side.measures.to_string())),
+        (TableColumn::text(""), &|side| Cell::text(&side.mark)),
+        (TableColumn::text("side"), &|side| Cell::text(&side.label).style("name")),
+        (TableColumn::text("what it is"), &|side| Cell::text(about(side)).style("reason")),
+        (TableColumn::number("figures", ""), &|side| Cell::text(side.measures.to_string())),
     ])
 }
 
@@ -166,8 +166,8 @@ pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     let alone = findings.alone.iter().map(|it| (&findings.sides[it.side].mark, &it.measures));
     let alone = alone.map(|(mark, measures)| (format!("only {mark} measured it"), measures));
     Table::over("refused", "Refusals", refused.chain(alone)).columns(&[
-        Column(TableColumn::text("why not"), &|(why, _)| Cell::text(why).style("reason")),
-        Column(TableColumn::text("measures"), &|(_, measures)| {
+        (TableColumn::text("why not"), &|(why, _)| Cell::text(why).style("reason")),
+        (TableColumn::text("measures"), &|(_, measures)| {
             Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason")
         }),
     ])

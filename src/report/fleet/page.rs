@@ -1,7 +1,7 @@
 //! Page of a fleet: one file that opens from disk, needs no network and no script, and uses the report's style sheet.
 
 use super::super::sheet::{self, Sheet};
-use super::super::table::{Cell, Column, Table, TableColumn};
+use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{fields, optional};
 use super::plot;
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostGroup};
@@ -59,15 +59,15 @@ fn group((index, group): (usize, &HostGroup)) -> Value {
 
 fn hosts(index: usize, group: &HostGroup) -> Table {
     Table::over(format!("hosts-{index}"), format!("Hosts: {}", group.name), &group.hosts).columns(&[
-        Column(TableColumn::text("host").csv(&["host", "slow"]), &|host| {
+        (TableColumn::text("host").csv(&["host", "slow"]), &|host| {
             let named = Cell::text(&host.host).csv(vec![host.host.clone(), host.is_slow.to_string()]);
             if host.is_slow { named.aside("slow").style("name slower") } else { named.style("name") }
         }),
-        Column(TableColumn::number("speed", ""), &|host| Cell::number(Some(host.speed), |speed| format!("{speed:.3}"))),
-        Column(TableColumn::number("MADs below", ""), &|host| Cell::number(host.below, |below| format!("{below:.1}"))),
-        Column(TableColumn::number("trials", ""), &|host| Cell::text(host.trials.to_string())),
-        Column(TableColumn::number("runs", ""), &|host| Cell::text(host.runs().to_string())),
-        Column(TableColumn::text("slowest case").csv(&["slowest case", "its speed"]), &|host| {
+        (TableColumn::number("speed", ""), &|host| Cell::number(Some(host.speed), |speed| format!("{speed:.3}"))),
+        (TableColumn::number("MADs below", ""), &|host| Cell::number(host.below, |below| format!("{below:.1}"))),
+        (TableColumn::number("trials", ""), &|host| Cell::text(host.trials.to_string())),
+        (TableColumn::number("runs", ""), &|host| Cell::text(host.runs().to_string())),
+        (TableColumn::text("slowest case").csv(&["slowest case", "its speed"]), &|host| {
             let (case, speed) = host.slowest().map_or(("", None), |(case, speed)| (case.as_str(), Some(speed)));
             let shown = speed.map(|speed| format!("{speed:.3}")).unwrap_or_default();
             Cell::text(case).aside(shown).csv(vec![case.to_owned(), optional(speed)])
@@ -77,27 +77,23 @@ fn hosts(index: usize, group: &HostGroup) -> Table {
 
 fn comparisons(all: &[GroupComparison]) -> Table {
     Table::over("groups", "Groups over the largest one", all).columns(&[
-        Column(TableColumn::text("group"), &|it| Cell::text(&it.group).style("name")),
-        Column(TableColumn::text("against"), &|it| Cell::text(&it.reference).style("reason")),
-        Column(
-            TableColumn::number("speed", "").csv(&["ratio", "low", "high"]),
-            &|GroupComparison { ratio, .. }| {
-                let ends =
-                    ratio.low.zip(ratio.high).map(|(low, high)| format!("{low:.3}–{high:.3}")).unwrap_or_default();
-                Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(fields(Some(ratio)))
-            },
-        ),
-        Column(TableColumn::text("hosts").csv(&["hosts", "hosts of the other"]), &|it| {
+        (TableColumn::text("group"), &|it| Cell::text(&it.group).style("name")),
+        (TableColumn::text("against"), &|it| Cell::text(&it.reference).style("reason")),
+        (TableColumn::number("speed", "").csv(&["ratio", "low", "high"]), &|GroupComparison { ratio, .. }| {
+            let ends = ratio.low.zip(ratio.high).map(|(low, high)| format!("{low:.3}–{high:.3}")).unwrap_or_default();
+            Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(fields(Some(ratio)))
+        }),
+        (TableColumn::text("hosts").csv(&["hosts", "hosts of the other"]), &|it| {
             let (own, others) = it.hosts;
             Cell::text(format!("{own} and {others}")).csv(vec![own.to_string(), others.to_string()])
         }),
-        Column(TableColumn::text("how"), &|it| Cell::text(&it.method).style("reason")),
+        (TableColumn::text("how"), &|it| Cell::text(&it.method).style("reason")),
     ])
 }
 
 fn left_out(all: &[(String, String)]) -> Table {
     Table::over("left-out", "Left out", all).columns(&[
-        Column(TableColumn::text("folder"), &|(folder, _)| Cell::text(folder).style("name")),
-        Column(TableColumn::text("why"), &|(_, reason)| Cell::text(reason).style("reason")),
+        (TableColumn::text("folder"), &|(folder, _)| Cell::text(folder).style("name")),
+        (TableColumn::text("why"), &|(_, reason)| Cell::text(reason).style("reason")),
     ])
 }

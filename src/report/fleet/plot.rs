@@ -1,7 +1,7 @@
 //! Positions in charts without a script: per cent along an axis, so that a chart fills the width of its page.
 
 use crate::analyse::fleet::{HostFinding, HostGroup, HostRunFinding};
-use crate::report::words::moment;
+use crate::report::words::{moment, seconds};
 use minijinja::{Value, context};
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ pub(super) fn history(group: &HostGroup) -> Option<Value> {
         group.hosts.iter().partition(|host| host.history.len() > 1);
     let starts: Vec<&str> =
         several.iter().flat_map(|host| &host.history).map(|session| session.started.as_str()).collect();
-    let times = PlotScale::of(starts.iter().filter_map(|started| second(started)));
+    let times = PlotScale::of(starts.iter().filter_map(|started| seconds(started)));
     let span = several.iter().map(|host| speeds(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
     let (first, last) = (starts.iter().min()?, starts.iter().max()?);
     let when = if day(first) == day(last) { moment } else { day };
@@ -120,7 +120,7 @@ fn speeds(host: &HostFinding) -> PlotScale {
 }
 
 fn strip(host: &HostFinding, times: &PlotScale, speeds: &PlotScale, when: fn(&str) -> String) -> Value {
-    let dated = host.history.iter().filter_map(|it| Some((it, second(&it.started)?)));
+    let dated = host.history.iter().filter_map(|it| Some((it, seconds(&it.started)?)));
     let dated = dated.map(|(session, at)| (session, [times.across(at), speeds.down(session.speed)]));
     let (sessions, places): (Vec<&HostRunFinding>, Vec<[String; 2]>) = dated.unzip();
     let points = sessions.iter().zip(&places).map(|(session, [x, y])| {
@@ -140,11 +140,6 @@ fn strip(host: &HostFinding, times: &PlotScale, speeds: &PlotScale, when: fn(&st
         segments => places.windows(2).map(<[[String; 2]]>::concat).collect::<Vec<_>>(),
         changes => changes.collect::<Vec<_>>(),
     }
-}
-
-fn second(rfc3339: &str) -> Option<f64> {
-    let at: jiff::Timestamp = rfc3339.parse().ok()?;
-    Some(at.as_second() as f64)
 }
 
 fn day(rfc3339: &str) -> String {

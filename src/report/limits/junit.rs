@@ -1,5 +1,6 @@
 //! Limits as a JUnit file, shown by CI servers as tests: an exceeded limit is a failure, an undecided one an error.
 
+use super::super::text::code;
 use super::super::words::is_hidden;
 use super::{change, count, summary};
 use crate::analyse::limits::{Compliance, LimitFinding, LimitFindings};
@@ -56,9 +57,7 @@ fn escaped(text: &str) -> String {
             '"' => shown.push_str("&quot;"),
             '\'' => shown.push_str("&apos;"),
             '\n' | '\t' => shown.push(c),
-            c if is_hidden(c) || matches!(c, '\r' | '\u{fffe}' | '\u{ffff}') => {
-                shown.push_str(&format!("{{U+{:04X}}}", c as u32));
-            }
+            c if is_hidden(c) || matches!(c, '\r' | '\u{fffe}' | '\u{ffff}') => shown.push_str(&code(c)),
             c => shown.push(c),
         }
     }

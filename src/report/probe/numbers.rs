@@ -2,8 +2,6 @@
 
 use crate::units::{grouped, significant};
 
-/// Text of a missing value.
-pub(super) const ABSENT: &str = "–";
 /// Characters of a histogram, fewest operations first.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Character of an empty bin.

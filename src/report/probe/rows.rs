@@ -1,12 +1,13 @@
 //! The table of rows.
 
 use super::super::cases::section_title;
-use super::super::layout::takes_tables;
-use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
-use crate::analyse::probe::findings::{Family, ProbeFindings, RowFinding, WorkPerOperation};
+use super::super::layout::{ABSENT, takes_tables};
+use super::numbers::{amount, bytes, half_width, histogram, rate, span};
+use crate::analyse::findings::groups::by_key;
+use crate::analyse::probe::findings::{ProbeFindings, RowFinding, WorkPerOperation};
 use crate::report::probe::numbers::spoken;
 use crate::report::text::{columns, paragraph, printable, width};
-use crate::units::{Micros, significant};
+use crate::units::{Micros, count, significant};
 
 /// Width of all columns: row, rate, its interval, four latencies, histogram, device work, a blank between them and two
 /// in front. Narrower tables omit the histogram and p99.9.
@@ -14,27 +15,13 @@ const WIDE: usize = 100;
 const LABEL: usize = 26;
 const WORK: usize = 14;
 
-const SECTIONS: [Family; 7] = [
-    Family::OneWrite,
-    Family::TwoWrites,
-    Family::OpenSyncSizes,
-    Family::Descriptor,
-    Family::NotSynced,
-    Family::Wal,
-    Family::Newer,
-];
-
 /// Renders the table with its legend.
 pub(super) fn table(findings: &ProbeFindings) -> String {
     let names = ["ops/s", "±", "p50", "p99", "p99.9", "max"];
     let mut text = if takes_tables() { line("", names, "latency", "device work") } else { String::new() };
-    for family in SECTIONS {
-        let rows: Vec<&RowFinding> = findings.rows.iter().filter(|row| row.spec.family == family).collect();
-        if !rows.is_empty() {
-            text.push_str(section_title(family));
-            text.push('\n');
-            rows.iter().for_each(|row| text.push_str(&row_lines(row)));
-        }
+    for (family, rows) in by_key(findings.rows.iter().map(|row| (row.spec.family, row))) {
+        text.push_str(&format!("{}\n", section_title(family)));
+        text.extend(rows.into_iter().map(row_lines));
     }
     text + &legend(findings)
 }
@@ -66,8 +53,8 @@ fn row_lines(row: &RowFinding) -> String {
         text.push_str(&paragraph("    FAILED: ", &said));
     }
     if let Some(each_us) = row.segment_us_mean {
-        let segments = if row.segments_made == 1 { "segment" } else { "segments" };
-        let made = format!("{} new {segments}, {} each, not in the rate", row.segments_made, Micros(each_us as u64));
+        let segments = count(row.segments_made, "new segment");
+        let made = format!("{segments}, {} each, not in the rate", Micros(each_us as u64));
         text.push_str(&paragraph("    ", &made));
     }
     if let Some(commits) = row.commits_per_sync {

@@ -1,5 +1,6 @@
 //! Sections after the table: devices, growth, stalls, credibility, recommendation, rank among devices, caveats.
 
+use crate::analyse::compare::answer::capital;
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleRates, ProbeFindings, RowFinding, StandingEntry,
@@ -113,7 +114,7 @@ pub(super) fn credibility(findings: &ProbeFindings) -> String {
     let rules = credibility.rules.iter().filter(|rule| !is_memory || rule.speaks_for == Some(credibility.kind));
     let rules = rules.filter(|rule| !credibility.reason.contains(&rule.sentence));
     format!("\nCredibility: {}\n", title(credibility.kind))
-        + &indented(said.map(|text| format!("{}.", capital(findings, text))))
+        + &indented(said.map(|text| sentence(findings, text)))
         + &listed(rules.map(rule_words))
         + &paragraph("  ", &format!("To verify: {}.", credibility.would_settle_it))
 }
@@ -130,7 +131,7 @@ pub(super) fn recommendation(findings: &ProbeFindings) -> String {
         Some(format!("not {}: {}", candidate.wal_sync_method, candidate.excluded_because.as_ref()?))
     });
     paragraph("\nRecommendation: ", found.line.as_deref().unwrap_or("no recommendation"))
-        + &paragraph("  ", &format!("{}.", capital(findings, &found.reason)))
+        + &paragraph("  ", &sentence(findings, &found.reason))
         + &listed(excluded)
         + &server(findings)
 }
@@ -166,17 +167,14 @@ fn standing_line(entry: &StandingEntry) -> String {
 
 /// Caveats about the figures.
 pub(super) fn caveats(findings: &ProbeFindings) -> String {
-    "\nCaveats\n".to_owned() + &listed(findings.caveats.iter().map(|caveat| format!("{}.", capital(findings, caveat))))
+    "\nCaveats\n".to_owned() + &listed(findings.caveats.iter().map(|caveat| sentence(findings, caveat)))
 }
 
-/// Capitalises a sentence, unless it begins with the name of a device or method.
-fn capital(findings: &ProbeFindings, text: &str) -> String {
-    let mut chars = text.chars();
+/// A whole sentence, capitalised unless it begins with the name of a device or method.
+fn sentence(findings: &ProbeFindings, text: &str) -> String {
     let first_word = text.split([' ', ',', ':']).next().unwrap_or_default();
     let is_device = findings.place.devices.iter().any(|device| device.name == first_word);
     let is_name = is_device || first_word.contains(|c: char| c.is_ascii_digit() || c == '_');
-    match chars.next() {
-        Some(first) if !is_name && !first_word.contains("sync") => first.to_uppercase().chain(chars).collect(),
-        _ => text.to_owned(),
-    }
+    let is_kept = is_name || first_word.contains("sync");
+    if is_kept { format!("{text}.") } else { format!("{}.", capital(text)) }
 }

@@ -30,8 +30,9 @@ impl Trial<'_> {
             || self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()))
             || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said));
         let began_us = wall_us().saturating_sub(self.step_began.map_or(0, |began| micros(began.elapsed())));
-        let no_room = no_space::line(&said).filter(|_| is_of_stack);
-        self.record.full = self.full(session, no_room, no_space::refused_line(&said), began_us);
+        let no_room = no_space::line(&said, no_space::FULL).filter(|_| is_of_stack);
+        let refused = no_space::line(&said, no_space::REFUSED);
+        self.record.full = self.full(session, no_room, refused, began_us);
     }
 
     /// The same after a measurement, given when its first operation began and why it ended early.
@@ -78,9 +79,9 @@ fn first(
     now_us: u64,
     below: impl FnOnce() -> Option<String>,
 ) -> Option<(u64, String)> {
-    let logged = no_space::logged(log).or_else(|| Some((now_us, no_room?)));
-    let at_us_and_words = logged.or_else(|| no_space::refused_logged(log)).or_else(|| Some((now_us, refused?)));
-    let (at_us, words) = at_us_and_words?;
+    let logged = no_space::logged(log, no_space::FULL).or_else(|| Some((now_us, no_room?)));
+    let logged_refusal = || no_space::logged(log, no_space::REFUSED);
+    let (at_us, words) = logged.or_else(logged_refusal).or_else(|| Some((now_us, refused?)))?;
     match below() {
         Some(full) => Some((at_us, format!("{words} ({full})"))),
         None => logged.map(|(at_us, words)| (at_us, words.to_owned())),

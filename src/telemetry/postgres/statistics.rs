@@ -9,72 +9,62 @@ use crate::record::columns::{self, ColumnDef};
 /// Oldest supported version, as `server_version_num`.
 const OLDEST: u32 = 120_000;
 
-/// One figure: its column, and its SQL by version.
-pub(super) struct Statistic {
-    pub(super) column: ColumnDef,
-    /// Expression by the `server_version_num` from which it applies, oldest first; none before the first. The tables
-    /// are those of [`tables`].
-    since: &'static [(u32, &'static str)],
-}
+/// One figure: its column, and its SQL by version: each expression with the `server_version_num` from which it applies,
+/// oldest first; none before the first. The tables are those of [`tables`].
+type Statistic = (ColumnDef, &'static [(u32, &'static str)]);
 
 /// Every figure, in the order of the columns. Times that read zero because timing is off are NULL.
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic {
-        column: columns::PG_WAL_LSN_BYTES,
-        since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")],
-    },
-    Statistic {
-        column: columns::PG_WAL_BYTES,
-        since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"), (140_000, "wal.wal_bytes")],
-    },
-    Statistic { column: columns::PG_WAL_RECORDS, since: &[(140_000, "wal.wal_records")] },
-    Statistic { column: columns::PG_WAL_FPI, since: &[(140_000, "wal.wal_fpi")] },
-    Statistic { column: columns::PG_WAL_BUFFERS_FULL, since: &[(140_000, "wal.wal_buffers_full")] },
-    Statistic { column: columns::PG_WAL_WRITES, since: &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")] },
-    Statistic {
-        column: columns::PG_WAL_WRITE_US,
-        since: &[
+    (columns::PG_WAL_LSN_BYTES, &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")]),
+    (
+        columns::PG_WAL_BYTES,
+        &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"), (140_000, "wal.wal_bytes")],
+    ),
+    (columns::PG_WAL_RECORDS, &[(140_000, "wal.wal_records")]),
+    (columns::PG_WAL_FPI, &[(140_000, "wal.wal_fpi")]),
+    (columns::PG_WAL_BUFFERS_FULL, &[(140_000, "wal.wal_buffers_full")]),
+    (columns::PG_WAL_WRITES, &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")]),
+    (
+        columns::PG_WAL_WRITE_US,
+        &[
             (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_write_time * 1000 END"),
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.write_time * 1000 END"),
         ],
-    },
-    Statistic { column: columns::PG_WAL_SYNCS, since: &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")] },
-    Statistic {
-        column: columns::PG_WAL_SYNC_US,
-        since: &[
+    ),
+    (columns::PG_WAL_SYNCS, &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")]),
+    (
+        columns::PG_WAL_SYNC_US,
+        &[
             (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_sync_time * 1000 END"),
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.fsync_time * 1000 END"),
         ],
-    },
-    Statistic { column: columns::PG_XIDS, since: &[(OLDEST, "txid_snapshot_xmax(txid_current_snapshot())")] },
-    Statistic {
-        column: columns::PG_BUFFERS_CHECKPOINT,
-        since: &[(OLDEST, "bgwriter.buffers_checkpoint"), (170_000, "checkpointer.buffers_written")],
-    },
-    Statistic { column: columns::PG_BUFFERS_BGWRITER, since: &[(OLDEST, "bgwriter.buffers_clean")] },
-    Statistic { column: columns::PG_BUFFERS_BACKEND, since: &[(160_000, "backend_io.pages")] },
-    Statistic { column: columns::PG_BACKEND_SYNCS, since: &[(160_000, "backend_io.fsyncs")] },
-    Statistic {
-        column: columns::PG_CHECKPOINTS_TIMED,
-        since: &[(OLDEST, "bgwriter.checkpoints_timed"), (170_000, "checkpointer.num_timed")],
-    },
-    Statistic {
-        column: columns::PG_CHECKPOINTS_REQUESTED,
-        since: &[(OLDEST, "bgwriter.checkpoints_req"), (170_000, "checkpointer.num_requested")],
-    },
-    Statistic {
-        column: columns::PG_CHECKPOINT_WRITE_US,
-        since: &[(OLDEST, "bgwriter.checkpoint_write_time * 1000"), (170_000, "checkpointer.write_time * 1000")],
-    },
-    Statistic {
-        column: columns::PG_CHECKPOINT_SYNC_US,
-        since: &[(OLDEST, "bgwriter.checkpoint_sync_time * 1000"), (170_000, "checkpointer.sync_time * 1000")],
-    },
-    Statistic { column: columns::PG_BLKS_READ, since: &[(OLDEST, "databases.blks_read")] },
-    Statistic { column: columns::PG_BLKS_HIT, since: &[(OLDEST, "databases.blks_hit")] },
-    Statistic { column: columns::PG_COMMITS, since: &[(OLDEST, "databases.xact_commit")] },
-    Statistic { column: columns::PG_ROLLBACKS, since: &[(OLDEST, "databases.xact_rollback")] },
-    Statistic { column: columns::PG_TEMP_BYTES, since: &[(OLDEST, "databases.temp_bytes")] },
+    ),
+    (columns::PG_XIDS, &[(OLDEST, "txid_snapshot_xmax(txid_current_snapshot())")]),
+    (
+        columns::PG_BUFFERS_CHECKPOINT,
+        &[(OLDEST, "bgwriter.buffers_checkpoint"), (170_000, "checkpointer.buffers_written")],
+    ),
+    (columns::PG_BUFFERS_BGWRITER, &[(OLDEST, "bgwriter.buffers_clean")]),
+    (columns::PG_BUFFERS_BACKEND, &[(160_000, "backend_io.pages")]),
+    (columns::PG_BACKEND_SYNCS, &[(160_000, "backend_io.fsyncs")]),
+    (columns::PG_CHECKPOINTS_TIMED, &[(OLDEST, "bgwriter.checkpoints_timed"), (170_000, "checkpointer.num_timed")]),
+    (
+        columns::PG_CHECKPOINTS_REQUESTED,
+        &[(OLDEST, "bgwriter.checkpoints_req"), (170_000, "checkpointer.num_requested")],
+    ),
+    (
+        columns::PG_CHECKPOINT_WRITE_US,
+        &[(OLDEST, "bgwriter.checkpoint_write_time * 1000"), (170_000, "checkpointer.write_time * 1000")],
+    ),
+    (
+        columns::PG_CHECKPOINT_SYNC_US,
+        &[(OLDEST, "bgwriter.checkpoint_sync_time * 1000"), (170_000, "checkpointer.sync_time * 1000")],
+    ),
+    (columns::PG_BLKS_READ, &[(OLDEST, "databases.blks_read")]),
+    (columns::PG_BLKS_HIT, &[(OLDEST, "databases.blks_hit")]),
+    (columns::PG_COMMITS, &[(OLDEST, "databases.xact_commit")]),
+    (columns::PG_ROLLBACKS, &[(OLDEST, "databases.xact_rollback")]),
+    (columns::PG_TEMP_BYTES, &[(OLDEST, "databases.temp_bytes")]),
 ];
 
 /// The query for all figures of a version: one row, one column per figure in the order of [`STATISTICS`], whole numbers
@@ -87,10 +77,10 @@ pub fn statistics_sql(version_num: u32) -> Result<String> {
         let message = format!("server version {version_num} is not supported; statistics need version 12 or later");
         return Err(Error::host(message));
     }
-    let expressions = STATISTICS.iter().map(|figure| {
-        let known = figure.since.iter().rev().find(|(since, _)| *since <= version_num);
+    let expressions = STATISTICS.iter().map(|(column, expressions)| {
+        let known = expressions.iter().rev().find(|(since, _)| *since <= version_num);
         let sql = known.map_or_else(|| "NULL".to_owned(), |(_, sql)| format!("({sql})"));
-        format!("{sql}::bigint AS {}", figure.column.name)
+        format!("{sql}::bigint AS {}", column.name)
     });
     let expressions: Vec<String> = expressions.collect();
     Ok(format!("SELECT {} FROM {}", expressions.join(", "), tables(version_num).join(", ")))
@@ -204,7 +194,7 @@ mod tests {
         let line = server.psql(&statistics_sql(version_num).unwrap());
         let values: Vec<String> = line.trim_end_matches('\n').split('|').map(str::to_owned).collect();
         assert_eq!(values.len(), STATISTICS.len(), "{line}");
-        STATISTICS.iter().map(|figure| figure.column.name).zip(values).collect()
+        STATISTICS.iter().map(|(column, _)| column.name).zip(values).collect()
     }
 
     fn number(answer: &[(&str, String)], name: &str) -> u64 {

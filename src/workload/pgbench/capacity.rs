@@ -3,8 +3,9 @@
 //! A trial is one whole search on one stack. `stats::search` picks the next rate, analysis interprets the result. Not
 //! here: figures.
 
+use super::due::DueTally;
 use super::options::{self, Settings};
-use super::seconds::{LoadTally, TRANSACTIONS};
+use super::seconds::{LoadTally, ScriptTally, TRANSACTIONS};
 use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, settings};
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
 use crate::stats::search::{self, Try};
 use crate::units::Micros;
-use crate::workload::{Measuring, MemorySizes, Place, Until, Window, WindowProgress, Workload, WorkloadInfo};
+use crate::workload::{Measuring, MemorySizes, Place, Until, WindowProgress, Workload, WorkloadInfo};
 
 const DEFAULT_STEPS: u64 = 14;
 /// Enough that the clients are not the bottleneck: due transactions wait for a free client.
@@ -123,10 +124,6 @@ impl Workload for CapacitySearch {
         Pgbench.check(&as_pgbench(options))
     }
 
-    fn window(&self, options: &Options) -> Window {
-        Pgbench.window(&as_pgbench(options))
-    }
-
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.is_searched = true;
@@ -215,19 +212,11 @@ fn peak(place: &Place<'_>) -> Result<f64> {
 
 /// Adds the counts of a step; none if nothing was due in it.
 fn counted(step: StepCounts, tally: &LoadTally, start_us: u64) -> StepCounts {
-    let total = tally.total();
-    StepCounts {
-        start_us,
-        elapsed_us: tally.began_us.map_or(0, |began_us| tally.last_us.saturating_sub(began_us)),
-        done: total.done,
-        failed: total.failed,
-        skipped: total.skipped + tally.unsent.iter().map(|unsent| unsent.count).sum::<u64>(),
-        late: total.late,
-        silent_s: tally.due.silent_s,
-        lagging: tally.due.lagging,
-        driver_lag_us_sum: tally.due.driver_lag_us_sum,
-        ..step
-    }
+    let elapsed_us = tally.began_us.map_or(0, |began_us| tally.last_us.saturating_sub(began_us));
+    let ScriptTally { done, failed, skipped, late, .. } = tally.total();
+    let skipped = skipped + tally.unsent.iter().map(|unsent| unsent.count).sum::<u64>();
+    let DueTally { silent_s, lagging, driver_lag_us_sum } = tally.due;
+    StepCounts { start_us, elapsed_us, done, failed, skipped, late, silent_s, lagging, driver_lag_us_sum, ..step }
 }
 
 /// The steps, with a measure over all of them.

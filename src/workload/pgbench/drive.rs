@@ -11,7 +11,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::time::{now, sleep, wall_us};
 use crate::host::{Host, files, processes, threads};
-use crate::parse::no_space;
+use crate::parse::no_space::{self, FULL};
 use crate::parse::pgbench_log::LogColumns;
 use crate::units::Micros;
 use crate::workload::{AskProgress, Listener, LoadEvent, Place, Until, WindowProgress};
@@ -142,10 +142,9 @@ pub fn load(place: &Place<'_>, shipped: Option<&Shipped>, units: u64) -> Result<
 
 /// Runs each script once, by one client.
 pub fn once(place: &Place<'_>, settings: &Settings) -> Result<()> {
-    let server = server_of(place)?;
     for script in &settings.scripts {
         let alone = Settings { scripts: vec![script.clone()], clients: 1, jobs: 1, rate: None, ..settings.clone() };
-        let args = run_args(place, server, &alone, 1, (Micros(0), Some(1)))?;
+        let args = run_args(place, &alone, 1, (Micros(0), Some(1)))?;
         run_to_end(place, &args, "pgbench-once", &mut || Ok(WindowProgress::default()))?;
     }
     Ok(())
@@ -153,15 +152,14 @@ pub fn once(place: &Place<'_>, settings: &Settings) -> Result<()> {
 
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
     let Until { longest, progress, .. } = until;
-    let server = server_of(place)?;
-    let args = run_args(place, server, settings, units, (longest, None))?;
+    let args = run_args(place, settings, units, (longest, None))?;
     run_to_end(place, &args, WARM_UP, progress)
 }
 
 /// Runs a background pgbench unmeasured until `is_over`.
 pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
     let server = server_of(place)?;
-    let args = run_args(place, server, settings, units, (UNTIL_TOLD, None))?;
+    let args = run_args(place, settings, units, (UNTIL_TOLD, None))?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = RunningPgbench::start(place, &command, BESIDE)?;
@@ -213,26 +211,22 @@ pub fn measure(
 ) -> Result<(LoadTally, Option<Error>)> {
     let Until { longest, operations, progress } = until;
     let server = server_of(place)?;
-    let mut args = run_args(place, server, settings, units, (longest, operations))?;
+    let mut args = run_args(place, settings, units, (longest, operations))?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
     let log_sample = settings.log_sample.unwrap_or(1.0);
     if log_sample < 1.0 {
         args.insert(0, format!("--sampling-rate={log_sample}"));
     }
-    let streams = settings.jobs as usize;
     let (events, heard) = mpsc::channel();
-    let limit_us = settings.latency_limit.map(|limit| limit.0);
-    let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
-    let collector = Collector::new(streams, scripts, limit_us, log_sample, events.clone());
-    let collector = if operations.is_some() { collector.with_quota() } else { collector };
+    let collector = Collector::new(settings, operations.is_some(), events.clone());
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = RunningPgbench::start(place, &command, name)?;
     let pid = running.child.id();
     let columns = LogColumns { lag: settings.rate.is_some(), retries: false };
     let ended = AtomicBool::new(false);
     let status = std::thread::scope(|scope| {
-        let reading = (0..streams).try_for_each(|thread| {
+        let reading = (0..settings.jobs as usize).try_for_each(|thread| {
             let (events, pipes, collector, ended) = (events.clone(), &pipes, &collector, &ended);
             let begun = threads::begin(scope, move || {
                 let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
@@ -280,7 +274,8 @@ pub fn measure(
 pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
     let Some(error) = failed else { return Ok(None) };
     // A server that cannot write its WAL reports nothing more to its clients.
-    let is_full = no_space::line(&error.chain()).is_some() || no_space::logged(&server.log_text()).is_some();
+    let is_full =
+        no_space::line(&error.chain(), FULL).is_some() || no_space::logged(&server.log_text(), FULL).is_some();
     if is_full { Ok(Some(error.chain())) } else { Err(error) }
 }
 
@@ -341,16 +336,11 @@ fn judged(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -> R
 }
 
 /// Arguments of a run, warm-up or measured, for a time or a number of transactions of all clients. No VACUUM first: the template is vacuumed.
-fn run_args(
-    place: &Place<'_>,
-    server: &Server,
-    settings: &Settings,
-    units: u64,
-    (span, operations): (Micros, Option<u64>),
-) -> Result<Vec<String>> {
-    let (until, amount) = match operations {
-        Some(operations) => ("-t", operations.div_ceil(settings.clients).max(1)),
-        None => ("-T", span.0 / 1_000_000),
+fn run_args(place: &Place<'_>, settings: &Settings, units: u64, until: (Micros, Option<u64>)) -> Result<Vec<String>> {
+    let server = server_of(place)?;
+    let (until, amount) = match until {
+        (_, Some(operations)) => ("-t", operations.div_ceil(settings.clients).max(1)),
+        (span, None) => ("-T", span.0 / 1_000_000),
     };
     let amount = amount.to_string();
     let (clients, jobs) = (settings.clients.to_string(), settings.jobs.to_string());

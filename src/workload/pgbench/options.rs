@@ -187,10 +187,7 @@ impl Settings {
         if log_sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(OptionProblem::at("log_sample", "must be greater than 0 and at most 1"));
         }
-        let latency_limit = options.checked_span("latency_limit")?;
-        if latency_limit == Some(Micros(0)) {
-            return Err(OptionProblem::at("latency_limit", "must be greater than 0"));
-        }
+        let latency_limit = options.positive_span("latency_limit")?;
         let scripts = scripts(options)?;
         let settings = Settings {
             window: window(options, writes(&scripts))?,

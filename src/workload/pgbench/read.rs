@@ -63,16 +63,9 @@ fn as_reported(summary: &Summary) -> ScriptTally {
 impl ScriptTally {
     /// The counts as a measure with this name.
     pub fn measure(&self, name: &str, elapsed_us: u64) -> Measure {
-        Measure {
-            name: name.to_owned(),
-            done: Some(self.done),
-            failed: self.failed,
-            skipped: self.skipped,
-            late: self.late,
-            elapsed_us,
-            latency_us_sum: self.latency_us_sum,
-            ..Measure::default()
-        }
+        let ScriptTally { done, failed, skipped, late, latency_us_sum } = *self;
+        let (name, done) = (name.to_owned(), Some(done));
+        Measure { name, done, failed, skipped, late, elapsed_us, latency_us_sum, ..Measure::default() }
     }
 
     /// Estimated totals of a script of which this share was logged.
@@ -86,6 +79,9 @@ impl ScriptTally {
 
 /// Leaves out pgbench's counts of single scripts: its threads add to them without a lock.
 fn reported(settings: &Settings, summary: Summary) -> Reported {
+    let Summary { transactions: done, failed, skipped, late, tps, connection_ms, .. } = summary;
+    // Without a standard deviation, pgbench's mean is duration x clients / transactions.
+    let latency_ms_mean = summary.latency_ms_stddev.and(summary.latency_ms_mean);
     let scripts = settings.scripts.iter().zip(summary.scripts);
     let statements = scripts.flat_map(|(script, part)| {
         part.into_iter().map(|statement| StatementFigures {
@@ -95,15 +91,6 @@ fn reported(settings: &Settings, summary: Summary) -> Reported {
             failures: statement.failures,
         })
     });
-    Reported {
-        done: summary.transactions,
-        failed: summary.failed,
-        skipped: summary.skipped,
-        late: summary.late,
-        tps: summary.tps,
-        // Without a standard deviation, pgbench's mean is duration x clients / transactions.
-        latency_ms_mean: summary.latency_ms_stddev.and(summary.latency_ms_mean),
-        connection_ms: summary.connection_ms,
-        statements: statements.collect(),
-    }
+    let statements = statements.collect();
+    Reported { done, failed, skipped, late, tps, latency_ms_mean, connection_ms, statements }
 }

@@ -66,10 +66,7 @@ fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
 
 /// The word at a place; empty if there is none.
 fn word_at(at: usize, code: &[(usize, Piece)]) -> &str {
-    match code.get(at) {
-        Some((_, Word(word))) => word,
-        _ => "",
-    }
+    if let Some((_, Word(word))) = code.get(at) { word } else { "" }
 }
 
 /// True if these tokens of a statement are followed by a setting: after `SET`, unless in an `UPDATE`.

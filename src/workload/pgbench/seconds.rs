@@ -5,6 +5,7 @@
 
 use super::due::{DueTally, DueTracker};
 use super::idle::{IdleSpan, Marks};
+use super::options::Settings;
 use super::quota::Quota;
 use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
@@ -70,20 +71,16 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector for this many streams and these script names. Transactions slower than `limit_us` are late;
-    /// `log_sample` is the share of transactions that is logged.
-    pub fn new(
-        streams: usize,
-        scripts: Vec<String>,
-        limit_us: Option<u64>,
-        log_sample: f64,
-        events: Sender<Result<LoadEvent>>,
-    ) -> Collector {
+    /// A collector for a pgbench with these settings, each of whose threads is a stream. `has_quota`: its clients each do a
+    /// fixed number of transactions.
+    pub fn new(settings: &Settings, has_quota: bool, events: Sender<Result<LoadEvent>>) -> Collector {
+        let scripts: Vec<String> = settings.scripts.iter().map(|script| script.name.clone()).collect();
+        let limit_us = settings.latency_limit.map(|limit| limit.0);
         Collector {
             state: Mutex::new(OpenSeconds {
-                streams: vec![LogStream::default(); streams],
+                streams: vec![LogStream::default(); settings.jobs as usize],
                 limit_us,
-                log_sample,
+                log_sample: settings.log_sample.unwrap_or(1.0),
                 events,
                 held: Vec::new(),
                 open: VecDeque::new(),
@@ -93,17 +90,9 @@ impl Collector {
                 scripts,
                 due: limit_us.map(DueTracker::new),
                 last: LastOnes::default(),
-                quota: None,
+                quota: has_quota.then(Quota::default),
             }),
         }
-    }
-
-    /// For clients that each do a fixed number of transactions.
-    pub fn with_quota(mut self) -> Collector {
-        if let Ok(state) = self.state.get_mut() {
-            state.quota = Some(Quota::default());
-        }
-        self
     }
 
     /// Takes the next transactions of a stream, in stream order.
@@ -381,6 +370,7 @@ pub const TRANSACTIONS: &str = "transactions";
 mod tests {
     use super::*;
     use crate::parse::pgbench_log::FailureKind;
+    use crate::record::options::{OptionValue, Options};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use std::sync::mpsc::{Receiver, channel};
 
@@ -399,8 +389,14 @@ mod tests {
 
     fn collector(streams: usize) -> (Collector, Receiver<Result<LoadEvent>>) {
         let (events, heard) = channel();
-        let scripts = ["select-only", "own"].map(str::to_owned).to_vec();
-        (Collector::new(streams, scripts, Some(1_000), 1.0, events), heard)
+        let scripts = ["select-only", "own.sql"].map(|script| OptionValue::Text(script.to_owned()));
+        let mut options = Options::default();
+        options.set("script", OptionValue::List(scripts.into()));
+        for key in ["scale", "clients", "jobs"] {
+            options.set(key, OptionValue::Integer(streams as i64));
+        }
+        options.set("latency_limit", OptionValue::Text("1ms".to_owned()));
+        (Collector::new(&Settings::from(&options).unwrap(), false, events), heard)
     }
 
     fn seconds(heard: &Receiver<Result<LoadEvent>>) -> Vec<(u64, u64)> {

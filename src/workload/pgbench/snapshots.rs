@@ -17,7 +17,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::{LoadEvent, Measuring, Place, SnapshotActions, Window, Workload, WorkloadInfo, stage};
+use crate::workload::{LoadEvent, Measuring, Place, SnapshotActions, Workload, WorkloadInfo, stage};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,10 +79,6 @@ impl Workload for SnapshotLoad {
             }
         }
         Pgbench.check(&as_pgbench(options))
-    }
-
-    fn window(&self, options: &Options) -> Window {
-        Pgbench.window(&as_pgbench(options))
     }
 
     fn makes_snapshots(&self) -> bool {

@@ -63,10 +63,8 @@ impl Workload for Sync {
         if options.integer("writers").is_some_and(|writers| writers > MOST_WRITERS) {
             return Err(OptionProblem::at("writers", format!("must be at most {MOST_WRITERS}")));
         }
-        match options.checked_span("duration")? {
-            Some(Micros(0)) => Err(OptionProblem::at("duration", "must be greater than 0")),
-            _ => options.checked_span("warmup").map(drop),
-        }
+        options.positive_span("duration")?;
+        options.checked_span("warmup").map(drop)
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {

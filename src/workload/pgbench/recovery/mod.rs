@@ -7,7 +7,7 @@ mod outage;
 mod witness;
 
 use super::capacity::of_pgbench;
-use super::seconds::{LoadTally, TRANSACTIONS};
+use super::seconds::{LoadTally, ScriptTally, TRANSACTIONS};
 use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
@@ -180,18 +180,10 @@ impl CrashLoad<'_> {
             progress: &mut || Ok(WindowProgress { cycles: 0, is_over: distance.look()? >= wal_asked }),
         };
         let (tally, seconds) = self.drive("pgbench-before", &TimeAxis::default(), until)?;
-        let (wal_bytes, total) = (distance.now()?, tally.total());
-        Ok(BeforeCrash {
-            wal_asked,
-            wal_bytes,
-            seconds,
-            began_us: tally.began_us.unwrap_or(tally.last_us),
-            ended_us: tally.last_us,
-            done: total.done,
-            failed: total.failed,
-            latency_us_sum: total.latency_us_sum,
-            block_bytes,
-        })
+        let (wal_bytes, ended_us) = (distance.now()?, tally.last_us);
+        let began_us = tally.began_us.unwrap_or(ended_us);
+        let ScriptTally { done, failed, latency_us_sum, .. } = tally.total();
+        Ok(BeforeCrash { wal_asked, wal_bytes, seconds, began_us, ended_us, done, failed, latency_us_sum, block_bytes })
     }
 
     /// Runs the load after the crash, and returns the counts of everything.
