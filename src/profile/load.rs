@@ -188,6 +188,7 @@ mod tests {
             ("moment", numbers(&moment)),
             ("databases", numbers(&databases)),
             ("wal", numbers(&[("wal_bytes", 100_000_000), ("wal_fpi", 10_000)])),
+            ("statements", numbers(&[("shared_blks_dirtied", 100_000)])),
             ("checkpoints", numbers(&[("completed", 2), ("distance_bytes", 80_000_000)])),
         ] {
             profile.counts.insert(view.to_owned(), counts);
