@@ -2,7 +2,6 @@
 
 use super::case::workload;
 use super::io_uring;
-use crate::analyse::findings::groups::by_key;
 use crate::cluster::check::{self, RefusedSetting, Values};
 use crate::cluster::conf;
 use crate::cluster::install::{self, Installation};
@@ -72,12 +71,17 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<PlanCheck>
         let cases = "settings and mount options of cases in other guests";
         checked.unchecked.push(format!("{cases}: their server and kernel are there only in the guest"));
     }
-    let servers = plan.cases.iter().filter_map(|case| case.postgres.as_ref());
-    for (bin, settings) in by_key(servers.map(|postgres| (postgres.bin.as_str(), &postgres.settings))) {
-        let mut values = Values::new();
-        for (name, value) in settings.into_iter().flatten() {
-            values.entry(name.clone()).or_default().insert(value.clone());
+    let mut servers: Vec<(&str, Values)> = Vec::new();
+    for postgres in plan.cases.iter().filter_map(|case| case.postgres.as_ref()) {
+        let at = servers.iter().position(|(bin, _)| *bin == postgres.bin).unwrap_or_else(|| {
+            servers.push((&postgres.bin, Values::new()));
+            servers.len() - 1
+        });
+        for (name, value) in &postgres.settings {
+            servers[at].1.entry(name.clone()).or_default().insert(value.clone());
         }
+    }
+    for (bin, values) in servers {
         checked.server(host, bin, values)?;
     }
     checked.mounts(plan);

@@ -3,7 +3,6 @@
 use super::case::{EMPTY_CLUSTER, memory_of, workload};
 use super::{age_cost, check, drives, io_uring, repeats, together, verdicts, warnings, window};
 use crate::ageing;
-use crate::analyse::findings::groups::distinct;
 use crate::cluster::install;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
@@ -80,7 +79,13 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     let each_us = trials_us(plan, memory, &turns)?;
     let of_trials = expected_us(plan, plan.blocks_here(), each_us, &templates);
     let least = plan.at_least.map(|blocks| expected_us(plan, blocks, each_us, &templates));
-    let windows = plan.cases.iter().map(|case| Ok(format!("{}: {}", case.workload.name, described(case, &turns)?)));
+    let mut windows = Vec::new();
+    for case in &plan.cases {
+        let line = format!("{}: {}", case.workload.name, described(case, &turns)?);
+        if !windows.contains(&line) {
+            windows.push(line);
+        }
+    }
     let alone = plan.order.iter().filter(|key| !turns.contains(&key.case)).count();
     let of_images = plan.cases.iter().filter(|case| !turns.contains(&case.id));
     let most_repeats = repeats::most(of_images, u32::try_from(alone).unwrap_or(u32::MAX));
@@ -91,10 +96,10 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         least_us: least.map(|of_trials| of_trials.saturating_add(once)),
         most_repeats,
         repeats_us,
-        windows: distinct(windows.collect::<Result<Vec<String>>>()?),
         turns,
         images,
         drives,
+        windows,
         space,
         unmet: unmet(host, &here.cases),
         warnings: warnings.into_iter().collect(),

@@ -1,7 +1,6 @@
 //! A share of a plan that continues on another machine: cases compare only within a machine, so a block begun on
 //! another machine is measured again as a whole.
 
-use crate::analyse::findings::lists::numbered;
 use crate::error::Result;
 use crate::record::case::TrialKey;
 use crate::record::event::Event;
@@ -42,8 +41,9 @@ pub(super) fn begun_elsewhere(folder: &RunFolder, here: &HostFacts) -> Result<BT
 /// The warning about them.
 pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
     let blocks: BTreeSet<u32> = again.iter().map(|key| key.trial).collect();
-    let blocks = numbered("block", &blocks);
-    let message = format!("another machine had begun {blocks}: all of it is measured again here");
+    let word = if blocks.len() == 1 { "block" } else { "blocks" };
+    let blocks = blocks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let message = format!("another machine had begun {word} {blocks}: all of it is measured again here");
     (!again.is_empty()).then_some(Event::Warning { message })
 }
 
