@@ -14,7 +14,7 @@ use std::path::Path;
 pub const FILE: &str = "turns.parquet";
 
 /// Name, unit, type and meaning of each column.
-const COLUMNS: [(&str, &str, ColumnType, &str); 16] = [
+const COLUMNS: [(&str, &str, ColumnType, &str); 17] = [
     ("run", "", ColumnType::Text, "id of the run that measured it"),
     ("case", "", ColumnType::Text, "id of the case"),
     ("trial", "", ColumnType::Count, "number of the block, in which its stack stood beside the others"),
@@ -30,6 +30,7 @@ const COLUMNS: [(&str, &str, ColumnType, &str); 16] = [
     ("probe_flushes", "", ColumnType::Count, "synced writes below the images just before it; absent without images"),
     ("probe_us", "us", ColumnType::Count, "time of these"),
     ("probe_others_cpu_us", "us", ColumnType::Count, "CPU time that programs outside of the run took meanwhile"),
+    ("probe_whole_us", "us", ColumnType::Count, "time in which they took it, with the making of the probe's file"),
     ("counts", "", ColumnType::Flag, "false where its round was made again, since the disk was disturbed"),
 ];
 
@@ -54,6 +55,7 @@ pub(super) fn rows(trial: &TrialRecord) -> Vec<(u64, Row)> {
             probe(|probe| probe.flushes),
             probe(|probe| probe.elapsed_us),
             turn.probe.as_ref().and_then(|probe| probe.others_cpu_us).map(Value::Count),
+            turn.probe.as_ref().and_then(|probe| probe.whole_us).map(Value::Count),
             Some(Value::Flag(turn.counts)),
         ];
         (turn.began_us, row)

@@ -55,7 +55,7 @@ fn fewest<T: Clone>(mut kept: Vec<T>, fails: impl Fn(&[T]) -> Result<bool>) -> R
             }
         }
         let is_done = size == 1 && kept.len() == before;
-        size = if is_done { 0 } else { size.div_ceil(2) };
+        size = if is_done { 0 } else { size.min(kept.len()).div_ceil(2) };
     }
     Ok(kept)
 }
@@ -409,12 +409,14 @@ impl Trying<'_> {
             .into()
     }
 
-    /// Reduces a state to in-flight requests of which none can be left out.
+    /// Reduces a state to in-flight requests of which none can be left out if it is to fail at least as badly.
     pub fn smallest(&self, state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
+        let verdict = |state: &State| self.verdict(state, check(state));
+        let (least, _) = verdict(&state)?.weight();
         let extra = fewest(state.extra.clone(), |extra| {
             self.judged.session.interrupt.check()?;
-            let fewer = State { extra: extra.to_vec(), ..state.clone() };
-            Ok(self.verdict(&fewer, check(&fewer))?.convicts())
+            let found = verdict(&State { extra: extra.to_vec(), ..state.clone() })?;
+            Ok(found.convicts() && found.weight().0 >= least)
         })?;
         Ok(State { extra, ..state })
     }

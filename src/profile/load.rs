@@ -56,6 +56,11 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
         }
         None => (ids, logged, known("full_pages_per_commit").min(logged / IMAGE)),
     };
+    if images <= 0.0 {
+        let error =
+            Error::user("the profile does not say how many pages are written to the WAL in full, or there are none");
+        return Err(error.hint("their number gives the load's pages: read from PostgreSQL 14 on, or add --wal"));
+    }
     let own = bytes - images * IMAGE;
     let sizes = in_wal.map_or(vec![(1.0, own)], |wal| {
         classes([wal.commit_bytes.p50, wal.commit_bytes.p90, wal.commit_bytes.p99], own)
@@ -134,7 +139,8 @@ fn expression(mean: f64) -> String {
 /// The lines of a plan: the settings that shape the load, and the load at the profile's rate and above.
 fn plan(profile: &Profile, of: &Figures, rate: f64, scripts: &str) -> String {
     let names = "shared_buffers max_wal_size checkpoint_timeout full_page_writes wal_compression synchronous_commit";
-    let settings = names.split(' ').filter_map(|name| Some(format!("{name} = \"{}\"", profile.settings.get(name)?)));
+    let settings = names.split(' ').filter_map(|name| Some((name, profile.settings.get(name)?.as_str())));
+    let settings = settings.map(|(name, value)| format!("{name} = {}", toml::Value::from(value)));
     let settings = settings.collect::<Vec<_>>().join(", ");
     let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", rate * factor)).join(", ");
     // Each client has a row of its own on a page.

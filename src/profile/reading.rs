@@ -54,7 +54,9 @@ pub fn read(text: &str) -> Result<Profile> {
     let completed = redos.windows(2).filter(|pair| pair[1] > pair[0]).count() as i64;
     let distance = redos.last().zip(redos.first()).map_or(0, |(last, first)| last - first);
     let checkpoints = [("completed".to_owned(), completed), ("distance_bytes".to_owned(), distance)];
-    profile.counts.insert("checkpoints".to_owned(), checkpoints.into());
+    if !redos.is_empty() {
+        profile.counts.insert("checkpoints".to_owned(), checkpoints.into());
+    }
     name_unseen(&mut profile);
     if !profile.state.contains_key("server") || !profile.counts.contains_key("moment") {
         let error = Error::user("the server answered no basic question of the script");

@@ -17,6 +17,8 @@ pub struct DiskProbe {
     pub elapsed_us: u64,
     /// CPU time that programs outside of the run took meanwhile, microseconds; `None` if it could not be read.
     pub others_cpu_us: Option<u64>,
+    /// Time in which they took it, with the making of the probe's file, microseconds.
+    pub whole_us: Option<u64>,
 }
 
 impl DiskProbe {

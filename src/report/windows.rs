@@ -137,19 +137,11 @@ impl Labelled<'_> {
     }
 }
 
-/// What ratios are without: "a disk 10 % faster around them made a turn 1.5 % faster".
+/// What else ratios are without.
 fn beside(found: &TurnsFinding) -> String {
-    let disk = (found.disk_slope * f64::ln(1.1)).exp() - 1.0;
-    let others = 1.0 - (found.others_cpu_slope * 0.1).exp();
-    if disk == 0.0 && others == 0.0 {
-        return String::new();
-    }
-    format!(
-        " Ratios are also without what the machine did beside turns: a disk 10 % faster around them made a turn {:.1} % faster, \
-         other programs on 10 % of the CPUs {:.1} % slower.",
-        disk * 100.0,
-        others * 100.0
-    )
+    let slower = 1.0 - (found.others_slope * 0.1).exp();
+    let words = " Ratios are also without what others' CPU time around turns cost: with 10 % of the CPUs taken";
+    if slower > 0.0 { format!("{words}, a turn was {:.1} % slower.", slower * 100.0) } else { String::new() }
 }
 
 fn p99_column(title: &str) -> TableColumn {

@@ -1,85 +1,78 @@
-//! What the machine did beside a turn: how fast a probe found the disk, and what CPU time other programs took. Which cases
-//! have their turns beside a neighbour's burst is chance, and on a shared machine most of what equal cases differ by.
+//! What CPU time other programs took beside a turn. Which cases have their turns beside a neighbour's burst is chance, and on
+//! a shared machine most of what equal cases differ by.
 //!
-//! Both are measured between turns, when no case is at work. Within a turn a case that waits leaves others more CPU, and
-//! would be excused for it.
+//! It is measured between turns, when no case is at work. Within a turn a case that waits leaves others more CPU, and would
+//! be excused for it.
 
-use super::carry_over::{OWN, Turn, groups, less_means, product};
-use std::collections::BTreeMap;
+use super::carry_over::{OWN, ROUND, Turn, groups, less_means, product};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of things that are measured beside a turn.
-const THINGS: usize = 2;
+/// Lowest slope: the loss of a load that needs all CPUs while others take half of them (the derivative of ln(1 - x) at
+/// 1/2). So chance explains nothing where others hardly come and go.
+const LEAST_SLOPE: f64 = -2.0;
 
-/// Change of the logarithm of a turn's rate for each unit: of the logarithm of the disk's rate, and of the share of all CPUs
-/// that others take.
-pub type Slopes = [f64; THINGS];
+/// Fewest degrees of freedom of the fit: with fewer, nothing is taken out.
+const LEAST_DEGREES: usize = 20;
 
-/// Limits of each, so that chance explains nothing where hardly anything changed: a turn gains from a faster disk at most
-/// what the disk gains, and loses to others at most what a load loses that needs all CPUs while they take half of them
-/// (the derivative of ln(1 - x) at 1/2).
-const LIMITS: [(f64, f64); THINGS] = [(0.0, 1.0), (-2.0, 0.0)];
-
-/// Passes over the slopes, each with the others held: two converge quickly.
-const PASSES: usize = 20;
-
-/// Turns without the effects of what was measured beside them.
+/// Turns without the effect of what was measured beside them.
 pub struct TakenOut {
     pub turns: Vec<Turn>,
     /// Mean effect on the turns of each case in each block, as the logarithm of a ratio.
     pub borne: BTreeMap<(usize, u32), f64>,
-    pub slopes: Slopes,
+    /// Change of the logarithm of a turn's rate for all CPUs.
+    pub slope: f64,
 }
 
-/// Takes the effects out, less the mean effect. Least squares within [`LIMITS`], together with what each case does in each
-/// block and what each round has in common. Turns are in order of time.
+/// Takes the effect out, less its mean in the block. One slope for all cases, by least squares together with what each
+/// case does in each block and what each round has in common. Turns are in order of time.
 pub fn taken_out(turns: &[Turn]) -> TakenOut {
-    let things = [0, 1].map(|thing| at_both_ends(turns, thing));
+    let others = at_both_ends(turns);
     let logs = less_means(turns, turns.iter().map(|turn| turn.log).collect());
-    let columns = things.each_ref().map(|thing| less_means(turns, thing.clone()));
-    let mut slopes = Slopes::default();
-    for thing in (0..PASSES * THINGS).map(|pass| pass % THINGS) {
-        let squares = product(&columns[thing], &columns[thing]);
-        let shared = slopes[1 - thing] * product(&columns[thing], &columns[1 - thing]);
-        let (low, high) = LIMITS[thing];
-        let moment = product(&columns[thing], &logs) - shared;
-        slopes[thing] = if squares > 0.0 { (moment / squares).clamp(low, high) } else { 0.0 };
-    }
-    let effects = (0..turns.len()).map(|turn| slopes[0] * things[0][turn] + slopes[1] * things[1][turn]);
-    let effects: Vec<f64> = effects.collect();
-    let mean = |of: &[usize]| of.iter().map(|at| effects[*at]).sum::<f64>() / of.len() as f64;
+    let column = less_means(turns, others.clone());
+    let blocks = turns.iter().map(|turn| turn.block).collect::<BTreeSet<u32>>().len();
+    let fitted = groups(turns, OWN).len() + groups(turns, ROUND).len();
+    let is_enough = turns.len() + blocks >= fitted + LEAST_DEGREES && column.iter().any(|share| *share != 0.0);
+    let slope = product(&column, &logs) / product(&column, &column);
+    let slope = if is_enough { slope.clamp(LEAST_SLOPE, 0.0) } else { 0.0 };
+    let mean = |of: &[usize]| of.iter().map(|at| slope * others[*at]).sum::<f64>() / of.len() as f64;
     let borne = groups(turns, OWN).into_iter().map(|((case, block, _), of)| ((case, block), mean(&of))).collect();
-    let turns = turns.iter().zip(&effects).map(|(turn, effect)| Turn { log: turn.log - effect, ..*turn });
-    TakenOut { turns: turns.collect(), borne, slopes }
+    let turns = turns.iter().zip(&others).map(|(turn, share)| Turn { log: turn.log - slope * share, ..*turn });
+    TakenOut { turns: turns.collect(), borne, slope }
 }
 
-/// Mean of what was measured before and after each turn, less that of all; 0 where neither is known, or the stack has no
-/// disk and it is the disk's.
-fn at_both_ends(turns: &[Turn], thing: usize) -> Vec<f64> {
-    let before = |turn: &Turn| turn.beside.map(|beside| beside[thing]);
+/// Mean of what was measured before and after each turn, less that of its block; 0 where neither is known.
+fn at_both_ends(turns: &[Turn]) -> Vec<f64> {
     let of_turn = |(at, turn): (usize, &Turn)| {
-        let next = turns.get(at + 1).filter(|next| next.block == turn.block).and_then(before);
-        let own = before(turn).or(next.filter(|_| thing == 1))?;
-        Some((own + next.unwrap_or(own)) / 2.0)
+        let next = turns.get(at + 1).filter(|next| next.block == turn.block && next.after == Some(turn.case));
+        let both = [turn.others_share, next.and_then(|next| next.others_share)];
+        let known: Vec<f64> = both.into_iter().flatten().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     };
     let known: Vec<Option<f64>> = turns.iter().enumerate().map(of_turn).collect();
-    let count = known.iter().flatten().count().max(1) as f64;
-    let mean = known.iter().flatten().sum::<f64>() / count;
-    known.into_iter().map(|value| value.map_or(0.0, |value| value - mean)).collect()
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for (turn, share) in turns.iter().zip(&known) {
+        let (sum, count) = sums.entry(turn.block).or_default();
+        share.iter().for_each(|share| (*sum, *count) = (*sum + share, *count + 1.0));
+    }
+    let less = |(turn, share): (&Turn, &Option<f64>)| {
+        share.map_or(0.0, |share| share - sums[&turn.block].0 / sums[&turn.block].1)
+    };
+    turns.iter().zip(&known).map(less).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Two blocks of twelve rounds of four equal cases, beside a disk and a neighbour that change every few turns.
-    fn turns(effect: [f64; THINGS]) -> Vec<Turn> {
-        let mut turns = Vec::new();
+    /// Two blocks of twelve rounds of four equal cases, beside a neighbour who takes this share for seven turns and goes.
+    fn turns(share: f64, effect: f64) -> Vec<Turn> {
+        let (mut turns, mut after) = (Vec::new(), None);
         for at in 0..96_u32 {
-            let (block, round, place) = (at / 48, at / 4, at % 4);
-            let beside = [f64::from(at / 5 % 3) - 1.0, f64::from(at / 7 % 2) * 0.4];
-            let case = (place + round) as usize % 4;
-            let log = beside[0] * effect[0] + beside[1] * effect[1] + f64::from(round) / 10.0;
-            turns.push(Turn { case, block, round, after: None, log, beside: Some(beside) });
+            let (block, round, case) = (at / 48, at / 4, (at % 4 + at / 4) as usize % 4);
+            let others = f64::from(at / 7 % 2) * share;
+            let (log, after_this) = (others * effect + f64::from(round) / 10.0, Some(case));
+            turns.push(Turn { case, block, round, after: after.filter(|_| at != 48), log, others_share: Some(others) });
+            after = after_this;
         }
         turns
     }
@@ -99,30 +92,30 @@ mod tests {
 
     #[test]
     fn equal_cases_are_more_equal_without_their_neighbours() {
-        let turns = turns([0.3, -1.1]);
+        let turns = turns(0.4, -1.1);
         let found = taken_out(&turns);
-        assert!((0.1..0.6).contains(&found.slopes[0]) && (-1.6..-0.5).contains(&found.slopes[1]), "{:?}", found.slopes);
+        assert!((-1.6..-0.6).contains(&found.slope), "{}", found.slope);
         let (with, without) = widest(&turns, &found.borne);
         assert!(without < with / 2.0, "{with} {without}");
     }
 
     #[test]
     fn what_cannot_be_an_effect_is_not_taken_out() {
-        assert_eq!(taken_out(&turns([-0.5, 0.9])).slopes, [0.0, 0.0]);
-        assert_eq!(taken_out(&turns([3.0, -9.0])).slopes, [1.0, -2.0]);
-        let unknown: Vec<Turn> = turns([0.3, -1.1]).into_iter().map(|turn| Turn { beside: None, ..turn }).collect();
-        assert_eq!(taken_out(&unknown).slopes, [0.0, 0.0]);
+        assert_eq!(taken_out(&turns(0.4, 0.9)).slope, 0.0);
+        assert_eq!(taken_out(&turns(0.4, -9.0)).slope, LEAST_SLOPE);
+        assert_eq!(taken_out(&turns(0.0, -1.0)).slope, 0.0, "nobody came or went");
+        assert_eq!(taken_out(&turns(0.4, -1.1)[..24]).slope, 0.0, "few turns");
+        let unknown: Vec<Turn> = turns(0.4, -1.1).into_iter().map(|turn| Turn { others_share: None, ..turn }).collect();
+        assert_eq!(taken_out(&unknown).slope, 0.0);
         assert!(taken_out(&[]).borne.is_empty());
     }
 
     #[test]
-    fn a_stack_without_a_disk_is_no_faster_for_a_faster_one() {
-        let mut turns = turns([0.3, 0.0]);
-        for turn in turns.iter_mut().filter(|turn| turn.case == 2) {
-            (turn.beside, turn.log) = (None, f64::from(turn.round) / 10.0);
-        }
-        let found = taken_out(&turns);
-        let steady = |block: u32| found.borne[&(2, block)];
-        assert!(found.slopes[0] > 0.1 && (steady(0) - steady(1)).abs() < 0.02, "{:?}", found.borne);
+    fn a_turn_made_long_after_says_nothing_of_the_one_before() {
+        let turn = |case, after, others_share| Turn { case, block: 1, round: 1, after, log: 0.0, others_share };
+        // The second follows a turn that was made again; the third has no disk to probe.
+        let shares = at_both_ends(&[turn(0, None, Some(0.2)), turn(1, Some(2), Some(0.6)), turn(2, Some(1), None)]);
+        let wanted = [-0.2, 0.2, 0.0];
+        assert!(shares.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-9), "{shares:?}");
     }
 }

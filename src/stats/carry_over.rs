@@ -25,9 +25,8 @@ pub struct Turn {
     pub after: Option<usize>,
     /// Logarithm of its rate.
     pub log: f64,
-    /// Measured just before it: logarithm of the rate at which a probe of the disk flushed, and share of the CPUs that
-    /// other programs took. `None` where a stack has no disk to probe.
-    pub beside: Option<[f64; 2]>,
+    /// Share of the CPUs that programs outside of the run took just before it; `None` if unknown.
+    pub others_share: Option<f64>,
 }
 
 /// Effect on the turns after one case, compared with the mean turn.
@@ -103,7 +102,7 @@ pub fn borne(turns: &[Turn], cases: usize) -> BTreeMap<(usize, u32), f64> {
 pub(super) type Group = (usize, u32, u32);
 
 pub(super) const OWN: fn(&Turn) -> Group = |turn| (turn.case, turn.block, 0);
-const ROUND: fn(&Turn) -> Group = |turn| (0, turn.block, turn.round);
+pub(super) const ROUND: fn(&Turn) -> Group = |turn| (0, turn.block, turn.round);
 
 /// Indices of the turns of each group.
 pub(super) fn groups(turns: &[Turn], group: fn(&Turn) -> Group) -> BTreeMap<Group, Vec<usize>> {
@@ -170,7 +169,7 @@ mod tests {
                         round,
                         after,
                         log: deviation * noise.normal() - slower,
-                        beside: None,
+                        others_share: None,
                     });
                     after = Some(case);
                 }

@@ -105,10 +105,11 @@ impl Run<'_> {
                 Trouble::CarryOver(slower) if after == Some(0) => (1.0 - slower).ln(),
                 _ => 0.0,
             };
-            let beside = Some(machine.beside(slowed));
+            // Others are hardly ever quite away.
+            let others_share = Some(machine.others + 0.01 + 0.002 * machine.noise.normal());
             let disturbed = if self.trouble == Trouble::Neighbour { (1.0 - machine.turn()).ln() } else { 0.0 };
             let log = built[case] + common + own + slowed + carried + disturbed;
-            turns.push(Turn { case, block, round, after, log, beside });
+            turns.push(Turn { case, block, round, after, log, others_share });
         }
     }
 
@@ -130,11 +131,6 @@ struct Machine {
 }
 
 impl Machine {
-    /// What a probe finds before a turn: it is short, the disk noisy, and others hardly ever quite away.
-    fn beside(&mut self, slowed: f64) -> [f64; 2] {
-        [0.3 * self.noise.normal() + slowed, self.others + 0.01 + 0.002 * self.noise.normal()]
-    }
-
     /// Mean share of the CPUs that others take during a turn; they come or go in the middle of one in eight.
     fn turn(&mut self) -> f64 {
         let before = self.others;

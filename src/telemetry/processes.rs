@@ -71,15 +71,12 @@ impl Sampler for Processes {
     }
 }
 
-/// Acts, and says how much CPU time programs outside of the run took meanwhile, nanoseconds.
-///
-/// # Errors
-/// When the CPU times of processes cannot be read.
-pub(crate) fn others_beside<T>(host: &Host, act: impl FnOnce() -> T) -> Result<(T, u64)> {
-    let before = cpu_times(host)?;
+/// Acts, and says how much CPU time programs outside of the run took meanwhile, nanoseconds, if that can be read.
+pub(crate) fn others_beside<T>(host: &Host, act: impl FnOnce() -> T) -> (T, Option<u64>) {
+    let before = cpu_times(host).ok();
     let done = act();
-    let used = used(&before, &cpu_times(host)?, std::process::id(), |pid| named(host, pid));
-    Ok((done, others(&used).1))
+    let both = before.zip(cpu_times(host).ok());
+    (done, both.map(|(before, after)| others(&used(&before, &after, std::process::id(), |pid| named(host, pid))).1))
 }
 
 /// CPU time used between two readings.

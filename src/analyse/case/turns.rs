@@ -2,7 +2,6 @@
 
 use crate::analyse::trial::counters::growth;
 use crate::analyse::trial::input::Seconds;
-use crate::record::disk_probe::DiskProbe;
 use crate::record::trial::TrialRecord;
 use crate::stats::ratio::BlockMean;
 use std::collections::BTreeMap;
@@ -17,8 +16,8 @@ pub struct CaseTurn {
     /// Logarithm of its rate.
     pub log: f64,
     pub began_us: u64,
-    /// As [`Turn::beside`](crate::stats::carry_over::Turn::beside).
-    pub beside: Option<[f64; 2]>,
+    /// Share of the CPUs that programs outside of the run took just before it; `None` if unknown.
+    pub others_share: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -26,16 +25,10 @@ pub struct TurnSums {
     pub turns: Vec<CaseTurn>,
     /// Block and round of each turn that was made again.
     pub made_again: Vec<(u32, u32)>,
-    /// By block: mean effect on its turns of the cases before and of what the machine did beside, as the logarithm of a ratio.
+    /// By block: mean effect on its turns of the cases before and of others' CPU time beside, as the logarithm of a ratio.
     pub borne: BTreeMap<u32, f64>,
     /// By device column: bytes written between the turns, and in them.
     written: BTreeMap<String, (u64, u64)>,
-}
-
-/// Logarithm of the rate of a probe, and the share of the CPUs that other programs took meanwhile.
-fn beside(probe: &DiskProbe, cpus: u32) -> Option<[f64; 2]> {
-    let others = probe.others_cpu_us? as f64 / probe.elapsed_us.max(1) as f64 / f64::from(cpus.max(1));
-    (probe.flushes > 0).then(|| [probe.rate().ln(), others])
 }
 
 impl TurnSums {
@@ -45,8 +38,10 @@ impl TurnSums {
         self.made_again.extend(own.turns.iter().filter(|turn| !turn.counts).map(|turn| (block, turn.round)));
         self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {
             let log = (turn.operations as f64 / turn.elapsed_us as f64).ln();
-            let beside = turn.probe.as_ref().and_then(|probe| beside(probe, record.host.cpus));
-            CaseTurn { block, round: turn.round, after: turn.after.clone(), log, began_us: turn.began_us, beside }
+            let others = turn.probe.as_ref().and_then(|probe| probe.others_cpu_us.zip(probe.whole_us));
+            let cpus = f64::from(record.host.cpus.max(1));
+            let others_share = others.map(|(used, whole)| used as f64 / whole.max(1) as f64 / cpus);
+            CaseTurn { block, round: turn.round, after: turn.after.clone(), log, began_us: turn.began_us, others_share }
         }));
         for (column, between) in &own.between {
             if let Some(grown) = seconds.numbers(column).and_then(growth) {

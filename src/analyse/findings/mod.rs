@@ -102,11 +102,9 @@ pub struct TurnsFinding {
     pub made_again: u64,
     /// True if ratios of rates are without what turns bore from the cases before.
     pub is_taken_out: bool,
-    /// Change of the logarithm of a turn's rate with that of the disk's around it; ratios of rates are without it. Of the
-    /// last guest, if several ran.
-    pub disk_slope: f64,
-    /// The same with the share of all CPUs that other programs took around it.
-    pub others_cpu_slope: f64,
+    /// Change of the logarithm of a turn's rate where programs outside of the run take all CPUs around it: ratios of rates
+    /// are without it. 0 if nothing was taken out; of several guests the one that lost most.
+    pub others_slope: f64,
     pub cases: Vec<CaseTurns>,
 }
 

@@ -1,11 +1,11 @@
-//! Turns of the cases that stood side by side: rounds made again, idle work, what the machine did beside them, and what a
+//! Turns of the cases that stood side by side: rounds made again, idle work, others' CPU time beside them, and what a
 //! case does to the turn after its own.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::Estimate;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseTurns, TurnsFinding};
-use crate::stats::beside::{self, Slopes};
+use crate::stats::beside;
 use crate::stats::carry_over::{Turn, after_each, borne};
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     turns.sort_by_key(|(_, turn)| (turn.block, turn.began_us));
     let turns = turns.into_iter().map(|(case, turn)| {
         let after = turn.after.as_deref().and_then(place);
-        Turn { case, block: turn.block, round: turn.round, after, log: turn.log, beside: turn.beside }
+        Turn { case, block: turn.block, round: turn.round, after, log: turn.log, others_share: turn.others_share }
     });
     let turns: Vec<Turn> = turns.collect();
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
     let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
     let mut found = vec![None; turned.len()];
-    let (mut is_taken_out, mut slopes) = (false, Slopes::default());
+    let (mut is_taken_out, mut others_slope) = (false, 0.0);
     // A turn follows one of its own guest.
     let guests: BTreeSet<Option<String>> = turned.iter().map(|case| case.spec.guest.clone()).collect();
     for guest in guests {
@@ -38,7 +38,7 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
             .iter()
             .filter_map(|turn| Some(Turn { case: place(turn.case)?, after: turn.after.and_then(place), ..*turn }));
         let taken_out = beside::taken_out(&own.collect::<Vec<Turn>>());
-        slopes = taken_out.slopes;
+        others_slope = f64::min(others_slope, taken_out.slope);
         let own = &taken_out.turns;
         inside.iter().zip(after_each(own, inside.len())).for_each(|(case, after)| found[*case] = after);
         let carried = borne(own, inside.len());
@@ -62,8 +62,7 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     });
     let cases: Vec<CaseTurns> = cases.collect();
     let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);
-    let [disk_slope, others_cpu_slope] = slopes;
-    let found = TurnsFinding { rounds, made_again, is_taken_out, disk_slope, others_cpu_slope, cases };
+    let found = TurnsFinding { rounds, made_again, is_taken_out, others_slope, cases };
     (!found.cases.is_empty()).then_some(found)
 }
 

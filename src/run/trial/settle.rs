@@ -70,8 +70,10 @@ pub(super) fn wait(session: &Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
 /// still work.
 pub(super) fn probe_disk(host: &Host, trial: &mut Trial<'_>) -> Option<DiskProbe> {
     let folder = disk_probe::folder_of(&trial.case.stack)?;
-    let probe = others_beside(host, || disk_probe::probe(&folder))
-        .and_then(|(probe, others_ns)| Ok(DiskProbe { others_cpu_us: Some(others_ns / 1000), ..probe? }));
+    let begun = now();
+    let (probe, others_ns) = others_beside(host, || disk_probe::probe(&folder));
+    let (others_cpu_us, whole_us) = (others_ns.map(|ns| ns / 1000), Some(micros(begun.elapsed())));
+    let probe = probe.map(|probe| DiskProbe { others_cpu_us, whole_us, ..probe });
     probe.map_err(|e| trial.record.notes.push(format!("the disk below the images was not probed: {}", e.chain()))).ok()
 }
 
