@@ -13,7 +13,7 @@ by commit|{commit_bytes_p50} of WAL without full pages (p50)|{commit_bytes_p90} 
 by commit|{commit_gap_us_p50} us to the next (p50)|{subtransactions_share} with sub-transactions|{prepared_share} prepared
 checkpoints|one for {checkpoint_distance_bytes} of WAL|timeout {checkpoint_timeout}|max_wal_size {max_wal_size}
 pages|{full_pages_per_commit} in the WAL of a writing commit|{pages_dirtied_per_commit} dirtied|{pages_written_per_commit} written
-reads|{read_misses_per_any_commit} pages not in shared_buffers by any commit|{hit_share} of all pages are there|{temp_bytes_per_second} a second of temporary files
+reads|{read_misses_per_any_commit} pages not in shared_buffers by any commit|{hit_share} are there|temporary files {temp_bytes_per_second} a second
 rows|{rows_inserted_per_commit} inserted a writing commit|{rows_updated_per_commit} updated|{rows_deleted_per_commit} deleted
 sessions|{sessions_mean} connected|{clients_active_mean} active, on average
 settings|shared_buffers {shared_buffers}|synchronous_commit {synchronous_commit}|fsync {fsync}|wal_level {wal_level}
