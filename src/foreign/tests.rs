@@ -20,8 +20,9 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // Plans, statistics tables, server logs, Slurm tasks and read-backs of volumes: not importable outputs.
-            const OTHERS: [&str; 10] = [
+            // Plans, statistics tables, server logs, Slurm tasks, read-backs of volumes, profiles: not importable outputs.
+            const OTHERS: [&str; 11] = [
+                "profile",
                 "refused",
                 "plans",
                 "studentized_range",
