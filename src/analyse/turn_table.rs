@@ -4,7 +4,6 @@
 
 use crate::error::Result;
 use crate::record::column::ColumnType;
-use crate::record::disk_probe::DiskProbe;
 use crate::record::seconds::{Row, Value};
 use crate::record::trial::TrialRecord;
 use crate::store::table::{self, ParquetColumn};
@@ -38,26 +37,17 @@ const COLUMNS: [(&str, &str, ColumnType, &str); 17] = [
 pub(super) fn rows(trial: &TrialRecord) -> Vec<(u64, Row)> {
     let Some(record) = &trial.turns else { return Vec::new() };
     let all = record.turns.iter().map(|turn| {
-        let probe = |figure: fn(&DiskProbe) -> u64| turn.probe.as_ref().map(figure).map(Value::Count);
-        let row = vec![
-            Some(Value::Text(trial.run.clone())),
-            Some(Value::Text(trial.case.id.clone())),
-            Some(Value::Count(u64::from(trial.trial))),
-            Some(Value::Count(u64::from(turn.round))),
-            turn.after.clone().map(Value::Text),
-            Some(Value::Count(turn.began_us)),
-            Some(Value::Count(turn.whole_us)),
-            Some(Value::Count(turn.operations)),
-            Some(Value::Count(turn.elapsed_us)),
-            Some(Value::Count(turn.wal_flush_us)),
-            Some(Value::Count(turn.sync_us)),
-            record.operations.map(Value::Count),
-            probe(|probe| probe.flushes),
-            probe(|probe| probe.elapsed_us),
-            turn.probe.as_ref().and_then(|probe| probe.others_cpu_us).map(Value::Count),
-            turn.probe.as_ref().and_then(|probe| probe.whole_us).map(Value::Count),
-            Some(Value::Flag(turn.counts)),
-        ];
+        let probe = turn.probe.as_ref();
+        let [flushes, elapsed_us] = [probe.map(|probe| probe.flushes), probe.map(|probe| probe.elapsed_us)];
+        let [others_us, whole_us] =
+            [probe.and_then(|probe| probe.others_cpu_us), probe.and_then(|probe| probe.whole_us)];
+        let times = [turn.began_us, turn.whole_us, turn.operations, turn.elapsed_us, turn.wal_flush_us, turn.sync_us];
+        let known = [record.operations, flushes, elapsed_us, others_us, whole_us];
+        let mut row: Row = [&trial.run, &trial.case.id].map(|text| Some(Value::Text(text.clone()))).into();
+        row.extend([trial.trial, turn.round].map(|count| Some(Value::Count(u64::from(count)))));
+        row.push(turn.after.clone().map(Value::Text));
+        row.extend(times.map(Some).into_iter().chain(known).map(|count| count.map(Value::Count)));
+        row.push(Some(Value::Flag(turn.counts)));
         (turn.began_us, row)
     });
     all.collect()
@@ -79,6 +69,7 @@ pub(super) fn write(folder: &Path, mut rows: Vec<(u64, Row)>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::disk_probe::DiskProbe;
     use crate::record::turns::{TurnRecord, TurnsRecord};
 
     #[test]

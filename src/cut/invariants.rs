@@ -62,13 +62,12 @@ fn missing(history: &History, at: Seq, there: &BTreeMap<String, bool>) -> Option
     // 18.6 removes that file as one of the future, and skips the WAL record for it.
     history.prepared.iter().filter(|one| one.checkpoint <= at).find_map(|one| {
         let name = format!("{PREPARED}{}", one.number);
-        match there.get(&name) {
-            None => Some(format!("the prepared transaction {name} is missing")),
-            Some(false) if one.committed.is_some_and(|mark| mark <= at) => {
-                Some(format!("the prepared transaction {name} is not committed"))
-            }
-            Some(_) => None,
-        }
+        let wrong = match there.get(&name) {
+            None => "missing",
+            Some(false) if one.committed.is_some_and(|mark| mark <= at) => "not committed",
+            Some(_) => return None,
+        };
+        Some(format!("the prepared transaction {name} is {wrong}"))
     })
 }
 

@@ -43,21 +43,18 @@ const TORN_PAGE: u32 = 4096;
 /// (ddmin without its complements: Zeller and Hildebrandt, IEEE Trans. Softw. Eng. 28 (2002)).
 fn fewest<T: Clone>(mut kept: Vec<T>, fails: impl Fn(&[T]) -> Result<bool>) -> Result<Vec<T>> {
     let mut size = kept.len();
-    while size > 0 && !kept.is_empty() {
+    loop {
         let (before, mut at) = (kept.len(), 0);
         while at < kept.len() {
             let end = kept.len().min(at + size);
             let fewer = [&kept[..at], &kept[end..]].concat();
-            if fails(&fewer)? {
-                kept = fewer;
-            } else {
-                at = end;
-            }
+            if fails(&fewer)? { kept = fewer } else { at = end }
         }
-        let is_done = size == 1 && kept.len() == before;
-        size = if is_done { 0 } else { size.min(kept.len()).div_ceil(2) };
+        if size <= 1 && kept.len() == before {
+            return Ok(kept);
+        }
+        size = size.min(kept.len()).div_ceil(2);
     }
-    Ok(kept)
 }
 
 /// Tries states, records the results, and returns the state the verdict rests on if it convicts.

@@ -17,11 +17,8 @@ pub const WITHOUT_WAL: &str = "wal_distribution";
 /// # Errors
 /// If it is not the output of one whole run of the script in a version that is known.
 pub fn read(text: &str) -> Result<Profile> {
-    let lines: Vec<(&str, &str)> = text
-        .lines()
-        .filter_map(|line| line.trim_end().strip_prefix(MARK))
-        .map(|line| line.split_once(' ').unwrap_or((line, "")))
-        .collect();
+    let lines = text.lines().filter_map(|line| line.trim_end().strip_prefix(MARK));
+    let lines: Vec<(&str, &str)> = lines.map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
     check_ends(&lines)?;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
     let mut profile = Profile { version: FORMAT, tool_version, ..Profile::default() };
@@ -52,9 +49,8 @@ pub fn read(text: &str) -> Result<Profile> {
     }
     // A checkpoint is complete when the control file has another redo position.
     let completed = redos.windows(2).filter(|pair| pair[1] > pair[0]).count() as i64;
-    let distance = redos.last().zip(redos.first()).map_or(0, |(last, first)| last - first);
-    let checkpoints = [("completed".to_owned(), completed), ("distance_bytes".to_owned(), distance)];
-    if !redos.is_empty() {
+    if let Some((last, first)) = redos.last().zip(redos.first()) {
+        let checkpoints = [("completed".to_owned(), completed), ("distance_bytes".to_owned(), last - first)];
         profile.counts.insert("checkpoints".to_owned(), checkpoints.into());
     }
     name_unseen(&mut profile);

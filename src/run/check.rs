@@ -71,14 +71,11 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<PlanCheck>
         let cases = "settings and mount options of cases in other guests";
         checked.unchecked.push(format!("{cases}: their server and kernel are there only in the guest"));
     }
-    let mut servers: Vec<(&str, Values)> = Vec::new();
+    let mut servers: BTreeMap<&str, Values> = BTreeMap::new();
     for postgres in plan.cases.iter().filter_map(|case| case.postgres.as_ref()) {
-        let at = servers.iter().position(|(bin, _)| *bin == postgres.bin).unwrap_or_else(|| {
-            servers.push((&postgres.bin, Values::new()));
-            servers.len() - 1
-        });
+        let values = servers.entry(&postgres.bin).or_default();
         for (name, value) in &postgres.settings {
-            servers[at].1.entry(name.clone()).or_default().insert(value.clone());
+            values.entry(name.clone()).or_default().insert(value.clone());
         }
     }
     for (bin, values) in servers {

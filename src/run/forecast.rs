@@ -79,13 +79,9 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     let each_us = trials_us(plan, memory, &turns)?;
     let of_trials = expected_us(plan, plan.blocks_here(), each_us, &templates);
     let least = plan.at_least.map(|blocks| expected_us(plan, blocks, each_us, &templates));
-    let mut windows = Vec::new();
-    for case in &plan.cases {
-        let line = format!("{}: {}", case.workload.name, described(case, &turns)?);
-        if !windows.contains(&line) {
-            windows.push(line);
-        }
-    }
+    let windows = plan.cases.iter().map(|case| Ok(format!("{}: {}", case.workload.name, described(case, &turns)?)));
+    let (mut windows, mut seen) = (windows.collect::<Result<Vec<String>>>()?, BTreeSet::new());
+    windows.retain(|line| seen.insert(line.clone()));
     let alone = plan.order.iter().filter(|key| !turns.contains(&key.case)).count();
     let of_images = plan.cases.iter().filter(|case| !turns.contains(&case.id));
     let most_repeats = repeats::most(of_images, u32::try_from(alone).unwrap_or(u32::MAX));
