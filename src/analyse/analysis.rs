@@ -10,8 +10,8 @@ use super::run::blocks::RunBlocks;
 use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
 use super::run::{
-    ageing, decided, drives, effects, flush_share, full, in_memory, machines, percentile_ratios, power_cuts, ranking,
-    spread, turns,
+    ageing, decided, drives, effects, flush_share, full, in_memory, machines, percentile_ratios, power_cuts, profiled,
+    ranking, spread, turns,
 };
 use super::trial::input::{RunInput, TrialInput};
 use super::trial::series::Buckets;
@@ -115,6 +115,8 @@ impl Analysis {
             true => headline::emulated(),
             false => headline::answer(&contests, &effects, &found, &not_run),
         };
+        let profiled = profiled::findings(&self.cases, &found);
+        answer.notes.extend(profiled::sentence(&profiled));
         answer.notes.extend(full::sentence(&self.full));
         spread::name_machines(&mut answer, &self.input.run, machines.len());
         if let Some(whole) = &self.input.run.quick {
@@ -126,8 +128,7 @@ impl Analysis {
         percentile_ratios::compare(&mut rankings, &self.cases, &mut found);
         ranking::one_rate(&rankings, &mut found);
         let run = self.summary(&not_run, disturbed);
-        let finished = self.input.pending.is_empty();
-        let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);
+        let mut of_run = cautions::of_run(&machines, &self.cases, &found, self.input.pending.is_empty());
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Wrong, lost.as_str())));
         of_run.extend(spread::remark(&self.input.run));
         of_run.extend(charted(run.trials_planned));
@@ -142,6 +143,7 @@ impl Analysis {
             ageing: ageing::findings(&self.cases),
             drives: drives::findings(&self.cases),
             power_cuts: power_cuts::findings(&self.input.verdicts, &self.cases),
+            profiled,
             machines,
             effects,
             rankings,

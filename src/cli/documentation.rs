@@ -149,12 +149,14 @@ fn plans(page: &str) -> Vec<(bool, String)> {
     found
 }
 
-/// The plan, read beside the scripts that it names.
+/// The plan, read beside the scripts that it names, and a profile.
 fn parsed(text: &str) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     for script in text.split('"').filter_map(|part| part.split('@').next()).filter(|part| part.ends_with(".sql")) {
         std::fs::write(folder.path().join(script), "select 1;").unwrap();
     }
+    let profile = include_str!("../../tests/fixtures/profile/busy.toml");
+    std::fs::write(folder.path().join("profile.toml"), profile).unwrap();
     let file = folder.path().join("p.toml");
     std::fs::write(&file, text).unwrap();
     plan::read(&file, &CATALOGUE, plan::Paint::Plain).unwrap_or_else(|why| panic!("{why}\n{text}"))

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
   pgstrata profile --from out                                   psql -X -f p.sql > out; then read its output here
   pgstrata profile --from out --wal /srv/archive                also the distribution over commits, from WAL segments
   pgstrata profile show profile.toml                            what the server asks of its storage, where it waits
-  pgstrata profile load profile.toml -o load                    a load of that shape for pgbench, for a plan
+  pgstrata profile load profile.toml > plan.toml                a plan: two stacks under a load of that shape
 
 One psql session reads counters twice and samples the sessions once a second in between. It is read only, gets no transaction \
 id, writes no file, and needs a role with pg_monitor. The file has sums alone: no names of tables, databases, users or hosts, no \
@@ -63,13 +63,13 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Make a load of a profile's shape: tables and scripts for pgbench, and the lines of a plan
+    /// Print a plan of two stacks under a load of a profile's shape
     Load {
         /// The file
         file: PathBuf,
-        /// Folder for setup.sql and the scripts, created if missing
+        /// Also write setup.sql and the scripts, to be changed; created if missing, and the place for the plan
         #[arg(short, long, value_name = "DIR", value_parser = |path: &str| std::path::absolute(path))]
-        output: PathBuf,
+        output: Option<PathBuf>,
     },
 }
 
@@ -79,8 +79,8 @@ enum Action {
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
     match &args.action {
-        Some(Action::Show { file, json }) => show(&open(file)?, *json)?,
-        Some(Action::Load { file, output }) => make_load(&open(file)?, output)?,
+        Some(Action::Show { file, json }) => show(&profile::open(file)?, *json)?,
+        Some(Action::Load { file, output }) => make_load(file, output.as_deref())?,
         None if args.script => out::bytes(profile::script(args.minutes).as_bytes())?,
         None => make(args)?,
     }
@@ -107,24 +107,28 @@ fn make(args: &Args) -> Result<()> {
     show(&profile, false)
 }
 
-/// Writes the files and prints the lines of a plan.
-fn make_load(profile: &Profile, folder: &Path) -> Result<()> {
-    let (scripts, plan) = load::of(profile)?;
-    folders::make_all(folder, 0o755)?;
-    for (name, text) in scripts {
-        files::write_output(&folder.join(name), text.as_bytes())?;
+/// Prints a plan; with a folder, its load is scripts that are written there, to be changed.
+fn make_load(file: &Path, folder: Option<&Path>) -> Result<()> {
+    let profile = profile::open(file)?;
+    let load = load::of(&profile)?;
+    let mut options = format!("profile = {}", toml::Value::from(file.to_string_lossy().as_ref()));
+    if let Some(folder) = folder {
+        folders::make_all(folder, 0o755)?;
+        let scripts = load.scripts.iter().map(|(name, _, text)| (name.as_str(), text));
+        for (name, text) in scripts.chain([("setup", &load.setup)]) {
+            files::write_output(&folder.join(format!("{name}.sql")), text.as_bytes())?;
+        }
+        let names = load.scripts.iter().map(|(name, weight, _)| format!("\"{name}.sql@{weight}\""));
+        let names = names.collect::<Vec<_>>().join(", ");
+        options = format!("scale = 1, setup = \"setup.sql\", script = [{names}]");
     }
-    out::bytes(plan.as_bytes())
+    out::bytes(load::plan(&profile, load.rate, &options).as_bytes())
 }
 
 fn show(profile: &Profile, json: bool) -> Result<()> {
     let (figures, waits) = (figures::of(profile), figures::waits(profile));
     let document = serde_json::json!({ "figures": figures, "waits": waits, "profile": profile });
     out::json_or(json, &document, || out::harmless_lines(&text::summary(profile)))
-}
-
-fn open(path: &Path) -> Result<Profile> {
-    profile::from_file(&given(path)?).map_err(|e| e.while_doing(format!("open {}", path.display())))
 }
 
 fn given(path: &Path) -> Result<String> {

@@ -1,4 +1,4 @@
-//! A load of a profile's shape: tables, pgbench scripts with weights, the lines of a plan.
+//! A load of a profile's shape: tables, pgbench scripts with weights, and a plan of it.
 //!
 //! A writing transaction updates rows of `profile_pages`, each on a random page, appends rows to `profile_log` that fill
 //! as many new pages, and adds a message to the WAL (`pg_logical_emit_message`) that makes up the rest of its bytes.
@@ -7,7 +7,7 @@
 //! `profile_reads`, four times as large: at least three of four miss. Clients never share a row: locks are not
 //! imitated, nor plans, nor the CPU time of queries.
 
-use super::figures::{self, Figures};
+use super::figures;
 use crate::error::{Error, Result};
 use crate::record::profile::Profile;
 use crate::units::Bytes;
@@ -31,9 +31,18 @@ const MOST_IMAGES: f64 = 0.95;
 const MISSES: f64 = 0.95;
 /// The tables, of which the second is made where reads miss; a transaction that writes, one that reads, a look-up.
 const TEXTS: &str = include_str!("load.sql");
+const PLAN: &str = include_str!("plan.toml");
 
-/// Files by name, and the lines of a plan.
-pub type ProfileLoad = (Vec<(String, String)>, String);
+/// A load for pgbench.
+#[derive(Debug)]
+pub struct ProfileLoad {
+    /// Makes the tables.
+    pub setup: String,
+    /// Names of the scripts, their weights out of 10,000, and their text.
+    pub scripts: Vec<(String, u64, String)>,
+    /// Commits of the server, 1/s.
+    pub rate: f64,
+}
 
 /// Makes the load.
 ///
@@ -91,7 +100,7 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
         let text = text.replace("@LOOK@", look).replace("@LOOKUPS@", &expression(lookups));
         text.replace("@TOUCHES@", &expression(touched)).replace("@PAGES@", &pages.to_string())
     };
-    let mut scripts = vec![("read.sql".to_owned(), 1.0 - writing / any, filled(read))];
+    let mut scripts = vec![("read".to_owned(), 1.0 - writing / any, filled(read))];
     for (number, (share, size)) in (1..).zip(sizes) {
         let room = (size - rest).max(0.0);
         let added = (room * appended / MOST_ROW).ceil();
@@ -99,13 +108,11 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
         let text = filled(write).replace("@ADDED@", &added.to_string());
         let text = text.replace("@LENGTH@", &format!("{:.0}", (row - INSERT).max(0.0)));
         let text = text.replace("@MESSAGE@", &format!("{:.0}", (room - added * row - MESSAGE).max(0.0)));
-        scripts.push((format!("write{number}.sql"), share * writing / any, text));
+        scripts.push((format!("write{number}"), share * writing / any, text));
     }
-    scripts.retain(|(_, share, _)| (share * 1e4).round() >= 1.0);
-    let names = scripts.iter().map(|(name, share, _)| format!("\"{name}@{:.0}\"", share * 1e4));
-    let plan = plan(profile, &of, any, &names.collect::<Vec<_>>().join(", "));
-    let files = scripts.into_iter().map(|(name, _, sql)| (name, sql));
-    Ok((files.chain([("setup.sql".to_owned(), filled(&(pages_sql.to_owned() + reads_sql)))]).collect(), plan))
+    let weighted = scripts.into_iter().map(|(name, share, sql)| (name, (share * 1e4).round() as u64, sql));
+    let scripts = weighted.filter(|(_, weight, _)| *weight > 0).collect();
+    Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any })
 }
 
 /// Touches of each page between two checkpoints of which this share is the first: solves `(1 - exp(-x)) / x = share`.
@@ -136,19 +143,18 @@ fn expression(mean: f64) -> String {
     format!("{} + case when random(1, 1000000) <= {:.0} then 1 else 0 end", mean.floor(), mean.fract() * 1e6)
 }
 
-/// The lines of a plan: the settings that shape the load, and the load at the profile's rate and above.
-fn plan(profile: &Profile, of: &Figures, rate: f64, scripts: &str) -> String {
+/// A plan of two stacks under the load: `load` are the options that give it.
+pub fn plan(profile: &Profile, rate: f64, load: &str) -> String {
     let names = "shared_buffers max_wal_size checkpoint_timeout full_page_writes wal_compression synchronous_commit";
     let settings = names.split(' ').filter_map(|name| Some((name, profile.settings.get(name)?.as_str())));
     let settings = settings.map(|(name, value)| format!("{name} = {}", toml::Value::from(value)));
     let settings = settings.collect::<Vec<_>>().join(", ");
     let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", rate * factor)).join(", ");
     // Each client has a row of its own on a page.
-    let clients = (2.0 * of.get("clients_active_mean").copied().unwrap_or(0.0)).ceil().clamp(8.0, 32.0);
-    format!(
-        "[postgres]\nsettings = {{ {settings} }}\n\n[workload]\nmine = {{ pgbench = {{ scale = 1, setup = \
-         \"setup.sql\", script = [{scripts}], clients = {clients}, rate = [{rates}] }} }}\n"
-    )
+    let active = figures::of(profile).get("clients_active_mean").copied().unwrap_or(0.0);
+    let clients = (2.0 * active).ceil().clamp(8.0, 32.0).to_string();
+    let parts = [("@SETTINGS@", settings.as_str()), ("@LOAD@", load), ("@CLIENTS@", &clients), ("@RATES@", &rates)];
+    parts.into_iter().fold(PLAN.to_owned(), |plan, (name, value)| plan.replace(name, value))
 }
 
 #[cfg(test)]
@@ -204,11 +210,10 @@ mod tests {
 
     #[test]
     fn a_load_mixes_what_writes_and_what_reads() {
-        let (files, plan) = of(&profile()).unwrap();
-        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["read.sql", "write1.sql", "setup.sql"]);
-        assert!(plan.contains("\"read.sql@5000\", \"write1.sql@5000\"") && plan.contains("1000.00, 1500.00"), "{plan}");
-        let [read, write, setup] = [&files[0].1, &files[1].1, &files[2].1];
+        let load = of(&profile()).unwrap();
+        let names: Vec<(&str, u64)> = load.scripts.iter().map(|(name, weight, _)| (name.as_str(), *weight)).collect();
+        assert_eq!((names, load.rate), (vec![("read", 5000), ("write1", 5000)], 1000.0));
+        let [read, write, setup] = [&load.scripts[0].2, &load.scripts[1].2, &load.setup];
         assert!(read.contains("\\set lookups 2 + case"), "{read}");
         assert!(write.contains("\\set touches 2 + case") && write.contains("repeat('x', 190)"), "{write}");
         assert!(
@@ -229,9 +234,21 @@ mod tests {
             ..ProfiledWal::default()
         };
         profile.wal = Some(wal);
-        let (files, plan) = of(&profile).unwrap();
-        assert_eq!(files.iter().filter(|(name, _)| name.starts_with("write")).count(), 5, "{plan}");
+        let load = of(&profile).unwrap();
+        assert_eq!(load.scripts.iter().filter(|(name, ..)| name.starts_with("write")).count(), 5, "{load:?}");
         profile.counts.clear();
         assert!(of(&profile).unwrap_err().to_string().contains("no commits that wrote"));
+    }
+
+    #[test]
+    fn a_plan_has_the_settings_and_multiples_of_the_rate() {
+        let mut profile = profile();
+        profile.settings.insert("max_wal_size".to_owned(), "1GB".to_owned());
+        let plan = plan(&profile, 1000.0, "profile = \"a.toml\"");
+        let parsed: toml::Table = plan.parse().unwrap();
+        assert_eq!(parsed["postgres"]["settings"]["max_wal_size"].as_str(), Some("1GB"));
+        let load = &parsed["workload"]["mine"]["pgbench"];
+        assert_eq!(load["rate"][3].as_float(), Some(3000.0));
+        assert!(load["profile"].as_str() == Some("a.toml") && !plan.contains('@'), "{plan}");
     }
 }

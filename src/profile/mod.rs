@@ -14,13 +14,17 @@ mod wal;
 pub mod waldump;
 
 use crate::error::{Context, Error, Result};
-use crate::host::Host;
 use crate::host::command::{Command, last_lines};
+use crate::host::{Host, files};
 use crate::record::profile::{FORMAT, Profile};
 use std::ffi::OsStr;
+use std::path::Path;
 
 /// Parts in the order of the script: what it sets and asks once, a reading, a sample, the end.
 const SCRIPT: &str = include_str!("script.sql");
+
+/// Far more than a profile has.
+const MOST_BYTES: u64 = 1 << 24;
 
 /// The script: two readings, and between them a sample a second for `minutes`.
 pub fn script(minutes: u32) -> String {
@@ -55,14 +59,17 @@ pub fn to_file(profile: &Profile) -> Result<String> {
     Ok(format!("# Made by pgstrata profile: sums without names; how to read them: docs/profile.md\n{summary}\n{toml}"))
 }
 
-/// Reads the text of such a file.
+/// Reads such a file.
 ///
 /// # Errors
-/// If it is no profile, or one of a newer pgstrata.
-pub fn from_file(text: &str) -> Result<Profile> {
-    let profile: Profile = toml::from_str(text).or_user(|| "read the profile".to_owned())?;
+/// If it cannot be read, is no profile, or one of a newer pgstrata.
+pub fn open(path: &Path) -> Result<Profile> {
+    let what = || format!("read the profile {}", path.display());
+    let bytes = files::read_given(path, MOST_BYTES, what)?;
+    let profile: Profile = toml::from_slice(&bytes).or_user(what)?;
     if profile.version > FORMAT {
-        return Err(Error::user(format!("it has version {}, and this pgstrata reads {FORMAT}", profile.version)));
+        let words = format!("{} has version {}, and this pgstrata reads {FORMAT}", path.display(), profile.version);
+        return Err(Error::user(words));
     }
     Ok(profile)
 }

@@ -19,6 +19,9 @@ pub struct Operation {
     pub clients: u64,
     /// Target operations per second, all clients together; `None` for a closed loop.
     pub rate: Option<f64>,
+    /// Commits a second of the server whose profile the load is made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_rate: Option<f64>,
     /// True if the workload searches for the highest rate within the latency limit, in steps of one rate each.
     #[serde(default)]
     pub is_searched: bool,

@@ -8,7 +8,7 @@ use super::latencies::{CLOSED_LOOP, SHOWN, load_words, shown_percentiles};
 use super::rankings::ranking_tables;
 use super::table::{Cell, Table, TableColumn};
 use super::words::{caution_cases, moment, ranges, server_versions};
-use super::{ageing, drives, full, merged, power_cuts};
+use super::{ageing, drives, full, merged, power_cuts, profiled};
 use crate::analyse::findings::Findings;
 use crate::report::text::printable;
 use crate::units::Bytes;
@@ -25,6 +25,7 @@ pub(super) fn page(findings: &Findings) -> String {
     let tables = [
         power_cuts::verdicts(&findings.power_cuts).even(),
         power_cuts::devices(&findings.power_cuts),
+        profiled::table(&findings.profiled),
         labelled.stages(),
         labelled.snapshots(),
         labelled.capacities(),

@@ -33,6 +33,7 @@ mod openmetrics;
 pub(crate) mod page;
 pub(crate) mod power_cuts;
 pub(crate) mod probe;
+mod profiled;
 mod rankings;
 mod section_titles;
 pub(crate) mod serve;

@@ -18,7 +18,7 @@ use super::section_titles::SectionTitles;
 use super::table::Table;
 use super::template::{STYLE, sum};
 use super::words::{caution_cases, fits_title, moment, percent, server_versions};
-use super::{ageing, disk, drives, full, merged, power_cuts, template};
+use super::{ageing, disk, drives, full, merged, power_cuts, profiled, template};
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{Ageing, Effects, Findings, Ranking};
 use crate::error::Result;
@@ -185,6 +185,7 @@ fn tables(labelled: &Labelled<'_>) -> BTreeMap<String, Table> {
     let findings = labelled.findings;
     let all = [
         device_work(labelled),
+        profiled::table(&findings.profiled),
         labelled.stages(),
         labelled.snapshots(),
         power_cuts::verdicts(&findings.power_cuts),

@@ -23,7 +23,7 @@ use crate::report::words::{
     bounded, caution_cases, class_meaning, class_title, estimate_text, latency, moment, numbered, percent, ratio_words,
     server_versions,
 };
-use crate::report::{ageing, disk, drives, full, power_cuts};
+use crate::report::{ageing, disk, drives, full, power_cuts, profiled};
 use crate::units::count;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -100,6 +100,11 @@ pub fn costs_of_power_cuts(found: &[PowerCut]) -> String {
 fn asked_for(labelled: &Labelled<'_>) -> String {
     let findings = labelled.findings;
     costs_of_power_cuts(&findings.power_cuts)
+        + &noted(
+            &profiled::table(&findings.profiled),
+            &["stack", "1/s", "p99 ms", "limit", "headroom", "WAL a day", "to devices", "back s"],
+            &[1, 2, 3, 4, 5, 6, 7],
+        )
         + &noted(&labelled.stages(), &["case", "stage", "s", "amount", "MB/s"], &[2, 3, 4])
         + &noted(&labelled.snapshots(), &["case", "figure", "value", "unit"], &[2])
         + &noted(

@@ -110,6 +110,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
                 "latencies",
                 "merged",
                 "power_cuts",
+                "profiled",
                 "rankings",
                 "snapshots",
                 "stages",

@@ -38,7 +38,7 @@ const ROOMS: &[Room] = &[
     room("cluster", &["units", "error", "host", "parse", "record"]),
     room("probe", &["units", "error", "host", "parse", "record", "stats", "provision::devices", "provision::mount"]),
     room("ageing", &["units", "error", "host", "parse", "record", "cluster"]),
-    room("workload", &["units", "error", "host", "parse", "record", "cluster", "probe", "stats"]),
+    room("workload", &["units", "error", "host", "parse", "record", "cluster", "probe", "profile", "stats"]),
     room("telemetry", &["units", "error", "host", "parse", "record", "cluster::client"]).tests_use(&["cluster"]),
     room(
         "run",

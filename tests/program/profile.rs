@@ -222,9 +222,7 @@ fn a_load_made_of_a_profile_has_its_wal() {
     let original = shape(&site, &format!("-c 4 -t 2000 -f {}", file.display()), "secret_db");
     let plan = site.ok(&mut site.shop.pgstrata(&["profile", "load", "profile.toml", "-o", "made"]));
     let made = site.shop.path().join("made");
-    let plan = site
-        .shop
-        .file("made/plan.toml", &format!("name = \"mine\"\n[stack.t]\nfilesystem = {{ tmpfs = \"1GiB\" }}\n{plan}"));
+    let plan = site.shop.file("made/plan.toml", &plan);
     site.ok(site.shop.pgstrata(&["plan", plan.to_str().unwrap()]).env("PGSTRATA_STATE", site.shop.state()));
     site.ok(site.client("psql").args(["-X", "-q", "-d", "postgres", "-f"]).arg(made.join("setup.sql")));
     let text = fs::read_to_string(plan).unwrap();

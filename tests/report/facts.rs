@@ -156,3 +156,31 @@ pub fn counters(rows: &[RankRow]) -> Vec<CounterComparison> {
         compared(CostCounter::DeviceWrites, 1.4, 1.9, PairOutcome::Undecided),
     ]
 }
+
+pub fn profiled() -> Vec<Profiled> {
+    vec![Profiled {
+        name: "ext4".to_owned(),
+        rate: 299.0,
+        p99_us: Some(Estimate::of(4120.0, Some((3870.0, 4390.0)), 3)),
+        limit_us: Some(50_000),
+        holds: Some(2.0),
+        fails: Some(3.0),
+        wal_bytes_per_day: Some(1.99e11),
+        device_bytes_per_day: Some(4.41e11),
+        back_s: None,
+    }]
+}
+
+/// A trial whose stack filled up.
+pub fn full(case: String) -> Vec<FullFinding> {
+    vec![FullFinding {
+        case,
+        trial: 4,
+        step: "measuring".to_owned(),
+        after_s: 31.42,
+        reason: "PANIC:  could not write to file \"pg_wal/xlogtemp.31\": No space left on device".to_owned(),
+        used: Some(0.97),
+        server_log: "    2026-03-02 09:15:00.001 GMT [31] PANIC:  could not write\n    terminated".to_owned(),
+        is_measured: true,
+    }]
+}

@@ -37,7 +37,7 @@ pub use estimate::Estimate;
 pub use of_case::{BackendTime, CapacityFinding, CapacityStep, InMemory, SnapshotFinding, StageFinding, WaitShare};
 pub use of_run::{
     Ageing, AgeingPoint, BestCombinations, CutFindings, DriveFinding, DriveRoundFinding, Effects, FullFinding,
-    OptionEffect, PowerCut, StackByHand,
+    OptionEffect, PowerCut, Profiled, StackByHand,
 };
 pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
@@ -77,6 +77,9 @@ pub struct Findings {
     /// Cost of a power cut, if requested: one entry per stack with a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub power_cuts: Vec<PowerCut>,
+    /// Stacks under the load of a server's profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiled: Vec<Profiled>,
     /// One per case, in the plan's order.
     pub cases: Vec<CaseFinding>,
     /// Measured trials with their series.

@@ -68,6 +68,29 @@ pub struct OptionEffect {
     pub differs_in_durability: bool,
 }
 
+/// What a stack does with the load of a server's profile. A figure is absent where the plan did not measure it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profiled {
+    /// Stack and other axes beside the workload's: "xfs full_page_writes=off".
+    pub name: String,
+    /// Commits a second of the profile.
+    pub rate: f64,
+    /// At that rate, from when a transaction was due, microseconds.
+    pub p99_us: Option<Estimate>,
+    /// Within it 99 % of the transactions must be done, microseconds.
+    pub limit_us: Option<u64>,
+    /// Highest rate at which they are, and lowest one at which they are not, as multiples of the profile's; the same if the
+    /// rate was searched for.
+    pub holds: Option<f64>,
+    pub fails: Option<f64>,
+    /// At the profile's rate.
+    pub wal_bytes_per_day: Option<f64>,
+    /// Written to the devices that the stack is built on.
+    pub device_bytes_per_day: Option<f64>,
+    /// From a crash to the first commit after it.
+    pub back_s: Option<Estimate>,
+}
+
 /// One figure of a stack and workload by amount of ageing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ageing {

@@ -15,6 +15,7 @@ pub(crate) mod machines;
 pub(crate) mod not_run;
 pub(crate) mod percentile_ratios;
 pub(crate) mod power_cuts;
+pub(crate) mod profiled;
 pub(crate) mod ranked;
 pub(crate) mod ranking;
 pub(crate) mod spread;

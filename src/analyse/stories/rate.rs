@@ -81,3 +81,25 @@ fn a_sampled_log_has_whole_counts_and_a_slowest_logged_operation() {
     assert!(case.cautions.iter().any(|said| said.starts_with("latency was logged for 10 % of")), "{:?}", case.cautions);
     assert_eq!(whole.cases[0].log_sample, None);
 }
+
+#[test]
+fn the_load_of_a_profile_is_answered_by_stack() {
+    let of_profile = |stack: &str, clients: u64, rate: f64, skipped: f64| {
+        let act = Act { rate: Some((rate, 20_000)), skipped, clients, ..at_rate(stack, 4_000) };
+        act.tps(rate).touched(|record| record.operation.profile_rate = Some(500.0))
+    };
+    let story = Story::of(3, None).with(&of_profile("ext4", 1, 500.0, 0.0)).with(&of_profile("ext4", 2, 1000.0, 0.0));
+    let found = story.with(&of_profile("xfs", 1, 500.0, 0.0)).with(&of_profile("xfs", 2, 1000.0, 0.05)).findings();
+    let kept: Vec<_> = found.profiled.iter().map(|stack| (stack.name.as_str(), stack.holds, stack.fails)).collect();
+    assert_eq!(kept, [("ext4", Some(2.0), None), ("xfs", Some(1.0), Some(2.0))]);
+    let ext4 = &found.profiled[0];
+    let case = &found.cases[0];
+    let latency = case.measures[0].latency.as_ref().unwrap();
+    assert_eq!(ext4.p99_us, latency.percentile("p99").unwrap().over_trials);
+    let written = case.strata.as_ref().unwrap().at_stack_devices.as_ref().unwrap().write_bytes.unwrap();
+    assert_eq!(ext4.device_bytes_per_day, Some(written * 500.0 * 86_400.0));
+    assert_eq!((ext4.rate, ext4.limit_us, ext4.back_s), (500.0, Some(20_000), None));
+    let said =
+        "a server with 500 commits a second: its WAL, full pages, dirtied pages and reads that miss, not its locks";
+    assert!(found.headline.contains(said) && found.headline.contains("ext4: p99 8"), "{}", found.headline);
+}

@@ -266,6 +266,7 @@ impl Act {
             writes: self.writes,
             clients: self.clients,
             rate: self.rate.map(|(rate, _)| rate),
+            profile_rate: None,
             is_searched: false,
             latency_limit_us: self.rate.map(|(_, limit_us)| limit_us),
             cache: None,

@@ -81,6 +81,7 @@ mod tests {
             writes: Writes::Always,
             clients: 1,
             rate,
+            profile_rate: None,
             is_searched: false,
             latency_limit_us: None,
             cache: None,

@@ -101,6 +101,7 @@ impl Workload for Pgbench {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        scripts::check_profile(options)?;
         options::check_files(&Settings::from(options)?)
     }
 
@@ -152,12 +153,19 @@ impl Workload for Pgbench {
             }
         }
         let setup = settings.setup.as_ref().and_then(ScriptSource::known_by);
+        let mut profile_rate = None;
+        if let Some(path) = options.text("profile") {
+            profile_rate = Some(scripts::load_of(path)?.rate);
+            scripts =
+                ScriptSource::File(path.into()).known_by().map(|name| format!("load of {name}")).into_iter().collect();
+        }
         Ok(Operation {
             noun: "transaction".to_owned(),
             unit: "tps".to_owned(),
             writes: settings.writes(),
             clients: settings.clients,
             rate: settings.rate,
+            profile_rate,
             is_searched: false,
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),

@@ -33,6 +33,10 @@ pub const SPECS: &[OptionSpec] = &[
         "SQL that ends with `;`, or a file `path.sql`, run once after the data are loaded: the tables of a script of \
          your own",
     ),
+    OptionSpec::optional("profile", OptionKind::Text).doc(
+        "a file that `pgstrata profile` made, relative to the plan's folder: a load of that server's shape, in place of \
+         `script`, `setup` and a size",
+    ),
     OptionSpec::optional("scale", OptionKind::IntegerOrShare).doc(
         "number of units: 100 000 accounts (15 MiB), or 1 to 1.6 MiB of a shipped script; or a share of memory: `50% of \
          RAM`. A plan sets this or `data`",

@@ -3,9 +3,12 @@
 use super::shipped::{self, Shipped, Transaction};
 use crate::error::Error;
 use crate::host::files;
+use crate::profile;
+use crate::profile::load::{self, ProfileLoad};
 use crate::record::operation::Writes;
 use crate::record::options::{OptionProblem, OptionValue, Options};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Built-in scripts available in every version since 9.6.
@@ -17,7 +20,7 @@ pub const DEFAULT_SCRIPT: &str = "tpcb-like";
 /// One script with its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Name of its measure: that of the built-in or shipped transaction, the file's stem or `sql`, numbered if there are
+    /// Name of its measure: that of the built-in or shipped transaction, the file's stem, the remark in the first line of SQL or `sql`, numbered if there are
     /// duplicates.
     pub name: String,
     pub source: ScriptSource,
@@ -35,8 +38,15 @@ pub enum ScriptSource {
     Shipped(&'static Transaction),
 }
 
-/// Makes the paths of scripts absolute: relative ones start at `folder`. Keeps weights.
+/// Makes the paths of scripts absolute: relative ones start at `folder`. Keeps weights. The load of a profile takes its
+/// place among the options.
 pub fn resolve_scripts(options: &mut Options, folder: &Path) {
+    if let Some(OptionValue::Text(path)) = options.0.get_mut("profile") {
+        *path = folder.join(path.as_str()).to_string_lossy().into_owned();
+        // What is wrong with it, or given beside it, is reported by the check.
+        let made = load_of(path).map(|load| as_options(&load)).unwrap_or_default();
+        made.into_iter().for_each(|(key, value)| _ = options.0.entry(key).or_insert(value));
+    }
     for key in ["script", "setup"] {
         let values = match options.0.get_mut(key) {
             Some(OptionValue::List(items)) => items.as_mut_slice(),
@@ -51,6 +61,44 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
                 *text = folder.join(text.as_str()).to_string_lossy().into_owned();
             }
         }
+    }
+}
+
+/// The load of a profile.
+///
+/// # Errors
+/// If the file cannot be read, or is no profile that gives a load.
+pub fn load_of(path: &str) -> Result<ProfileLoad, Error> {
+    load::of(&profile::open(Path::new(path))?)
+}
+
+/// The options that such a load takes the place of.
+fn as_options(load: &ProfileLoad) -> BTreeMap<String, OptionValue> {
+    let scripts = load.scripts.iter().map(|(name, weight, sql)| format!("-- {name}\n{}@{weight}", sql.trim_end()));
+    let options = [
+        ("script", OptionValue::List(scripts.map(OptionValue::Text).collect())),
+        ("setup", OptionValue::Text(load.setup.trim_end().to_owned())),
+        ("scale", OptionValue::Integer(1)),
+    ];
+    options.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+/// Checks that the load of a profile is whole, and what is given beside it.
+///
+/// # Errors
+/// As [`load_of`]; an option that the profile decides.
+pub fn check_profile(options: &Options) -> Result<(), OptionProblem> {
+    let Some(path) = options.text("profile") else { return Ok(()) };
+    let load = load_of(path).map_err(|e| OptionProblem::at("profile", format!("{path}: {e}")))?;
+    match as_options(&load).into_iter().find(|(key, value)| options.get(key) != Some(value)) {
+        Some((key, _)) => {
+            Err(OptionProblem::at(&key, "conflicts with `profile`, whose load has tables and scripts of its own")
+                .help(format!("remove `{key}` or `profile`; to change scripts: pgstrata profile load FILE -o DIR")))
+        }
+        None if options.get("data").is_some() => {
+            Err(OptionProblem::at("data", "conflicts with `profile`, which decides the size").help("remove `data`"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -167,14 +215,18 @@ impl ScriptSource {
     fn plain_name(&self) -> String {
         match self {
             ScriptSource::Builtin(name) => (*name).to_owned(),
-            ScriptSource::Sql(_) => "sql".to_owned(),
-            ScriptSource::Shipped(transaction) => transaction.name.to_owned(),
-            ScriptSource::File(path) => {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                stem.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
+            ScriptSource::Sql(sql) => {
+                let remark = sql.lines().next().and_then(|line| line.strip_prefix("-- "));
+                plain(remark.unwrap_or("sql"))
             }
+            ScriptSource::Shipped(transaction) => transaction.name.to_owned(),
+            ScriptSource::File(path) => plain(&path.file_stem().unwrap_or_default().to_string_lossy()),
         }
     }
+}
+
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }
 
 /// Whether each transaction of a mix writes WAL, as far as that is known.
@@ -290,5 +342,33 @@ mod tests {
         assert!(problem("create table t ()").message.contains("ends with `;`"));
         let missing = Settings::from(&options(&[("setup", text("/nowhere/x.sql"))])).unwrap();
         assert_eq!(check_files(&missing).unwrap_err().key.as_deref(), Some("setup"));
+    }
+
+    #[test]
+    fn a_profile_takes_the_place_of_scripts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("busy.toml");
+        let busy = include_str!("../../../tests/fixtures/profile/busy.toml");
+        std::fs::write(&file, busy).unwrap();
+        let asked = |more: &[(&str, OptionValue)]| {
+            let mut options = Options::default();
+            options.set("profile", text("busy.toml"));
+            more.iter().for_each(|(key, value)| options.set(key, value.clone()));
+            resolve_scripts(&mut options, folder.path());
+            options
+        };
+        let options = asked(&[]);
+        check_profile(&options).unwrap();
+        let settings = Settings::from(&options).unwrap();
+        let names: Vec<_> = settings.scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
+        assert_eq!(names, [("read", 5000), ("write1", 5000)]);
+        for (key, value) in [("scale", OptionValue::Integer(9)), ("data", text("1GB")), ("script", text("tpcb-like"))] {
+            let problem = check_profile(&asked(&[(key, value)])).unwrap_err();
+            assert!(problem.key.as_deref() == Some(key) && problem.message.contains("`profile`"), "{problem:?}");
+        }
+        std::fs::write(&file, busy.replace("50000", "0")).unwrap();
+        assert!(check_profile(&asked(&[])).unwrap_err().message.contains("no commits that wrote"));
+        std::fs::remove_file(&file).unwrap();
+        assert!(check_profile(&asked(&[])).unwrap_err().message.contains("busy.toml"));
     }
 }

@@ -74,6 +74,8 @@ const INFO: WorkloadInfo = WorkloadInfo {
              it was",
     ),
     of_pgbench("script"),
+    of_pgbench("setup"),
+    of_pgbench("profile"),
     of_pgbench("scale"),
     of_pgbench("data"),
     OptionSpec::with_default("clients", OptionKind::Integer { min: 1 }, "8")
