@@ -15,7 +15,9 @@ pub(super) fn table(found: &[Profiled]) -> Table {
     let table = Table::over("profiled", "Load of the profile", found).columns(&[
         (TableColumn::label("Stack"), &|it| Cell::text(&it.name)),
         (TableColumn::number("Rate", "1/s"), &|it| Cell::figure(Some(it.rate))),
-        (TableColumn::estimate("p99", "p99", "ms"), &|it| Cell::estimate(it.p99_us.as_ref().map(in_ms).as_ref(), None)),
+        (TableColumn::estimate("p99", "p99", "ms"), &|it| {
+            Cell::estimate(it.p99_us.as_ref().map(in_ms).as_ref(), it.p99_unavailable.as_deref())
+        }),
         (TableColumn::number("Limit", "").csv(&["limit (us)"]), &|it| {
             Cell::number(it.limit_us, |us| Micros(us).to_string())
         }),

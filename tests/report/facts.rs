@@ -162,6 +162,7 @@ pub fn profiled() -> Vec<Profiled> {
         name: "ext4".to_owned(),
         rate: 299.0,
         p99_us: Some(Estimate::of(4120.0, Some((3870.0, 4390.0)), 3)),
+        p99_unavailable: None,
         limit_us: Some(50_000),
         holds: Some(2.0),
         fails: Some(3.0),

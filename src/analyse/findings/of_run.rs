@@ -77,6 +77,8 @@ pub struct Profiled {
     pub rate: f64,
     /// At that rate, from when a transaction was due, microseconds.
     pub p99_us: Option<Estimate>,
+    /// Why it is missing.
+    pub p99_unavailable: Option<String>,
     /// Within it 99 % of the transactions must be done, microseconds.
     pub limit_us: Option<u64>,
     /// Highest rate at which they are, and lowest one at which they are not, as multiples of the profile's; the same if the

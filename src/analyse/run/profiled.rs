@@ -30,6 +30,7 @@ fn of_stack(name: String, rate: f64, mut cases: Vec<&CaseFinding>) -> Profiled {
     cases.retain(|case| case.fixed_rate.is_some());
     cases.sort_by(|a, b| multiple(a).total_cmp(&multiple(b)));
     let own = cases.iter().find(|case| (multiple(case) - 1.0).abs() < 0.01);
+    let p99 = own.and_then(|case| case.measures.first()?.latency.as_ref()?.percentile("p99"));
     let strata = own.and_then(|case| case.strata.as_ref());
     let a_day = |bytes: Option<f64>| Some(bytes? * rate * DAY_S);
     let limited = || cases.iter().filter(|case| case.latency_limit_us.is_some());
@@ -38,7 +39,8 @@ fn of_stack(name: String, rate: f64, mut cases: Vec<&CaseFinding>) -> Profiled {
     Profiled {
         name,
         rate,
-        p99_us: own.and_then(|case| case.measures.first()?.latency.as_ref()?.percentile("p99")?.over_trials),
+        p99_us: p99.and_then(|p99| p99.over_trials),
+        p99_unavailable: p99.and_then(|p99| p99.unavailable.clone()),
         limit_us: limit.or(limited().next().and_then(|case| case.latency_limit_us)),
         holds: sought.map(|holds| holds / rate).or(kept.map(|case| multiple(case))),
         fails: sought.map(|holds| holds / rate).or(missed.map(|case| multiple(case))),
@@ -55,9 +57,11 @@ fn is_in_time(case: &CaseFinding) -> bool {
 /// Sentence to accompany a run's answer, and what such a load is not.
 pub fn sentence(found: &[Profiled]) -> Option<String> {
     let stacks = found.iter().filter_map(|stack| {
-        let p99 = Micros(stack.p99_us?.value.round() as u64);
-        let factor = stack.holds.map(|holds| format!(", in time up to {} times that", significant(holds)));
-        Some(format!("{}: p99 {p99}{}", stack.name, factor.unwrap_or_default()))
+        let p99 = stack.p99_us.map(|us| format!("p99 {}", Micros(us.value.round() as u64)));
+        let [up_to, not_at] = [("in time up to", stack.holds), ("not in time at", stack.fails)]
+            .map(|(words, factor)| Some(format!("{words} {} times that rate", significant(factor?))));
+        let parts: Vec<String> = p99.into_iter().chain(up_to.or(not_at)).collect();
+        (!parts.is_empty()).then(|| format!("{}: {}", stack.name, parts.join(", ")))
     });
     let stacks = names::first(stacks.collect::<Vec<_>>().into_iter(), 4, "; ", "; ");
     let rate = significant(found.first()?.rate);
