@@ -13,7 +13,6 @@ use crate::record::age::PageRewrites;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// First object ID that a server assigns to a user's object, hence to its file (`FirstNormalObjectId`,
@@ -139,11 +138,8 @@ fn write_back(file: &File, offset: u64, page: &mut [u8]) -> std::io::Result<()> 
 
 /// The kernel's error; a filesystem without room to copy a page that it already holds is a result.
 pub(super) fn refused(e: &std::io::Error, path: &Path) -> Error {
-    let error = Error::host(e.to_string()).while_doing(format!("write {} while ageing the stack", path.display()));
-    match e.kind() {
-        ErrorKind::StorageFull => error.hint("the filesystem is full: enlarge the stack, or reduce `fill` or the data"),
-        _ => error,
-    }
+    let advice = "the filesystem is full: enlarge the stack, or reduce `fill` or the data";
+    files::write_refused(e, format!("write {} while ageing the stack", path.display()), advice)
 }
 
 #[cfg(test)]

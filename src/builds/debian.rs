@@ -2,7 +2,7 @@
 //! caches are in the work folder, and the machine's apt is left alone.
 
 use super::shelf::{self, BuildTask};
-use super::source::{BuildSource, Package, sum};
+use super::source::{BuildSource, Package};
 use crate::error::{Error, Result};
 use crate::guest::mirror::Mirror;
 use crate::guest::suite::Suite;
@@ -83,7 +83,7 @@ fn keep(task: &BuildTask<'_>, name: &str) -> Result<BuildSource> {
     let tarball = named.find(|(_, file)| file.contains(".orig.tar.") && !file.ends_with(".asc"));
     let (tarball, file) = tarball.ok_or_else(|| Error::tool(format!("{name} has no tarball of PostgreSQL's own")))?;
     let (bytes, file) = (files::read(tarball)?, file.into_owned());
-    let package = Package { name: name.to_owned(), file, sum: sum(&bytes) };
+    let package = Package { name: name.to_owned(), file, sum: files::sha256(&bytes) };
     let made = task.work.join("package");
     files::make_folder(&made, 0o755)?;
     files::write_whole(&made.join(&package.file), &bytes)?;

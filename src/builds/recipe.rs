@@ -1,7 +1,7 @@
 //! Arguments of `configure`, and the key: everything that affects the result.
 
 use super::shelf::Shelf;
-use super::source::{BuildSource, sum};
+use super::source::BuildSource;
 use crate::error::Result;
 use crate::guest::steps::key;
 use crate::host::command::Command;
@@ -42,7 +42,7 @@ impl BuildRecipe {
             patches.map(|patch| files::read_given(Path::new(patch), MAX_PATCH, || format!("read the patch {patch}")));
         let patches = patches.collect::<Result<Vec<Vec<u8>>>>()?;
         let configure = configure(spec);
-        let sums: Vec<String> = patches.iter().map(|patch| sum(patch)).collect();
+        let sums: Vec<String> = patches.iter().map(|patch| files::sha256(patch)).collect();
         let place = shelf.path().to_string_lossy();
         let mut inputs = vec![EDITION, std::env::consts::ARCH, &place, &compiler, source.content()];
         inputs.extend(configure.iter().map(String::as_str));

@@ -2,7 +2,7 @@
 
 use super::BuiltPostgres;
 use crate::error::{Error, Result};
-use crate::guest::cache::{Cache, bytes_below};
+use crate::guest::cache::{self, Cache, bytes_below};
 use crate::guest::steps::key;
 use crate::host::files::{self, File};
 use crate::host::signals::Interrupt;
@@ -84,7 +84,7 @@ impl Shelf {
         let found = self.folders(|name| name == key && !name.starts_with('.'))?.pop();
         let (folder, _) =
             found.ok_or_else(|| Error::user(format!("there is no build {key}")).hint("pgstrata postgres list"))?;
-        remove(&folder)
+        cache::remove_all(&folder)
     }
 
     /// Removes all builds and fetched packages; returns the bytes freed.
@@ -93,7 +93,7 @@ impl Shelf {
     /// If a build is running, or a file cannot be removed.
     pub fn remove_all(&self) -> Result<u64> {
         let _lock = self.lock()?;
-        self.folders(|name| name != LOCK)?.into_iter().map(|(folder, _)| remove(&folder)).sum()
+        self.folders(|name| name != LOCK)?.into_iter().map(|(folder, _)| cache::remove_all(&folder)).sum()
     }
 
     fn folders(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<(PathBuf, String)>> {
@@ -156,12 +156,6 @@ impl Shelf {
     pub(super) fn log(&self) -> PathBuf {
         self.0.join(LOG)
     }
-}
-
-fn remove(folder: &Path) -> Result<u64> {
-    let bytes = bytes_below(folder);
-    folders::remove_all(folder)?;
-    Ok(bytes)
 }
 
 fn read(folder: &Path) -> Option<BuildNote> {

@@ -8,7 +8,6 @@ use crate::host::command::Command;
 use crate::host::{Host, files, paths, users};
 use crate::record::build::BuildSpec;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// Size limit of a tarball, bytes; PostgreSQL's have 30 MB.
@@ -69,7 +68,7 @@ impl BuildSource {
             return Ok(Some(BuildSource::Commit { folder: path, commit, tree }));
         }
         let bytes = files::read_given(&path, MAX_TARBALL, || format!("read the source {}", path.display()))?;
-        Ok(Some(BuildSource::Tarball { file: path, sum: sum(&bytes) }))
+        Ok(Some(BuildSource::Tarball { file: path, sum: files::sha256(&bytes) }))
     }
 
     /// Checksum or git tree hash that identifies the content.
@@ -109,7 +108,7 @@ impl BuildSource {
             BuildSource::Package { file, .. } | BuildSource::Tarball { file, .. } => {
                 let bytes = files::read_given(file, MAX_TARBALL, || format!("read the source {}", file.display()))?;
                 // The tarball may have changed since.
-                if sum(&bytes) != self.content() {
+                if files::sha256(&bytes) != self.content() {
                     return Err(Error::host(format!("{} changed while it was about to be built", file.display())));
                 }
                 files::write_for(to, &bytes, 0o644, &users::server_user(host)?)
@@ -120,11 +119,6 @@ impl BuildSource {
             }
         }
     }
-}
-
-/// SHA-256 in hex digits.
-pub(super) fn sum(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Runs git in a checkout as the user who builds: a checkout's own configuration can name programs.

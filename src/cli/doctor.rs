@@ -171,7 +171,7 @@ fn servers(diagnosis: &Diagnosis) -> Lines {
 /// Each disk as a plan names it, with properties that affect the speed of syncs.
 fn disks(diagnosis: &Diagnosis) -> Lines {
     let lines = diagnosis.disks.iter().flat_map(|disk| {
-        let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
+        let size = disk.identity.size_bytes.map(|bytes| Bytes(bytes).to_string());
         let kind = disk.rotational.map(|rotates| match rotates {
             // The kernel's default for disks that do not report it.
             true if is_virtual(&disk.path) => "virtual",
@@ -180,11 +180,13 @@ fn disks(diagnosis: &Diagnosis) -> Lines {
         });
         let kind = kind.map(str::to_owned);
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
-        let facts: Vec<String> =
-            [size, disk.model.clone(), kind, disk.write_cache.clone(), scheduler].into_iter().flatten().collect();
+        let facts: Vec<String> = [size, disk.identity.model.clone(), kind, disk.write_cache.clone(), scheduler]
+            .into_iter()
+            .flatten()
+            .collect();
         let mark = if disk.in_use.is_empty() { "  free     " } else { "  in use   " };
         let path = disk.by_id.as_ref().unwrap_or(&disk.path);
-        let identity = match (&disk.serial, &disk.wwn) {
+        let identity = match (&disk.identity.serial, &disk.identity.wwn) {
             (Some(serial), _) => format!("serial = \"{serial}\""),
             (None, Some(wwn)) => format!("wwn = \"{wwn}\""),
             (None, None) => "reports neither serial nor WWN, so it cannot be used in a plan".to_owned(),

@@ -188,7 +188,7 @@ fn of_disk(disk: &FoundDisk) -> Result<StackPlace> {
         return Err(Error::host(format!("{path} is in use: {}", disk.in_use.join("; ")))
             .hint("`pgstrata doctor` lists the disks; --on loop needs none"));
     }
-    match (&disk.serial, &disk.wwn) {
+    match (&disk.identity.serial, &disk.identity.wwn) {
         (Some(serial), _) => Ok(StackPlace::Disk { path, key: "serial", value: serial.clone() }),
         (None, Some(wwn)) => Ok(StackPlace::Disk { path, key: "wwn", value: wwn.clone() }),
         (None, None) => {
@@ -203,8 +203,8 @@ fn ask_place(disks: &[FoundDisk]) -> Result<StackPlace> {
     let mut places = vec![(StackPlace::Loop, "image files in /var/lib/pgstrata; nothing else is touched".to_owned())];
     for disk in disks {
         let Ok(place) = of_disk(disk) else { continue };
-        let size = disk.size_bytes.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
-        let model = disk.model.clone().unwrap_or_else(|| "no model".to_owned());
+        let size = disk.identity.size_bytes.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
+        let model = disk.identity.model.clone().unwrap_or_else(|| "no model".to_owned());
         let path = disk.by_id.as_ref().unwrap_or(&disk.path).display();
         places.push((place, format!("{path}, {model}{size}; ALL ITS DATA ARE LOST in the run")));
     }
@@ -291,18 +291,14 @@ mod tests {
     use super::*;
 
     fn disk(in_use: &[&str], serial: Option<&str>) -> FoundDisk {
-        FoundDisk {
+        let mut disk = FoundDisk {
             path: PathBuf::from("/dev/null"),
             by_id: Some(PathBuf::from("/dev/disk/by-id/nvme-X_\"1\"")),
-            model: None,
-            serial: serial.map(str::to_owned),
-            wwn: None,
-            size_bytes: Some(1 << 30),
-            write_cache: None,
-            scheduler: None,
-            rotational: None,
             in_use: in_use.iter().map(|used| (*used).to_owned()).collect(),
-        }
+            ..FoundDisk::default()
+        };
+        (disk.identity.serial, disk.identity.size_bytes) = (serial.map(str::to_owned), Some(1 << 30));
+        disk
     }
 
     #[test]

@@ -236,10 +236,7 @@ fn server_error(mut fields: ErrorFields<'_>) -> Error {
     }
     let detail = detail.map_or_else(String::new, |detail| format!("; {detail}"));
     let error = Error::tool(format!("{severity}: {message} (SQLSTATE {code}){detail}"));
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    hint.into_iter().fold(error, Error::hint)
 }
 
 fn shortened(sql: &str) -> String {

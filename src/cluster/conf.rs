@@ -134,8 +134,16 @@ pub(crate) fn lines(settings: &BTreeMap<String, String>) -> Result<String> {
         if let Some(reason) = reserved(name) {
             return Err(Error::user(format!("the setting `{name}` is reserved for pgstrata: {reason}")));
         }
-        check_name(name)?;
-        check_value(name, value)?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        if !is_name {
+            return Err(Error::user(format!("`{name}` is not a valid setting name")));
+        }
+        if value.chars().any(char::is_control) {
+            return Err(Error::user(format!(
+                "the value of the setting `{name}` contains a line break or another control character"
+            )));
+        }
         text.push_str(&format!("{name} = {}\n", quoted(value)));
     }
     Ok(text)
@@ -145,21 +153,6 @@ pub(crate) fn lines(settings: &BTreeMap<String, String>) -> Result<String> {
 /// "Setting Parameters", and `guc-file.l`).
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
-}
-
-fn check_name(name: &str) -> Result<()> {
-    let good = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    if good { Ok(()) } else { Err(Error::user(format!("`{name}` is not a valid setting name"))) }
-}
-
-fn check_value(name: &str, value: &str) -> Result<()> {
-    if value.chars().any(char::is_control) {
-        return Err(Error::user(format!(
-            "the value of the setting `{name}` contains a line break or another control character"
-        )));
-    }
-    Ok(())
 }
 
 /// The setting that a server's log blames, in the wording used since PostgreSQL 9: `unrecognized configuration
@@ -229,10 +222,11 @@ mod tests {
 
     #[test]
     fn names_and_values_that_would_break_the_file_are_refused() {
-        assert!(check_name("a b").is_err());
-        assert!(check_name("fsync = off #").is_err());
-        assert!(check_name("auto_explain.log_min_duration").is_ok());
-        assert!(check_value("x", "on\nfsync = off").is_err());
+        let is_taken = |name: &str, value: &str| lines(&[(name.to_owned(), value.to_owned())].into()).is_ok();
+        assert!(!is_taken("a b", "on"));
+        assert!(!is_taken("fsync = off #", "on"));
+        assert!(is_taken("auto_explain.log_min_duration", "on"));
+        assert!(!is_taken("x", "on\nfsync = off"));
         assert!(reserved("Port").is_some());
         assert!(reserved("fsync").is_none());
         for directive in ["include", "include_if_exists", "Include_Dir"] {

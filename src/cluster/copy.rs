@@ -53,11 +53,6 @@ pub fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u
     copying.forgotten()
 }
 
-/// Drops a file's clean pages from the page cache.
-fn forget(path: &Path, file: &files::File) -> Result<()> {
-    files::drop_cache(file).or_host(|| format!("drop the cached pages of {}", path.display()))
-}
-
 struct CopyJob<'a> {
     user: &'a User,
     interrupt: &'a Interrupt,
@@ -71,7 +66,7 @@ impl CopyJob<'_> {
     /// Drops the pages of all copies, written back by now, from the cache. Returns their size in bytes.
     fn forgotten(self) -> Result<u64> {
         for path in &self.written {
-            forget(path, &files::open(path)?)?;
+            files::forget(&files::open(path)?, path)?;
         }
         Ok(self.bytes)
     }
@@ -116,7 +111,7 @@ impl CopyJob<'_> {
                 Ok(0) => break,
                 Ok(length) => length,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(Error::host(e.to_string()).while_doing(format!("read {}", from.display()))),
+                Err(e) => return Err(e).or_host(|| format!("read {}", from.display())),
             };
             target.write_all(&self.block[..length]).map_err(|e| write_error(to, &e))?;
             self.bytes += length as u64;
@@ -126,18 +121,15 @@ impl CopyJob<'_> {
         files::give_to(to, self.user)?;
         // The template was made with fsync = off: dirty pages would stay in the cache.
         source.sync_data().or_host(|| format!("sync {}", from.display()))?;
-        forget(from, &source)?;
+        files::forget(&source, from)?;
         self.written.push(to.to_path_buf());
         Ok(())
     }
 }
 
 fn write_error(path: &Path, e: &io::Error) -> Error {
-    let error = Error::host(e.to_string()).while_doing(format!("write {}", path.display()));
-    if e.kind() == io::ErrorKind::StorageFull {
-        return error.hint("the stack is too small for the data: increase its size or reduce the workload's scale");
-    }
-    error
+    let advice = "the stack is too small for the data: increase its size or reduce the workload's scale";
+    files::write_refused(e, format!("write {}", path.display()), advice)
 }
 
 /// Writes back the whole filesystem of `folder`; this reports writes that failed later.

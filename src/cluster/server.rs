@@ -334,10 +334,8 @@ impl Server {
     fn start_error(&self, what: &str) -> Error {
         let log = self.log_text();
         let error = Error::tool(format!("{what}; its log ends with:\n{}", last_lines(&log, LOG_LINES)));
-        match conf::blamed_setting(&log) {
-            Some(setting) => error.hint(format!("fix or remove the setting `{setting}` in the plan")),
-            None => error,
-        }
+        let hint = |setting| format!("fix or remove the setting `{setting}` in the plan");
+        conf::blamed_setting(&log).map(hint).into_iter().fold(error, Error::hint)
     }
 
     /// Its log since it was last started.

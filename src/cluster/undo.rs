@@ -6,10 +6,11 @@
 
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
-use crate::host::processes::{self, Process, Signal};
+use crate::host::processes::{self, Process};
 use crate::host::time::{now, sleep};
 use crate::host::users::User;
 use crate::host::{Host, files, folders, paths};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
     let data = paths::resolved(data);
     let memory = memory_of(host, &data, socket_folder);
     let mut left = processes_in(host, &data);
-    for (signal, limit) in [(Signal::Quit, QUIT_LIMIT), (Signal::Kill, KILL_LIMIT)] {
+    for (signal, limit) in [(Signal::QUIT, QUIT_LIMIT), (Signal::KILL, KILL_LIMIT)] {
         let begun = now();
         while !left.is_empty() && begun.elapsed() <= limit {
             for process in &left {
@@ -193,7 +194,7 @@ mod tests {
         let memory = held_by(&host, server.pid().unwrap());
         assert!(memory.sysv_key.is_some() && memory.control.is_some(), "{memory:?}");
         for process in processes_in(&host, &spec.data) {
-            processes::signal(&host, &process, Signal::Kill).unwrap();
+            processes::signal(&host, &process, Signal::KILL).unwrap();
         }
         std::mem::forget(server);
         undo_server(&host, &spec.data, &spec.socket_folder).unwrap();

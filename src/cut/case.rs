@@ -86,11 +86,10 @@ pub(crate) fn cut_case(
         Ok(recorded) => recorded,
         Err(Unrecorded::Workload(e)) => return Err(e),
         Err(Unrecorded::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
-        Err(Unrecorded::Other(e)) if e.kind() == Kind::Bug => {
-            return Ok(verdict_on(case, Verdict::HarnessBroken { why: e.chain() }, clients));
-        }
         Err(Unrecorded::Other(e)) => {
-            return Ok(verdict_on(case, Verdict::NotMeasured { why: e.chain() }, clients));
+            let (is_bug, why) = (e.kind() == Kind::Bug, e.chain());
+            let verdict = if is_bug { Verdict::HarnessBroken { why } } else { Verdict::NotMeasured { why } };
+            return Ok(verdict_on(case, verdict, clients));
         }
     };
     let mut result =

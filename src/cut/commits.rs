@@ -164,10 +164,7 @@ pub fn run(load: &ClientLoad<'_>) -> Result<Committed, Unrecorded> {
     if let Some(failure) = load.recorder.failure() {
         return Err(Error::host(failure).into());
     }
-    let mut acknowledged = Vec::new();
-    for outcome in outcomes {
-        acknowledged.extend(outcome?);
-    }
+    let acknowledged = outcomes.into_iter().collect::<Result<Vec<_>>>()?.concat();
     load.interrupt.check()?;
     beside?;
     // A later flushed commit makes sure that asynchronous commits are written as well.

@@ -74,7 +74,7 @@ pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Suspect>
         Some(SecondFailure::Recovery) => (None, true),
         None => (None, false),
     };
-    let (case, verdict, history) = (case.clone(), verdict.clone(), recorded.history.clone());
+    let (case, verdict, history) = (case.clone(), verdict.clone(), recorded.clients.history.clone());
     let evidence = StoredEvidence { format: FORMAT, case, verdict, state, second, recovery_failed, disks, history };
     let text = serde_json::to_vec_pretty(&evidence).or_store(|| "write the evidence".to_owned())?;
     files::write_whole(&to.join(FILE), &text)

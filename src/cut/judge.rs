@@ -20,25 +20,25 @@ impl Judged<'_> {
     pub fn judge(&self, report: &dyn Fn(CutEvent<'_>)) -> Result<(VerdictRecord, Option<Suspect>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
-        let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
+        let end = self.recorded.clients.history.acknowledged.last().map_or(0, |last| last.mark);
         let made = entries.iter().filter(|entry| entry.completed < end);
         let (writes, others): (Vec<&Entry>, Vec<&Entry>) = made.partition(|entry| entry.op == Op::Write);
-        let acknowledged = &self.recorded.history.acknowledged;
+        let acknowledged = &self.recorded.clients.history.acknowledged;
         let mut result = VerdictRecord {
             commits: acknowledged.len() as u64,
             asynchronous: Some(acknowledged.iter().filter(|one| one.asynchronous).count() as u64),
-            beside: self.recorded.beside.clone(),
+            beside: self.recorded.clients.beside.clone(),
             writes: writes.len() as u64,
             flushes: others.iter().filter(|entry| entry.op == Op::Flush).count() as u64,
             bytes: writes.iter().map(|entry| entry.length).sum(),
             page_writes: (page_writes.pages > 0).then_some(page_writes),
             ..verdict_on(self.case, Verdict::Holds { states: 0 }, self.session.cutting.clients)
         };
-        if let Err(why) = self.recorded.history.check(self.recorded.recording.log().end()) {
+        if let Err(why) = self.recorded.clients.history.check(self.recorded.recording.log().end()) {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok((result, None));
         }
-        if self.recorded.asynchronous && !self.recorded.history.has_ends() {
+        if self.recorded.clients.asynchronous && !self.recorded.clients.history.has_ends() {
             let why = "asynchronous commits are judged by their records, and not all were seen in WAL".to_owned();
             result.verdict = Verdict::NotMeasured { why };
             return Ok((result, None));
@@ -63,7 +63,7 @@ impl Judged<'_> {
 
     /// The state that a conviction rests on.
     fn in_words(&self, Suspect { state, second }: &Suspect, durable: &Durable) -> String {
-        let acknowledged = &self.recorded.history.acknowledged;
+        let acknowledged = &self.recorded.clients.history.acknowledged;
         let given = acknowledged.partition_point(|one| one.mark <= state.at);
         let at = acknowledged[..given].last().map_or(0, |last| last.at_us);
         let in_play = durable.in_play(self.recorded.recording.log().entries(), state.at).len();
@@ -124,7 +124,7 @@ impl Judged<'_> {
         let entries = self.recorded.recording.log().entries();
         let pages_are_kept = arithmetic::pages_are_kept(&self.case.stack);
         let evidence = arithmetic::WalRequests { entries, contents, disks: &self.recorded.wal_disks, pages_are_kept };
-        let loss = evidence.loss(&self.recorded.history, durable).and_then(|loss| self.weighed(loss));
+        let loss = evidence.loss(&self.recorded.clients.history, durable).and_then(|loss| self.weighed(loss));
         loss.unwrap_or(Verdict::Holds { states: 0 })
     }
 
@@ -132,7 +132,7 @@ impl Judged<'_> {
     /// commits asynchronous; if only a share of the clients' transactions asked for it, it means nothing.
     pub fn weighed(&self, loss: Loss) -> Option<Verdict> {
         let Loss { commits, us, is_expected, .. } = loss;
-        match (is_expected, self.recorded.asynchronous) {
+        match (is_expected, self.recorded.clients.asynchronous) {
             (true, true) => Some(Verdict::ExpectedLoss { commits, us }),
             (true, false) => None,
             (false, _) => Some(Verdict::Loses { commits, us }),

@@ -33,19 +33,12 @@ const MOST_PREPARED: (&str, &str) = ("max_prepared_transactions", "4");
 #[derive(Clone)]
 pub struct Recorded {
     pub recording: Recording,
-    pub history: History,
-    /// When the server had stopped and its filesystems were synced. Later requests belong to the tear-down.
-    pub stopped: Seq,
+    pub clients: ClientsWork,
     /// Node of each disk, by disk number.
     pub nodes: Vec<String>,
     pub origins: Vec<PathBuf>,
     pub log: PathBuf,
     pub wal_disks: Vec<u16>,
-    /// True if the server's own setting makes commits asynchronous.
-    pub asynchronous: bool,
-    /// True if the server has `full_page_writes`, which repair torn pages.
-    pub mends_pages: bool,
-    pub beside: Option<RanBeside>,
 }
 
 /// Disks of a stack that can be recorded: nodes and sizes.
@@ -106,21 +99,25 @@ pub fn record(
     if let Some(failure) = recorder.failure() {
         return Err(Error::host(failure).into());
     }
-    let ClientsWork { history, asynchronous, mends_pages, beside, stopped } = done?;
+    let clients = done?;
     undone?;
     let recording = recorder.finish()?;
     let wal_disks = wal_disks(&case.stack, &disks);
     let nodes = disks.into_iter().map(|(node, _)| node).collect();
-    Ok(Recorded { recording, history, stopped, nodes, origins, log, wal_disks, asynchronous, mends_pages, beside })
+    Ok(Recorded { recording, clients, nodes, origins, log, wal_disks })
 }
 
 /// The clients' work on a stack that is still up.
-struct ClientsWork {
-    history: History,
-    asynchronous: bool,
-    mends_pages: bool,
-    beside: Option<RanBeside>,
-    stopped: Seq,
+#[derive(Clone)]
+pub struct ClientsWork {
+    pub history: History,
+    /// True if the server's own setting makes commits asynchronous.
+    pub asynchronous: bool,
+    /// True if the server has `full_page_writes`, which repair torn pages.
+    pub mends_pages: bool,
+    pub beside: Option<RanBeside>,
+    /// When the server had stopped and its filesystems were synced. Later requests belong to the tear-down.
+    pub stopped: Seq,
 }
 
 fn on_disks(

@@ -106,17 +106,15 @@ fn damage(spec: &ServerSpec, e: Error) -> Result<ServerFinding> {
 /// The line with which a server gave up for lack of memory or files (errno messages as in glibc).
 fn short_of(log: &str) -> Option<&str> {
     const WORDS: [&str; 3] = ["Cannot allocate memory", "Too many open files", "could not resize shared memory"];
-    let last = log.lines().rfind(|line| gave_up(line) && !is_of_clients(line))?;
+    let last = log.lines().rfind(|line| gave_up(line))?;
     WORDS.iter().any(|words| last.contains(words)).then_some(last)
 }
 
+/// True if the server gave up; lines about clients that connect too early, or are disconnected by a shutdown, do not
+/// say so.
 fn gave_up(line: &str) -> bool {
-    ["FATAL:", "PANIC:"].iter().any(|word| line.contains(word))
-}
-
-/// True for lines about clients that connect too early, or are disconnected by a shutdown.
-fn is_of_clients(line: &str) -> bool {
-    ["the database system is ", "terminating connection"].iter().any(|words| line.contains(words))
+    let has = |words: [&str; 2]| words.iter().any(|words| line.contains(words));
+    has(["FATAL:", "PANIC:"]) && !has(["the database system is ", "terminating connection"])
 }
 
 /// True if a query's error says that the server was shut down, or short of resources (classes 57 and 53 of PostgreSQL's
@@ -129,7 +127,7 @@ pub fn is_of_the_machine(error: &Error) -> bool {
 fn ended_by_itself(log: &str) -> bool {
     log.lines().any(|line| {
         let crashed = line.contains("was terminated by signal") && !line.contains("was terminated by signal 9");
-        crashed || (gave_up(line) && !is_of_clients(line))
+        crashed || gave_up(line)
     })
 }
 

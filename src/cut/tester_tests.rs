@@ -44,7 +44,7 @@ fn with_recording(places: &RunPlaces, case: &CaseSpec, act: impl FnOnce(&CutSess
 /// What an honest disk keeps of a recording, and the floor at its last acknowledgement.
 fn floor(recorded: &Recorded) -> (Durable, State) {
     let durable = Durable::of(recorded.recording.log().entries(), DeviceModel::Honest);
-    let at = recorded.history.acknowledged.last().unwrap().mark;
+    let at = recorded.clients.history.acknowledged.last().unwrap().mark;
     (durable, State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() })
 }
 
@@ -54,10 +54,10 @@ fn checker<'a>(
     exports: &'a Exports,
     recorded: &'a Recorded,
 ) -> Checker<'a> {
-    let (nodes, history, work) = (recorded.nodes.as_slice(), &recorded.history, session.work.as_path());
+    let (nodes, history, work) = (recorded.nodes.as_slice(), &recorded.clients.history, session.work.as_path());
     let log = recorded.recording.log();
     let durable = Durable::of(log.entries(), DeviceModel::Honest);
-    let end = State::everything(log.entries(), &durable, recorded.stopped);
+    let end = State::everything(log.entries(), &durable, recorded.clients.stopped);
     let of = CheckContext { session, case, exports, nodes, history, work };
     Checker::attach(of, recorded.recording.images(&durable, &end)).unwrap()
 }
@@ -109,8 +109,8 @@ fn the_end_of_wal_reveals_a_lost_durable_write() {
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
         let log = recorded.recording.log();
         let entries = log.entries();
-        assert!(recorded.history.has_ends(), "every commit record is found in WAL");
-        let acknowledged = &recorded.history.acknowledged;
+        assert!(recorded.clients.history.has_ends(), "every commit record is found in WAL");
+        let acknowledged = &recorded.clients.history.acknowledged;
         let (last, since) = (acknowledged.last().unwrap(), &acknowledged[acknowledged.len() - 10]);
         let state = State { class: Class::Floor, at: last.mark, extra: Vec::new(), torn: Vec::new() };
         let checker = checker(session, &case, exports, recorded);
@@ -275,18 +275,17 @@ fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
     }
     let case = case("ext4", &[], &[]);
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
-        let mut forged = recorded.history.clone();
-        let last = *forged.acknowledged.last().unwrap();
+        let mut forged = recorded.clone();
+        let last = *recorded.clients.history.acknowledged.last().unwrap();
         // An acknowledged commit that the server never wrote.
         let (number, end) = (last.number + 1, last.end.map(|end| end + (1 << 30)));
-        forged.acknowledged.push(super::history::Acknowledgement {
+        forged.clients.history.acknowledged.push(super::history::Acknowledgement {
             number,
             end,
             xid: last.xid + 1,
             started: last.mark,
             ..last
         });
-        let forged = Recorded { history: forged, ..recorded.clone() };
         let judged = Judged { session, case: &case, exports, recorded: &forged, work: &session.work };
         let devices = judged.devices();
         let mut result = VerdictRecord { verdict: Verdict::Holds { states: 0 }, ..VerdictRecord::default() };

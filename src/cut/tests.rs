@@ -281,7 +281,7 @@ fn marks_that_were_shifted_are_caught() {
     let disks = &recorded.wal_disks;
     let evidence = arithmetic::WalRequests { entries, contents: &contents, disks, pages_are_kept: true };
     let durable = Durable::of(entries, DeviceModel::Honest);
-    let history = &recorded.history;
+    let history = &recorded.clients.history;
     assert_eq!(history.check(log.end()), Ok(()));
     assert_eq!(evidence.loss(history, &durable), None);
     // Right after COMMIT was sent, before its flush.

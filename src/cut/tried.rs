@@ -66,10 +66,10 @@ pub fn try_states(
     report: &dyn Fn(CutEvent<'_>),
 ) -> Result<Option<Suspect>> {
     let Judged { session, case, exports, recorded, work } = *judged;
-    let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
+    let (nodes, history) = (recorded.nodes.as_slice(), &recorded.clients.history);
     let recording = &recorded.recording;
     let Some(honest) = devices.first() else { return Ok(None) };
-    let end = State::everything(recording.log().entries(), &honest.durable, recorded.stopped);
+    let end = State::everything(recording.log().entries(), &honest.durable, recorded.clients.stopped);
     let of = CheckContext { session, case, exports, nodes, history, work };
     let checker = Checker::attach(of, recording.images(&honest.durable, &end))?;
     let trying = Trying { judged, checker, report, written };
@@ -86,7 +86,7 @@ impl Trying<'_> {
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
         // Data that is never synced fails right after a checkpoint, until the kernel writes it back by itself.
-        let checkpoints = self.judged.recorded.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
+        let checkpoints = self.judged.recorded.clients.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
         let after = checkpoints.map(|one| untorn(Class::Floor, one.checkpoint, Vec::new()));
         let late: Vec<State> = self.extremes(&honest.durable).into_iter().chain(after).collect();
         let classes = Class::ALL.iter().map(|class| {
@@ -169,7 +169,7 @@ impl Trying<'_> {
         let lacking: Vec<&str> = lacking.map(|class| class.class.as_str()).collect();
         let why = if !lacking.is_empty() {
             format!("none of these is among them: {}; take more (--states)", lacking.join(", "))
-        } else if !recorded.mends_pages && arithmetic::pages_are_overwritten(&self.judged.case.stack) {
+        } else if !recorded.clients.mends_pages && arithmetic::pages_are_overwritten(&self.judged.case.stack) {
             let torn = whole.iter().filter(|state| state.class == Class::TornPage).flat_map(|state| &state.torn);
             let written = torn.filter_map(|tear| self.written.get(tear.entry));
             let torn: usize = written.map(|written| written.seams.len()).sum();
@@ -202,9 +202,9 @@ impl Trying<'_> {
         let recorded = self.judged.recorded;
         let flushes = recorded.recording.log().entries().iter().filter(|entry| entry.op == Op::Flush);
         // After the last one the server stops: then a power cut is no crash.
-        let last = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
+        let last = recorded.clients.history.acknowledged.last().map_or(0, |last| last.mark);
         let flushes = flushes.filter(|flush| flush.completed < last);
-        let marks = recorded.history.acknowledged.iter().map(|one| one.mark);
+        let marks = recorded.clients.history.acknowledged.iter().map(|one| one.mark);
         let moments: BTreeSet<Seq> = marks.chain(flushes.map(|flush| flush.completed)).collect();
         moments.into_iter().collect()
     }
@@ -217,7 +217,7 @@ impl Trying<'_> {
         states: &[State],
         result: &mut VerdictRecord,
     ) -> Result<Vec<Weighed>> {
-        if !self.judged.recorded.history.has_ends() {
+        if !self.judged.recorded.clients.history.has_ends() {
             return Ok(Vec::new());
         }
         let begun = now();
@@ -396,7 +396,7 @@ impl Trying<'_> {
     /// a server or device that lies about a part of them, which a few random states may not contain.
     fn extremes(&self, durable: &Durable) -> Vec<State> {
         let recorded = self.judged.recorded;
-        let at = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
+        let at = recorded.clients.history.acknowledged.last().map_or(0, |last| last.mark);
         let in_play = durable.in_play(recorded.recording.log().entries(), at);
         let data = [Content::Data as u8, Content::Overwritten as u8];
         let mut without_data = in_play.clone();
@@ -421,7 +421,8 @@ impl Trying<'_> {
     /// Signs that the harness is at fault: the disks after the clean stop fail, or nothing was ever in flight.
     fn harness_fault(&self, durable: &Durable, end: &State, was_idle: bool) -> Result<Option<String>> {
         let recorded = self.judged.recorded;
-        let found = self.checker.whole(&recorded.recording.images(durable, end), recorded.stopped, EndedBy::Stop)?;
+        let found =
+            self.checker.whole(&recorded.recording.images(durable, end), recorded.clients.stopped, EndedBy::Stop)?;
         if !found.is_whole() {
             return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
         }

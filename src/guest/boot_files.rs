@@ -5,7 +5,7 @@ use super::kernel;
 use super::recipe::{EARLY_MODULES, EARLY_MODULES_IF_THERE, INITRAMFS_SCRIPT, PROBE_SCRIPT};
 use crate::error::{Error, Result};
 use crate::host::files;
-use crate::parse::modules_dep::Modules;
+use crate::parse::modules_dep::{self, Modules};
 use std::path::Path;
 
 /// Makes `vmlinux`, `initramfs` and `probe` in `work` from the result of the step `modules`.
@@ -49,8 +49,7 @@ fn initramfs(busybox: &[u8], modules: &Path) -> Result<Vec<u8>> {
     let mut archive = base(busybox);
     let mut order: Vec<String> = Vec::new();
     for path in paths {
-        let file = path.rsplit('/').next().unwrap_or(&path);
-        let name = file.split(".ko").next().unwrap_or(file).to_owned() + ".ko";
+        let name = modules_dep::name(&path).to_owned() + ".ko";
         if !order.contains(&name) {
             archive.file(&format!("modules/{name}"), &kernel::module(&path, files::read(&modules.join(&path))?)?);
             order.push(name);

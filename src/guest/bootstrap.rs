@@ -72,7 +72,8 @@ impl Bootstrap<'_> {
             .env("TMPDIR", work);
         // mmdebstrap makes its chroot there, which another user owns if namespaces are used.
         files::set_mode(work, 0o1777)?;
-        self.follow(&command, report)
+        self.follow(&command, report)?;
+        files::set_mode(work, 0o755)
     }
 
     fn log(&self) -> PathBuf {

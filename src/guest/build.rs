@@ -135,8 +135,7 @@ impl Bootstrap<'_> {
             "chroot \"$1\" sh /modules.sh".to_owned(),
             format!("sync-out /out {}", quoted(work.as_os_str())),
         ];
-        self.run("apt", recipe::COMPILING, work, &hooks, report)?;
-        files::set_mode(work, 0o755)
+        self.run("apt", recipe::COMPILING, work, &hooks, report)
     }
 
     fn root(&self, modules: &Path, work: &Path, report: &mut dyn FnMut(&str)) -> Result<()> {
@@ -159,8 +158,7 @@ impl Bootstrap<'_> {
             format!("download /etc/pgstrata-postgresql {}", quoted(work.join("postgresql").as_os_str())),
             image,
         ];
-        self.run("essential", recipe::ROOT, work, &hooks, report)?;
-        files::set_mode(work, 0o755)
+        self.run("essential", recipe::ROOT, work, &hooks, report)
     }
 
     /// The hook that copies a script into the chroot.

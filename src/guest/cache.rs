@@ -104,9 +104,7 @@ impl Cache {
             return Ok(0);
         }
         let _lock = self.lock(suite)?;
-        let bytes = bytes_below(&folder);
-        folders::remove_all(&folder)?;
-        Ok(bytes)
+        remove_all(&folder)
     }
 
     /// Locks the suite against other builds.
@@ -135,6 +133,15 @@ impl Drop for GuestFolder {
         // The next guest removes what is left.
         drop(folders::remove_all(&self.folder));
     }
+}
+
+/// Removes a folder; returns the number of bytes freed.
+///
+/// # Errors
+/// If something cannot be removed.
+pub fn remove_all(folder: &Path) -> Result<u64> {
+    let bytes = bytes_below(folder);
+    folders::remove_all(folder).map(|()| bytes)
 }
 
 /// Size of the files in a folder, bytes.

@@ -418,14 +418,10 @@ fn not_started(command: &Command, e: &std::io::Error) -> Error {
 /// Error for a failed tool: command, exit code, last lines.
 pub(crate) fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
     let ended = code.map_or_else(|| "was killed".to_owned(), |code| format!("failed with exit code {code}"));
-    let mut text = format!("`{}` {ended}", command.shown());
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
     let lines = last_lines(said, 12);
-    if !lines.is_empty() {
-        text.push_str("; output:\n");
-        text.push_str(&lines);
-    }
-    Error::tool(text)
+    let output = if lines.is_empty() { String::new() } else { format!("; output:\n{lines}") };
+    Error::tool(format!("`{}` {ended}{output}", command.shown()))
 }
 
 /// The last `count` non-blank lines, each indented by two.

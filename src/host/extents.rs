@@ -61,21 +61,11 @@ fn follows(before: &FiemapExtent, extent: &FiemapExtent) -> bool {
 pub(crate) fn pieces(file: &File) -> io::Result<Option<Pieces>> {
     let mut found = Pieces::default();
     let mut before: Option<FiemapExtent> = None;
-    let mut at = 0;
-    loop {
-        let extents = match extents_from(file, at, u64::MAX - at) {
-            Err(Errno::OPNOTSUPP | Errno::NOTTY) => return Ok(None),
-            extents => extents?,
-        };
-        for extent in &extents {
-            found.add(before.as_ref(), extent);
-            before = Some(*extent);
-        }
-        match extents.last() {
-            Some(last) if last.flags & EXTENT_LAST == 0 => at = last.logical + last.length,
-            _ => return Ok(Some(found)),
-        }
-    }
+    let reported = each_extent(file, u64::MAX, |extent| {
+        found.add(before.as_ref(), extent);
+        before = Some(*extent);
+    })?;
+    Ok(reported.then_some(found))
 }
 
 #[repr(C)]
@@ -117,27 +107,33 @@ pub(crate) fn unwritten(file: &File, bytes: u64) -> io::Result<Option<Vec<FileRa
         }
     };
     let mut at = 0;
+    let reported = each_extent(file, bytes, |extent| {
+        let (start, end) = (extent.logical.clamp(at, bytes), (extent.logical + extent.length).min(bytes));
+        add(at, start);
+        if extent.flags & EXTENT_UNWRITTEN != 0 {
+            add(start, end);
+        }
+        at = end.max(at);
+    })?;
+    add(at, bytes);
+    Ok(reported.then_some(missing))
+}
+
+/// Shows each extent of the first `bytes` of a file, in order. False if the filesystem does not report them.
+fn each_extent(file: &File, bytes: u64, mut see: impl FnMut(&FiemapExtent)) -> io::Result<bool> {
+    let mut at = 0;
     while at < bytes {
         let extents = match extents_from(file, at, bytes - at) {
-            Err(Errno::OPNOTSUPP | Errno::NOTTY) => return Ok(None),
+            Err(Errno::OPNOTSUPP | Errno::NOTTY) => return Ok(false),
             extents => extents?,
         };
-        let Some(last) = extents.last() else { break };
-        let ends = last.flags & EXTENT_LAST != 0;
-        for extent in &extents {
-            let (start, end) = (extent.logical.clamp(at, bytes), (extent.logical + extent.length).min(bytes));
-            add(at, start);
-            if extent.flags & EXTENT_UNWRITTEN != 0 {
-                add(start, end);
-            }
-            at = end.max(at);
-        }
-        if ends {
-            break;
+        extents.iter().for_each(&mut see);
+        match extents.last() {
+            Some(last) if last.flags & EXTENT_LAST == 0 => at = last.logical + last.length,
+            _ => break,
         }
     }
-    add(at, bytes);
-    Ok(Some(missing))
+    Ok(true)
 }
 
 #[expect(unsafe_code, reason = "no safe binding of FIEMAP")]

@@ -7,6 +7,7 @@ use crate::error::{Context, Error, Result};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::path::Arg;
+use sha2::{Digest as _, Sha256};
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -38,6 +39,17 @@ pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::R
 /// Writes `bytes` to an open file at `offset`.
 pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     file.write_all_at(bytes, offset)
+}
+
+/// The error of a write that failed, `doing` completing "failed to ..."; with advice for a full filesystem.
+pub(crate) fn write_refused(e: &io::Error, doing: String, if_full: &str) -> Error {
+    let error = Error::host(e.to_string()).while_doing(doing);
+    if e.kind() == ErrorKind::StorageFull { error.hint(if_full) } else { error }
+}
+
+/// Drops a file's clean pages from the page cache.
+pub(crate) fn forget(file: &File, path: &Path) -> Result<()> {
+    drop_cache(file).or_host(|| format!("drop the cached pages of {}", path.display()))
 }
 
 /// Fills as much of `bytes` as the file has at `offset`, and returns the count.
@@ -282,6 +294,11 @@ pub fn random_id() -> Result<String> {
     let mut bytes = [0u8; 4];
     File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).or_host(|| "read /dev/urandom".to_owned())?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// SHA-256 of some content, in hex digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {

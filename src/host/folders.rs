@@ -40,10 +40,7 @@ pub(crate) fn open_trusted(path: &Path) -> Result<(OwnedFd, PathBuf)> {
     let (mut way, mut at) = (PathBuf::new(), None);
     for part in &real {
         way.push(part);
-        let opened = match &at {
-            None => open_folder(CWD, part),
-            Some(above) => open_folder(above, part),
-        };
+        let opened = open_folder(at.as_ref().map_or(CWD, AsFd::as_fd), part);
         let opened = opened.or_host(|| format!("open the folder {}", way.display()))?;
         let facts = rustix::fs::fstat(&opened).or_host(|| format!("stat {}", way.display()))?;
         // With an access control list, the group bits are the most that any entry grants.

@@ -37,7 +37,7 @@ const SOCKET_FD: u16 = 1;
 /// # Errors
 /// ENOENT if the driver is not loaded; else the driver's error.
 pub(crate) fn connect(connection: BorrowedFd<'_>, wish: &Wish<'_>) -> io::Result<u32> {
-    let driver = Driver::find()?;
+    let (socket, family) = driver()?;
     let item = attribute(SOCKET_FD, &(connection.as_raw_fd() as u32).to_ne_bytes());
     let sockets = attribute(SOCKET_ITEM | NESTED, &item);
     let attributes = [
@@ -47,7 +47,7 @@ pub(crate) fn connect(connection: BorrowedFd<'_>, wish: &Wish<'_>) -> io::Result
         attribute(IDENTIFIER, &terminated(wish.identifier)),
         attribute(SOCKETS | NESTED, &sockets),
     ];
-    let answer = driver.ask(CONNECT, &attributes.concat())?;
+    let answer = ask(&socket, family, CONNECT, &attributes.concat())?;
     number_of(&answer, INDEX).ok_or_else(|| io::Error::other("the driver named no device"))
 }
 
@@ -56,28 +56,18 @@ pub(crate) fn connect(connection: BorrowedFd<'_>, wish: &Wish<'_>) -> io::Result
 /// # Errors
 /// The driver's error.
 pub(crate) fn disconnect(number: u32) -> io::Result<()> {
-    Driver::find()?.ask(DISCONNECT, &attribute(INDEX, &number.to_ne_bytes())).map(drop)
+    let (socket, family) = driver()?;
+    ask(&socket, family, DISCONNECT, &attribute(INDEX, &number.to_ne_bytes())).map(drop)
 }
 
-/// A netlink socket to the driver.
-struct Driver {
-    socket: OwnedFd,
-    family: u16,
-}
-
-impl Driver {
-    fn find() -> io::Result<Driver> {
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(GENERIC))?;
-        bind(&socket, &SocketAddrNetlink::new(0, 0))?;
-        let answer = ask(&socket, CONTROL, GET_FAMILY, &attribute(FAMILY_NAME, &terminated("nbd")))?;
-        let family = attributes(&answer).find(|(kind, _)| *kind == FAMILY_ID).and_then(|(_, value)| half(value, 0));
-        let family = family.ok_or_else(|| io::Error::other("the kernel told no number of the family nbd"))?;
-        Ok(Driver { socket, family })
-    }
-
-    fn ask(&self, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
-        ask(&self.socket, self.family, command, attributes)
-    }
+/// A netlink socket to the driver, and its family.
+fn driver() -> io::Result<(OwnedFd, u16)> {
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(GENERIC))?;
+    bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+    let answer = ask(&socket, CONTROL, GET_FAMILY, &attribute(FAMILY_NAME, &terminated("nbd")))?;
+    let family = attributes(&answer).find(|(kind, _)| *kind == FAMILY_ID).and_then(|(_, value)| half(value, 0));
+    let family = family.ok_or_else(|| io::Error::other("the kernel told no number of the family nbd"))?;
+    Ok((socket, family))
 }
 
 /// Sends a command; returns the attributes of the answer, once it is acknowledged.

@@ -19,7 +19,7 @@ use crate::error::{Context, Error, Result};
 use crate::parse::proc_pid_stat::{self, ProcessStat};
 use crate::parse::proc_pid_status;
 use rustix::io::Errno;
-use rustix::process::{Pid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,13 +38,6 @@ pub struct Process {
     pub kernel_thread: bool,
     /// True for a zombie: it has ended, holds no file or folder, and waits for its parent to collect it.
     pub ended: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGQUIT: PostgreSQL's immediate shutdown, which also ends its children.
-    Quit,
-    Kill,
 }
 
 /// All processes, unordered. One that ends meanwhile is left out.
@@ -98,14 +91,15 @@ pub fn is_alive(host: &Host, process: &Process) -> bool {
     read(host, process.pid).is_some_and(|found| found.started_ticks == process.started_ticks && !found.ended)
 }
 
-/// Sends a signal to exactly this process, never to another that got its pid later: a pidfd (Linux 5.3) pins the
-/// process before its start time is compared. Before Linux 5.3 the signal follows the comparison at once, which leaves
-/// a gap of microseconds. `false` if the process is already gone.
+/// Sends SIGQUIT or SIGKILL to exactly this process, never to another that got its pid later: a pidfd (Linux 5.3) pins
+/// the process before its start time is compared. Before Linux 5.3 the signal follows the comparison at once, which
+/// leaves a gap of microseconds. `false` if the process is already gone.
 ///
 /// # Errors
 /// If we may not signal it, or for pid 1, pgstrata itself and kernel threads.
 pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
-    let shown = || format!("send {signal:?} to process {} ({})", process.pid, process.comm);
+    let name = if signal == Signal::KILL { "Kill" } else { "Quit" };
+    let shown = || format!("send {name} to process {} ({})", process.pid, process.comm);
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
     let Some(pid) = pid.filter(|pid| !pid.is_init() && process.pid != std::process::id() && !process.kernel_thread)
     else {
@@ -116,9 +110,9 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
             if !is_alive(host, process) {
                 return Ok(false);
             }
-            pinned.signal(signal.raw())
+            pinned.signal(signal)
         }
-        Err(Errno::NOSYS) if is_alive(host, process) => kill_process(pid, signal.raw()),
+        Err(Errno::NOSYS) if is_alive(host, process) => kill_process(pid, signal),
         Err(Errno::NOSYS) => return Ok(false),
         Err(error) => Err(error),
     };
@@ -135,7 +129,7 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
 /// # Errors
 /// If there is no such signal, or we may not signal them.
 pub(crate) fn signal_group(leader: u32, number: i32) -> Result<bool> {
-    let signal = rustix::process::Signal::from_named_raw(number);
+    let signal = Signal::from_named_raw(number);
     let group = i32::try_from(leader).ok().and_then(Pid::from_raw).filter(|pid| !pid.is_init());
     let (Some(signal), Some(group)) = (signal, group) else {
         return Err(Error::bug(format!("signal {number} to the group of process {leader}")));
@@ -166,7 +160,7 @@ pub fn wait_until_gone(host: &Host, processes: &[Process], limit: Duration) -> V
 /// If one may not be signalled, or does not end (it hangs in the kernel, on a device that does not answer).
 pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
     for process in processes {
-        signal(host, process, Signal::Kill)?;
+        signal(host, process, Signal::KILL)?;
     }
     let left = wait_until_gone(host, processes, limit);
     if left.is_empty() {
@@ -177,21 +171,17 @@ pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
     Err(Error::host(message).hint("they hang in the kernel, usually on an unresponsive device; see dmesg"))
 }
 
-impl Signal {
-    fn raw(self) -> rustix::process::Signal {
-        match self {
-            Signal::Quit => rustix::process::Signal::QUIT,
-            Signal::Kill => rustix::process::Signal::KILL,
-        }
-    }
+/// True if a process has a handler for a signal; unreliable while it execs another program.
+pub(crate) fn catches(host: &Host, pid: u32, signal: Signal) -> bool {
+    let number = u32::try_from(signal.as_raw()).unwrap_or(0);
+    shown_in(host, pid, "status").is_some_and(|status| proc_pid_status::catches(&status, number))
 }
 
-/// True if a process has a handler for a signal; unreliable while it execs another program.
-pub(crate) fn catches(host: &Host, pid: u32, signal: rustix::process::Signal) -> bool {
-    let mut status = Vec::new();
-    let read = host.read_into(format!("/proc/{pid}/status"), &mut status);
-    let number = u32::try_from(signal.as_raw()).unwrap_or(0);
-    read.is_ok() && proc_pid_status::catches(&String::from_utf8_lossy(&status), number)
+/// Text of a file below `/proc/PID`; `None` if there is no process with this pid.
+fn shown_in(host: &Host, pid: u32, file: &str) -> Option<String> {
+    let mut text = Vec::new();
+    host.read_into(format!("/proc/{pid}/{file}"), &mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn pids(host: &Host) -> Result<Vec<u32>> {
@@ -216,17 +206,13 @@ fn read(host: &Host, pid: u32) -> Option<Process> {
         kernel_thread: stat.kernel_thread,
         ended: matches!(stat.state, 'Z' | 'X'),
     })?;
-    let mut status = Vec::new();
-    let uid = host.read_into(format!("/proc/{pid}/status"), &mut status).ok();
-    found.uid = uid.and_then(|()| proc_pid_status::effective_uid("status", &String::from_utf8_lossy(&status)).ok());
+    found.uid = proc_pid_status::effective_uid("status", &shown_in(host, pid, "status").unwrap_or_default()).ok();
     Some(found)
 }
 
 /// What `of` takes from `/proc/PID/stat`; `None` if there is no process with this pid.
 fn with_stat<T>(host: &Host, pid: u32, of: impl FnOnce(&ProcessStat<'_>) -> T) -> Option<T> {
-    let mut text = Vec::new();
-    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
-    proc_pid_stat::parse("/proc/PID/stat", &String::from_utf8_lossy(&text)).ok().map(|stat| of(&stat))
+    proc_pid_stat::parse("/proc/PID/stat", &shown_in(host, pid, "stat")?).ok().map(|stat| of(&stat))
 }
 
 /// How long this process has been running, microseconds, to a hundredth of a second.
@@ -243,10 +229,9 @@ fn stat_of(host: &Host, pid: u32) -> Option<(u32, bool)> {
 
 /// Describes a process: `process 4711 (sleep 60)`, with the kernel's name if it has no command line.
 fn command_line(host: &Host, process: &Process) -> String {
-    let mut line = Vec::new();
-    let read = host.read_into(format!("/proc/{}/cmdline", process.pid), &mut line);
-    let words = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
-    let shown = if read.is_ok() && !words.is_empty() { &words } else { &process.comm };
+    let line = shown_in(host, process.pid, "cmdline").unwrap_or_default();
+    let words = line.trim_end_matches('\0').replace('\0', " ");
+    let shown = if words.is_empty() { &process.comm } else { &words };
     format!("process {} ({shown})", process.pid)
 }
 
@@ -380,22 +365,22 @@ mod tests {
         let host = Host::this();
         let (_child, real) = sleeper(&host, Path::new("/"));
         let former = Process { started_ticks: real.started_ticks - 1, ..real.clone() };
-        assert!(!signal(&host, &former, Signal::Kill).unwrap());
+        assert!(!signal(&host, &former, Signal::KILL).unwrap());
         assert!(wait_until_gone(&host, std::slice::from_ref(&former), Duration::ZERO).is_empty());
         let left = wait_until_gone(&host, std::slice::from_ref(&real), Duration::ZERO);
         assert_eq!(left, std::slice::from_ref(&real));
-        assert!(signal(&host, &real, Signal::Kill).unwrap());
+        assert!(signal(&host, &real, Signal::KILL).unwrap());
         assert!(wait_until_gone(&host, std::slice::from_ref(&real), Duration::from_secs(10)).is_empty());
-        assert!(!signal(&host, &real, Signal::Kill).unwrap(), "it is gone");
+        assert!(!signal(&host, &real, Signal::KILL).unwrap(), "it is gone");
     }
 
     #[test]
     fn init_and_pgstrata_itself_are_never_signalled() {
         let host = Host::this();
         let init = read(&host, 1).unwrap();
-        assert!(signal(&host, &init, Signal::Quit).is_err());
+        assert!(signal(&host, &init, Signal::QUIT).is_err());
         let ourselves = read(&host, std::process::id()).unwrap();
-        assert!(signal(&host, &ourselves, Signal::Quit).is_err());
+        assert!(signal(&host, &ourselves, Signal::QUIT).is_err());
         assert!(!list(&host).unwrap().contains(&ourselves));
     }
 }

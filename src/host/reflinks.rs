@@ -3,10 +3,9 @@
 use super::paths::{self, Kind};
 use super::{files, folders, linux};
 use crate::error::{Error, Result};
-use std::fs;
-use std::io;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
+use std::{fs, io};
 
 /// Copies a folder recursively, with owners and modes, to one that does not exist. Skips files that vanish meanwhile
 /// and those for which `leaves_out` is true.

@@ -31,7 +31,7 @@ impl Modules {
 }
 
 /// `ext4` from `kernel/fs/ext4/ext4.ko.xz`.
-fn name(path: &str) -> &str {
+pub(crate) fn name(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     file.split(".ko").next().unwrap_or(file)
 }

@@ -4,8 +4,9 @@
 //! to a plan file may mean something else by now, and a resumed run does not read its plan again either. The order is
 //! drawn as for any plan, so it balances which case precedes which across both.
 
-use super::{Plan, extended_order, names, sha256};
+use super::{Plan, extended_order, names};
 use crate::error::{Error, Result};
+use crate::host::files;
 use crate::record::case::CaseSpec;
 use crate::record::run::RunRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,7 +167,7 @@ pub fn join(baseline: JoinedHalf<'_>, run: JoinedHalf<'_>, pairs: &[(&CaseSpec, 
         in_quick: None,
         quick: run.record.quick.clone(),
         share: None,
-        sha256: sha256(text.as_bytes()),
+        sha256: files::sha256(text.as_bytes()),
         text,
     })
 }

@@ -52,7 +52,6 @@ use crate::record::run::{QuickOf, Share};
 use crate::record::stack::{BaseKind, Take};
 use crate::record::verdict::DurabilityCheck;
 use problem::{Problem, clean, refuse_unknown};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tree::{Node, Pair, Toml, get};
@@ -284,7 +283,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         in_quick,
         quick: None,
         share: None,
-        sha256: sha256(text.as_bytes()),
+        sha256: files::sha256(text.as_bytes()),
         text: text.to_owned(),
     })
 }
@@ -367,11 +366,6 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
 /// Round `number`, from 1, of cases measured in turns: each follows each other one as evenly as the rounds allow.
 pub fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
     order::round(cases, number, seed)
-}
-
-/// SHA-256 of a plan's bytes, hex, by which a run identifies its plan.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {

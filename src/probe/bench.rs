@@ -3,10 +3,9 @@
 use super::counters::{Counters, growth};
 use super::operation::{FILE, RowOperation};
 use super::row::{DoneOperation, RowBuilder};
-use super::schedule;
 use super::tape::{FailedCall, Tape, nanos};
 use super::walk::RECYCLED;
-use super::{Surroundings, rows};
+use super::{Surroundings, rows, schedule};
 use crate::error::Result;
 use crate::host::syncs;
 use crate::host::time::{Instant, micros, now, sleep};
@@ -105,7 +104,9 @@ impl<'a> RealBench<'a> {
         }
         self.around.observer.slice(self.rows[row].record.spec.family, &self.done)?;
         let record = &mut self.rows[row].record;
-        record.segments_us.extend(operation.take_segments_us());
+        if let RowOperation::Walk(walk) = &mut operation {
+            record.segments_us.extend(walk.take_made_us());
+        }
         if operations > 0 {
             record.slices.push(Slice {
                 at_us: micros(began.duration_since(self.around.begun)),

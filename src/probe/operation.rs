@@ -161,14 +161,6 @@ impl<'a> RowOperation<'a> {
         let RowOperation::Group(group) = self else { return None };
         Some(group.tapes().iter().map(|tape| tape.operations().count() as u64).sum())
     }
-
-    /// Time to create each new segment meanwhile, microseconds.
-    pub(crate) fn take_segments_us(&mut self) -> Vec<u64> {
-        match self {
-            RowOperation::Walk(walk) => walk.take_made_us(),
-            _ => Vec::new(),
-        }
-    }
 }
 
 impl<'a> Overwrite<'a> {

@@ -3,8 +3,7 @@
 use super::site::SEGMENT_BYTES;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, machine, paths};
-use crate::provision::devices;
-use crate::provision::mount;
+use crate::provision::{devices, mount};
 use crate::record::probe::PlaceFacts;
 use crate::units::Bytes;
 use std::io::ErrorKind;

@@ -33,16 +33,7 @@ impl RowBuilder {
         const SIGNIFICANT_DIGITS: u8 = 2;
         let latencies =
             Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))?;
-        let record = RowRecord {
-            spec,
-            unavailable: None,
-            failure: None,
-            slices: Vec::new(),
-            seconds: Vec::new(),
-            slowest: Vec::new(),
-            segments_us: Vec::new(),
-        };
-        Ok(RowBuilder { record, second: 0, latencies })
+        Ok(RowBuilder { record: RowRecord { spec, ..RowRecord::default() }, second: 0, latencies })
     }
 
     pub(crate) fn has_ended(&self) -> bool {

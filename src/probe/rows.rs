@@ -54,12 +54,11 @@ impl RowChoice {
                 name => id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
             });
             let meant: Vec<String> = meant.cloned().collect();
-            let is_unknown = meant.is_empty();
-            chosen.extend(meant);
-            if is_unknown {
+            if meant.is_empty() {
                 return Err(Error::user(format!("no row is named `{name}`"))
                     .hint(format!("valid names: main, all, {}", ids.join(", "))));
             }
+            chosen.extend(meant);
         }
         Ok(RowChoice::Chosen(chosen))
     }

@@ -228,8 +228,7 @@ fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
             break;
         }
         if guard::signatures(host, &device)?.iter().any(|signature| signature.kind != "bcache") {
-            return Err(Error::host(format!("{} holds something other than the bcache of pgstrata", path.display()))
-                .hint(format!("check `wipefs {}` and clear it manually", path.display())));
+            return Err(filesystem::holds_other(path, "the bcache of pgstrata"));
         }
         match filesystem::wipe_once(host, path) {
             Err(_) if attempt < mount_table::BUSY_TRIES => {

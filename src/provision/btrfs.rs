@@ -35,7 +35,7 @@ pub static BTRFS: Recipe = Recipe {
     mark_folder,
     after_mount: nocow,
     snapshots: Some(snapshot_way),
-    reading: &["btrfs", "inspect-internal", "dump-super"],
+    reading: READING,
     facts,
     ..Recipe::defaults()
 };
@@ -134,12 +134,13 @@ const RULES: &[KeepRule] = &[
     ("compress-force=zstd", Shown(&["compress-force=zstd:"])),
 ];
 
+const READING: &[&str] = &["btrfs", "inspect-internal", "dump-super"];
+
 const FACTS: &str = "fsid, csum_type, sectorsize, nodesize, stripesize, num_devices, total_bytes, compat_flags, \
     compat_ro_flags, incompat_flags";
 
 fn facts(host: &Host, device: &Path, target: &Path) -> Result<Details> {
-    let printed = host.run(&Command::new("btrfs").args(["inspect-internal", "dump-super"]).arg(device))?;
-    let mut facts = filesystem::chosen(&btrfs::parse_super(&printed.stdout)?, FACTS);
+    let mut facts = filesystem::printed(host, READING, device, btrfs::parse_super, FACTS)?;
     let printed = host.run(&Command::new("btrfs").args(["filesystem", "df", "-b"]).arg(target))?;
     let profiles = btrfs::parse_profiles(&printed.stdout)?;
     facts.extend(profiles.into_iter().map(|(kind, profile)| (format!("profile of {kind}"), profile)));

@@ -340,11 +340,7 @@ fn firmware(host: &Host, node: DeviceNumber) -> Option<String> {
 }
 
 fn write_cache(text: &str) -> Option<WriteCache> {
-    match text {
-        "write back" => Some(WriteCache::WriteBack),
-        "write through" => Some(WriteCache::WriteThrough),
-        _ => None,
-    }
+    [WriteCache::WriteBack, WriteCache::WriteThrough].into_iter().find(|cache| cache.word() == text)
 }
 
 /// True if the device counts flushes; `None` if it has no line of counters.

@@ -1,10 +1,8 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
-use super::Details;
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MADE, MOUNTED, Making, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
-use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
@@ -49,8 +47,8 @@ const fn recipe(
         members,
         rules: RULES,
         in_force,
-        reading: &["dumpe2fs", "-h"],
-        facts,
+        reading: READING,
+        facts: |host, device, _| filesystem::printed(host, READING, device, dumpe2fs::parse, FACTS),
         ..Recipe::defaults()
     }
 }
@@ -137,14 +135,11 @@ fn in_force(host: &Host, device: &str) -> Vec<String> {
     listed.lines().map(str::to_owned).collect()
 }
 
+const READING: &[&str] = &["dumpe2fs", "-h"];
+
 const FACTS: &str = "Filesystem UUID, Filesystem features, Default mount options, Block size, Cluster size, \
     Inode size, Inode count, Block count, Reserved block count, Flex block group size, RAID stride, RAID stripe \
     width, Journal features, Total journal size, Journal UUID, Journal device, Fast commit length, Checksum type";
-
-fn facts(host: &Host, device: &Path, _target: &Path) -> Result<Details> {
-    let printed = host.run(&Command::new("dumpe2fs").arg("-h").arg(device))?;
-    Ok(filesystem::chosen(&dumpe2fs::parse(&printed.stdout)?, FACTS))
-}
 
 #[cfg(test)]
 mod tests {

@@ -383,13 +383,18 @@ pub(super) fn wipe(host: &Host, thing: &Thing) -> Result<()> {
     if ours == 0 {
         return Ok(());
     }
-    let shown = path.display();
     if ours < signatures.len() {
-        return Err(Error::host(format!("{shown} holds something other than the filesystem that pgstrata created"))
-            .hint(format!("check `wipefs {shown}` and clear it manually")));
+        return Err(holds_other(path, "the filesystem that pgstrata created"));
     }
     guard::refuse_mounted(host, &device)?;
     wipe_all(host, path)
+}
+
+/// A device is not wiped: it holds something other than what pgstrata made on it.
+pub(super) fn holds_other(path: &Path, than: &str) -> Error {
+    let shown = path.display();
+    Error::host(format!("{shown} holds something other than {than}"))
+        .hint(format!("check `wipefs {shown}` and clear it manually"))
 }
 
 /// Wipes every signature from a device, retrying while somebody else holds it open.
@@ -430,14 +435,21 @@ pub(super) fn shortened(name: &str, bytes: usize) -> &str {
 /// Selects facts from a superblock that a tool prints, given its words before the device; `begins` names the first
 /// field.
 pub(super) fn superblock(host: &Host, words: &[&str], device: &Path, begins: &str, names: &str) -> Result<Details> {
-    let printed = host.run(&Command::new(words[0]).args(&words[1..]).arg(device))?.stdout;
     let tool: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
-    Ok(chosen(&superblock::parse(&tool.join(" "), begins, &printed)?, names))
+    printed(host, words, device, |text| superblock::parse(&tool.join(" "), begins, text), names)
 }
 
-/// Selects facts by the tool's names; missing ones are left out.
-pub(super) fn chosen(fields: &Details, names: &str) -> Details {
-    names.split(", ").filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect()
+/// Selects facts by their names from what a tool prints, given its words before the device or folder; missing ones are
+/// left out.
+pub(super) fn printed(
+    host: &Host,
+    words: &[&str],
+    of: &Path,
+    parse: impl FnOnce(&str) -> Result<Details>,
+    names: &str,
+) -> Result<Details> {
+    let fields = parse(&host.run(&Command::new(words[0]).args(&words[1..]).arg(of))?.stdout)?;
+    Ok(names.split(", ").filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect())
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use crate::parse::swaps;
 use crate::parse::wipefs::{self, Signature};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
-use sha2::{Digest as _, Sha256};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -85,7 +84,7 @@ impl Left {
     fn path(host: &Host, device: &BlockDevice) -> PathBuf {
         let Identity { serial, wwn, .. } = Identity::of(host, device.node);
         let partition = device.node.attribute(host, "partition");
-        host.path(LEFT).join(sum_of(format!("{serial:?} {wwn:?} {partition:?}").as_bytes()))
+        host.path(LEFT).join(files::sha256(format!("{serial:?} {wwn:?} {partition:?}").as_bytes()))
     }
 
     /// The record of a disk; `None` if others could have written it.
@@ -98,12 +97,8 @@ impl Left {
 
     /// True if all spots are unchanged.
     fn is_as_left(&self, host: &Host, device: &BlockDevice) -> Result<bool> {
-        Ok(sum_of(&places(host, device, &self.seed).read()?.concat()) == self.sum)
+        Ok(files::sha256(&places(host, device, &self.seed).read()?.concat()) == self.sum)
     }
-}
-
-fn sum_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Spots of a device, including its start and end. Each of the others is at a random position within its share of the
@@ -179,7 +174,7 @@ pub(super) fn mark_free(host: &Host, device: &BlockDevice, run: &str) -> Result<
     let written = file.write_all(FREE).and_then(|()| file.sync_all());
     written.or_host(|| format!("mark {} as used", device.path.display()))?;
     let seed = files::random_id()?;
-    let sum = sum_of(&places(host, device, &seed).read()?.concat());
+    let sum = files::sha256(&places(host, device, &seed).read()?.concat());
     let folder = host.path(LEFT);
     folders::make_passable(folder.parent().unwrap_or(Path::new("/")))?;
     folders::make_all(&folder, 0o700)?;

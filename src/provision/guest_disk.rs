@@ -51,12 +51,8 @@ pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk>
             *own.entry(kind).or_default() += 1;
         }
         for (kind, count) in own {
-            if stack.reuse {
-                *kept.entry(kind).or_insert(0) += count;
-            } else {
-                let most = most.entry(kind).or_insert(0);
-                *most = count.max(*most);
-            }
+            let known = if stack.reuse { &mut kept } else { &mut most }.entry(kind).or_insert(0);
+            *known = if stack.reuse { *known + count } else { count.max(*known) };
         }
     }
     let all = most.into_iter().chain(kept).flat_map(|(kind, count)| std::iter::repeat_n(kind, count));

@@ -3,20 +3,24 @@
 use super::sysfs::DeviceNumber;
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Identity of a device. A partition has its disk's model, serial and WWN, and a size of its own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Identity {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Model reported by the device.
     pub model: Option<String>,
+    /// Serial reported by the device.
     pub serial: Option<String>,
+    /// World wide name reported by the device.
     pub wwn: Option<String>,
     pub size_bytes: Option<u64>,
 }
 
 impl Identity {
     /// Reads the identity where drivers publish it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
-    pub fn of(host: &Host, node: DeviceNumber) -> Identity {
+    pub(super) fn of(host: &Host, node: DeviceNumber) -> Identity {
         let disk = node.whole_disk(host).unwrap_or(node);
         let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();
         let [udev_serial, udev_wwn] = ["E:ID_SERIAL_SHORT=", "E:ID_WWN="]

@@ -6,7 +6,7 @@
 
 use super::ledger::{Ledger, Thing};
 use super::sysfs::{self, DeviceNumber};
-use super::{Site, folder, image_file, mount, mount_table};
+use super::{Site, folder, mount, mount_table};
 use crate::error::{Context, Error, Result};
 use crate::host::extents::{self, FileRange};
 use crate::host::files::{self, File};
@@ -80,11 +80,7 @@ pub(super) type Report<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt, report: Report<'_>) -> Result<()> {
     let full = |e: io::Error| {
         let doing = format!("fully write the image {} of {size}", path.display());
-        let error = Error::host(e.to_string()).while_doing(doing);
-        match e.kind() {
-            ErrorKind::StorageFull => error.hint("use a smaller image or another folder, or free some space"),
-            _ => error,
-        }
+        files::write_refused(&e, doing, "use a smaller image or another folder, or free some space")
     };
     interrupt.check()?;
     // Allocate whole extents first, if the filesystem can: a file that grows piece by piece is scattered.
@@ -243,7 +239,7 @@ pub(crate) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool
     if let Ok(handle) = handles::of(&file) {
         thing = thing.with(HANDLE, handle);
     }
-    let entry = site.ledger.enter(image_file::known_by(thing, &paths::look_at_open(&file, &image)?))?;
+    let entry = site.ledger.enter(known_by(thing, &paths::look_at_open(&file, &image)?))?;
     site.ledger.hold(entry, file);
     site.ledger.undone(first)?;
     Ok(image)
@@ -267,7 +263,7 @@ pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     if sysfs::loops(host).iter().any(|(_, file)| Path::new(file) == image) {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
-    let known = image_file::known(thing);
+    let known = known(thing);
     let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
     let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
     for folder in folders.into_iter().flatten() {
@@ -277,7 +273,7 @@ pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     }
     match by_handle(HANDLE) {
         Some(Ok(moved)) if paths::look_at_open(&moved, image)?.names > 0 => {
-            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(image_file::INODE)?);
+            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(INODE)?);
             Err(Error::host(format!("the image {} was moved to another folder", image.display())).hint(format!(
                 "`find {mount} -xdev -inum {inode}` shows where it is: remove it, then run `pgstrata clean`"
             )))

@@ -192,7 +192,10 @@ impl Ledger {
         let gone = || Error::user(format!("no ledger for the run {run_id} in {}", folder.display()));
         let mut file = files::open_to_change(&path)?.ok_or_else(gone)?;
         let ours = believable(&file, &path)?.inode;
-        lock_soon(&file, run_id)?;
+        if files::soon(|| files::lock(&file)).is_err() {
+            return Err(Error::user(format!("the run {run_id} is still active"))
+                .hint("interrupt it with Ctrl-C and wait until it has cleaned up"));
+        }
         // Its owner may have finished and removed it between our open and our lock.
         if paths::look_at(&path).map(|now| now.inode).ok() != Some(ours) {
             return Err(gone());
@@ -415,15 +418,6 @@ fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
     file.write_all(&header).and_then(|()| file.sync_all()).or_host(making)?;
     files::add_name(part, path).or_host(making)?;
     Ok((file, header.len() as u64))
-}
-
-/// Locks, waiting a little: a process that lists ledgers holds each for an instant.
-fn lock_soon(file: &File, run_id: &str) -> Result<()> {
-    if files::soon(|| files::lock(file)).is_ok() {
-        return Ok(());
-    }
-    Err(Error::user(format!("the run {run_id} is still active"))
-        .hint("interrupt it with Ctrl-C and wait until it has cleaned up"))
 }
 
 fn text_of(line: &LedgerLine) -> Result<Vec<u8>> {

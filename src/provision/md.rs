@@ -104,8 +104,8 @@ impl Layer for Md {
         let name = enter_array(site, &uuid)?;
         site.host.run(&create(&name, &uuid, inputs, options, level))?;
         let array = find(site.host, &uuid)?;
-        if !options.boolean("assume_clean").unwrap_or(false) {
-            wait_for_resync(site, array, options)?;
+        if level.number != 0 && !options.boolean("assume_clean").unwrap_or(false) {
+            wait_for_resync(site, array)?;
         }
         // The journal is written back only if no member is missing, and one is missing until the first resync of level
         // 5.
@@ -257,11 +257,7 @@ const IDLE_LOOKS: u32 = 300;
 const FULL_SPEED: &str = "100000000";
 
 /// Waits until every member is in sync.
-fn wait_for_resync(site: &Site<'_>, array: DeviceNumber, options: &Options) -> Result<()> {
-    let level = Level::of(options).map_or(0, |level| level.number);
-    if level == 0 {
-        return Ok(());
-    }
+fn wait_for_resync(site: &Site<'_>, array: DeviceNumber) -> Result<()> {
     set_speed(site.host, array, FULL_SPEED)?;
     let mut idle = 0;
     while idle < IDLE_LOOKS {

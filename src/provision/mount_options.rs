@@ -32,19 +32,14 @@ impl OptionAnswers {
         for node in &stack.nodes {
             for option in mount::asked(&node.options) {
                 let key = (node.layer.clone(), option.clone());
-                let finding = self.0.entry(key).or_insert_with(|| finding(&node.layer, &option)).clone();
+                let is_general = GENERAL.split(' ').any(|known| known == option);
+                let asked = || if is_general { MountFinding::Good } else { ask(&node.layer, &option) };
+                let finding = self.0.entry(key).or_insert_with(asked).clone();
                 all.push(MountOption { option, filesystem: node.layer.clone(), finding });
             }
         }
         all
     }
-}
-
-fn finding(filesystem: &str, option: &str) -> MountFinding {
-    if GENERAL.split(' ').any(|known| known == option) {
-        return MountFinding::Good;
-    }
-    ask(filesystem, option)
 }
 
 /// Mount options commonly used with a filesystem, by name.

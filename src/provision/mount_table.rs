@@ -1,10 +1,9 @@
 //! The mount table of this process, and the limits of waiting for a busy mount or device.
 
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
-use crate::host::files;
 use crate::host::time::sleep;
+use crate::host::{Host, files};
 use crate::parse::mountinfo::{self, Mount};
 use std::io::ErrorKind;
 use std::path::Path;

@@ -4,7 +4,7 @@
 
 use super::{Space, Unmet};
 use crate::host::{Host, files, paths, users};
-use crate::parse::meminfo;
+use crate::parse::{meminfo, modules_dep};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,11 +57,7 @@ pub(super) fn has_module(host: &Host, module: &str) -> bool {
     let Some(release) = release(host) else { return false };
     ["modules.dep", "modules.builtin"].iter().any(|list| {
         let text = host.read_optional(format!("/lib/modules/{release}/{list}")).unwrap_or_default();
-        text.lines().any(|line| {
-            let path = line.split(':').next().unwrap_or(line);
-            let name = path.rsplit('/').next().unwrap_or(path);
-            name.split(".ko").next() == Some(module)
-        })
+        text.lines().any(|line| modules_dep::name(line.split(':').next().unwrap_or(line)) == module)
     })
 }
 

@@ -1,14 +1,13 @@
 //! `xfs`.
 
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MADE, MOUNTED, Making, Recipe, on_one_device};
+use super::guard;
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use super::snapshots::{SNAPSHOT, delete_reflinks, reflinks};
-use super::{Details, guard};
 use crate::error::{Error, Result};
-use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
@@ -33,8 +32,8 @@ pub static XFS: Recipe = Recipe {
     members: |devices| logdev(devices).into_iter().collect(),
     rules: RULES,
     snapshots: Some(reflinks),
-    reading: &["xfs_info"],
-    facts,
+    reading: READING,
+    facts: |host, _, target| filesystem::printed(host, READING, target, xfs_info::parse, FACTS),
     ..Recipe::defaults()
 };
 
@@ -71,10 +70,7 @@ fn wipe_log(host: &Host, thing: &Thing) -> Result<()> {
     }
     match ours {
         0 => Ok(()),
-        _ if ours < signatures.len() => {
-            Err(Error::host(format!("{} holds something other than the log that pgstrata created", path.display()))
-                .hint(format!("check `wipefs {}` and clear it manually", path.display())))
-        }
+        _ if ours < signatures.len() => Err(filesystem::holds_other(path, "the log that pgstrata created")),
         _ => filesystem::wipe_all(host, path),
     }
 }
@@ -102,15 +98,12 @@ const RULES: &[KeepRule] = &[
     ("uqnoenforce qnoenforce", Shown(&["uqnoenforce"])),
 ];
 
+const READING: &[&str] = &["xfs_info"];
+
 const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-data crc, meta-data finobt, \
     meta-data sparse, meta-data rmapbt, meta-data reflink, meta-data bigtime, meta-data inobtcount, data bsize, data \
     blocks, data sunit, data swidth, naming ftype, log, log bsize, log blocks, log version, log sectsz, log sunit, \
     log lazy-count";
-
-fn facts(host: &Host, _device: &Path, target: &Path) -> Result<Details> {
-    let printed = host.run(&Command::new("xfs_info").arg(target))?;
-    Ok(filesystem::chosen(&xfs_info::parse(&printed.stdout)?, FACTS))
-}
 
 #[cfg(test)]
 mod tests {

@@ -91,8 +91,10 @@ const fn row(fact: Fact, claim: Claim, why: &'static str, source: &'static str) 
 const IN_MEMORY: &str = "its files are in memory";
 const MEMORY_DEVICE: &str = "its blocks are in memory";
 const NO_FLUSHES: &str = "the filesystem sends no flushes";
+const NO_SYNC: &str = "a sync on it does nothing";
 const NO_JOURNAL: &str = "a power cut may destroy the filesystem itself";
 const REMOTE: &str = "it is on another machine";
+const VOLATILE_MOUNT: &str = "Documentation/filesystems/overlayfs.rst, Volatile mount";
 const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
 /// The table. If several rows match, the first is the one to report.
@@ -123,18 +125,8 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
     row(MountOption("barrier=0", &[]), HoldsFlushesBack, NO_FLUSHES, "ext4(5), ext3 included"),
     row(MountOption("barrier=none", &[]), HoldsFlushesBack, NO_FLUSHES, "mount(8), reiserfs"),
     row(MountOption("fsync_mode=nobarrier", &[]), HoldsFlushesBack, NO_FLUSHES, "Documentation/filesystems/f2fs.rst"),
-    row(
-        MountOption("volatile", &["overlay"]),
-        HoldsFlushesBack,
-        "a sync on it does nothing",
-        "Documentation/filesystems/overlayfs.rst, Volatile mount",
-    ),
-    row(
-        MountOption("fsync=volatile", &["overlay"]),
-        HoldsFlushesBack,
-        "a sync on it does nothing",
-        "Documentation/filesystems/overlayfs.rst, Volatile mount",
-    ),
+    row(MountOption("volatile", &["overlay"]), HoldsFlushesBack, NO_SYNC, VOLATILE_MOUNT),
+    row(MountOption("fsync=volatile", &["overlay"]), HoldsFlushesBack, NO_SYNC, VOLATILE_MOUNT),
     row(
         MountOption("journal_flush_disabled", &["bcachefs"]),
         HoldsFlushesBack,

@@ -118,7 +118,7 @@ impl DeviceCounts {
 }
 
 /// The part of the table that a row belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     /// pg_test_fsync: one write and its sync.
@@ -130,6 +130,7 @@ pub enum Family {
     /// pg_test_fsync: fsync before and after closing the descriptor.
     Descriptor,
     /// pg_test_fsync: a write without a sync.
+    #[default]
     NotSynced,
     /// The way the server writes its WAL.
     Wal,
@@ -138,7 +139,7 @@ pub enum Family {
 }
 
 /// How an operation is made durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// O_DSYNC.
@@ -158,6 +159,7 @@ pub enum Way {
     /// A shared mapping and msync(2).
     Msync,
     /// Not made durable.
+    #[default]
     None,
 }
 
@@ -185,7 +187,7 @@ pub enum Segment {
 }
 
 /// Definition of a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSpec {
     /// Unique name, the same in every probe: `one_write.fdatasync`, `wal.fdatasync.recycled`.
     pub id: String,
@@ -208,7 +210,7 @@ pub struct RowSpec {
 }
 
 /// Results of one row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowRecord {
     /// Definition of the row.
     pub spec: RowSpec,

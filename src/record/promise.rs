@@ -2,8 +2,7 @@
 //! and from counted flushes alone. [`super::durability`] maps facts to promises.
 
 use crate::record::claim::{Claim, Promise};
-use crate::record::durability;
-use crate::record::durability::DurabilityRow;
+use crate::record::durability::{self, DurabilityRow};
 use crate::record::facts::{DeviceFacts, MountFacts};
 
 /// Promises of a mount, from its type and options.

@@ -1,8 +1,7 @@
 //! The rows of `seconds.parquet`, one per second of one trial. [`super::columns`] defines the columns.
 
 use crate::record::column::{Column, free_name};
-use crate::record::columns;
-use crate::record::columns::ColumnDef;
+use crate::record::columns::{self, ColumnDef};
 use crate::record::stack::BaseName;
 
 /// Column prefixes of a stack's devices, in their order: `dev_` and the name of the node in plain letters, numbered to

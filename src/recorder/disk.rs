@@ -88,8 +88,7 @@ impl Recorder {
     /// As [`Recorder::over`].
     pub fn passing(images: Vec<Image>, log: &Path, most_bytes: u64) -> Result<Recorder> {
         let recorder = Recorder::over(images, log, most_bytes)?;
-        let log = locked(&recorder.inner).log.take().map(Log::without_hashes);
-        locked(&recorder.inner).log = log;
+        locked(&recorder.inner).log.iter_mut().for_each(|log| log.hashed = false);
         Ok(recorder)
     }
 
@@ -180,12 +179,9 @@ impl Recorder {
         self.at_once(&Change { disk, op: Op::Flush, offset: 0, length: 0, fua: false }, &[])
     }
 
-    pub(super) fn discard(&self, disk: u16, offset: u64, length: u64) -> io::Result<()> {
-        self.at_once(&Change { disk, op: Op::Discard, offset, length, fua: false }, &[])
-    }
-
-    pub(super) fn write_zeroes(&self, disk: u16, offset: u64, length: u64) -> io::Result<()> {
-        self.at_once(&Change { disk, op: Op::WriteZeroes, offset, length, fua: false }, &[])
+    /// Discards a range, or writes zeroes to it.
+    pub(super) fn clear(&self, disk: u16, op: Op, offset: u64, length: u64) -> io::Result<()> {
+        self.at_once(&Change { disk, op, offset, length, fua: false }, &[])
     }
 
     /// Submits a request and completes it before any other.

@@ -5,6 +5,7 @@
 //! serves all requests in the kernel's order. The kernel caches nothing (FOPEN_DIRECT_IO).
 
 use super::disk::Recorder;
+use super::entry::Op;
 use crate::error::{Context, Result};
 use crate::host::linux::as_io_flusher;
 use crate::host::threads::locked;
@@ -78,10 +79,8 @@ impl Exports {
     }
 
     pub fn remove(&self, name: &str) {
-        for file in locked(&self.files).iter_mut() {
-            if file.as_ref().is_some_and(|file| file.name == name) {
-                *file = None;
-            }
+        for file in locked(&self.files).iter_mut().filter(|file| file.as_ref().is_some_and(|file| file.name == name)) {
+            *file = None;
         }
     }
 }
@@ -112,13 +111,12 @@ impl DiskFiles {
 
     fn allocate(&self, inode: INodeNo, offset: u64, length: u64, mode: i32) -> io::Result<()> {
         let file = self.file(inode)?;
-        if mode & PUNCH_HOLE != 0 {
-            file.recorder.discard(file.disk, offset, length)
-        } else if mode & ZERO_RANGE != 0 {
-            file.recorder.write_zeroes(file.disk, offset, length)
-        } else {
-            Err(io::ErrorKind::Unsupported.into())
-        }
+        let op = match mode {
+            _ if mode & PUNCH_HOLE != 0 => Op::Discard,
+            _ if mode & ZERO_RANGE != 0 => Op::WriteZeroes,
+            _ => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        file.recorder.clear(file.disk, op, offset, length)
     }
 }
 

@@ -28,16 +28,12 @@ pub struct Log {
     disks: Vec<u64>,
     /// In order of completion.
     entries: Vec<Entry>,
-    /// True if contents are hashed: a log that is never read back from its file needs no hashes.
-    hashed: bool,
+    /// True if contents are hashed: a log that is dropped with the disks on top of it, and never read back from its
+    /// file, needs no hashes.
+    pub(super) hashed: bool,
 }
 
 impl Log {
-    /// The same, for a log that is dropped with the disks on top of it: it cannot be opened again.
-    pub(super) fn without_hashes(self) -> Log {
-        Log { hashed: false, ..self }
-    }
-
     /// Creates a log for disks of these sizes, in a new file.
     ///
     /// # Errors

@@ -39,8 +39,7 @@ fn send(recorder: &Recorder, request: &Request) {
     let done = match op {
         Op::Write => recorder.write(disk, offset, &vec![filler; length as usize], fua),
         Op::Flush => recorder.flush(disk),
-        Op::Discard => recorder.discard(disk, offset, length),
-        Op::WriteZeroes => recorder.write_zeroes(disk, offset, length),
+        Op::Discard | Op::WriteZeroes => recorder.clear(disk, op, offset, length),
     };
     done.unwrap();
 }
@@ -347,7 +346,7 @@ fn a_truncated_damaged_or_incomplete_log_is_refused() {
 fn requests_beyond_the_end_are_refused_and_not_logged() {
     let disks = TestDisks::recording(1);
     assert!(disks.recorder.write(0, SIZE - 512, &[1; 1024], false).is_err());
-    assert!(disks.recorder.discard(0, SIZE, 1).is_err());
+    assert!(disks.recorder.clear(0, Op::Discard, SIZE, 1).is_err());
     assert!(disks.recorder.write(1, 0, &[1; 512], false).is_err());
     assert!(disks.recorder.finish().unwrap().log().entries().is_empty());
 }

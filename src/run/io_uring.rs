@@ -102,12 +102,9 @@ const NOT_LOCKED_SINCE: (u32, u32) = (5, 12);
 /// A warning if lockable memory is too small for the rings of a case's server.
 pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     let postgres = case.postgres.as_ref().filter(|postgres| asked_by(postgres).is_some())?;
-    let [connections, concurrency] =
-        [("max_connections", DEFAULT_CONNECTIONS), ("io_max_concurrency", DEFAULT_CONCURRENCY)].map(
-            |(name, default)| {
-                postgres.asked(name).and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(default)
-            },
-        );
+    let asked = |name, default| postgres.asked(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default);
+    let connections = asked("max_connections", DEFAULT_CONNECTIONS);
+    let concurrency = asked("io_max_concurrency", DEFAULT_CONCURRENCY);
     let Obstacle { why, hint } = low_memory(host, connections, concurrency)?;
     Some(format!("{SETTING} = {IO_URING}: {why}; {hint}"))
 }

@@ -47,20 +47,21 @@ pub struct Measurement<'a> {
     pub staging: &'a Staging,
 }
 
-/// One turn, as measured.
-pub struct MeasuredTurn {
+/// One measurement, or one turn of it.
+pub struct Measured {
     pub counts: Counts,
     /// When its first operation began, microseconds since 1970.
     pub began_us: Option<u64>,
-    /// Its rows, the baseline first.
+    /// Rows of a turn, the baseline first; those of a whole measurement are in its files, as are its latencies.
     pub rows: Vec<Row>,
     pub latencies: Vec<LatencyInterval>,
     pub waits: Option<Result<Waits>>,
     pub telemetry: TickerTotals,
     /// Readings when the turn's writes were written back.
     pub idle_from: Row,
-    /// CPU time of telemetry, waits excluded, microseconds.
-    pub cpu_us: u64,
+    /// CPU time spent on rows and latencies, microseconds.
+    pub rows_cpu_us: u64,
+    pub latencies_cpu_us: u64,
 }
 
 /// When the measurement began, once known, and whether it is over.
@@ -73,18 +74,6 @@ struct Gate {
 enum RowHalf {
     Client(ClientSecond),
     Telemetry(SampledSecond),
-}
-
-/// What a measurement gave besides its rows and latencies.
-struct Gathered {
-    counts: Counts,
-    /// When the first operation began, microseconds since 1970; `None` if there was none.
-    began_us: Option<u64>,
-    waits: Option<Result<Waits>>,
-    telemetry: TickerTotals,
-    /// CPU time spent on rows and latencies, microseconds.
-    rows_cpu_us: u64,
-    latencies_cpu_us: u64,
 }
 
 /// Takes the next row to where rows are stored.
@@ -114,7 +103,7 @@ impl Measurement<'_> {
     ///
     /// # Errors
     /// Of the workload.
-    pub fn turn(&self, place: &Place<'_>, until: Until<'_>) -> Result<MeasuredTurn> {
+    pub fn turn(&self, place: &Place<'_>, until: Until<'_>) -> Result<Measured> {
         let (mut rows, mut latencies) = (Vec::new(), Vec::new());
         let mut push = |row| {
             rows.push(row);
@@ -124,10 +113,8 @@ impl Measurement<'_> {
             latencies.extend(intervals);
             Ok(())
         })?;
-        let Gathered { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us } = found;
-        let cpu_us = telemetry.cpu_us + rows_cpu_us + latencies_cpu_us;
-        let idle_from = telemetry.after.clone();
-        Ok(MeasuredTurn { counts, began_us, rows, latencies, waits, telemetry, idle_from, cpu_us })
+        let idle_from = found.telemetry.after.clone();
+        Ok(Measured { rows, latencies, idle_from, ..found })
     }
 
     /// Stores waits in the record, and their seconds in a file.
@@ -160,7 +147,7 @@ impl Measurement<'_> {
         until: Until<'_>,
         push: &mut PushRow<'_>,
         keep: impl FnOnce(&dyn Fn() -> Option<u64>, Receiver<LatencyInterval>) -> Result<()> + Send,
-    ) -> Result<Gathered> {
+    ) -> Result<Measured> {
         let columns = recorder.columns().to_vec();
         let Until { longest, operations, progress } = until;
         let gate = Gate::default();
@@ -195,8 +182,11 @@ impl Measurement<'_> {
             gate.over.store(true, Ordering::SeqCst);
             Ok((counts, rows.join(), latencies.join(), recording.join(), waits.join()))
         })?;
-        Ok(Gathered {
+        Ok(Measured {
             counts: counts?,
+            rows: Vec::new(),
+            latencies: Vec::new(),
+            idle_from: Row::new(),
             rows_cpu_us: rows.map_err(panicked)??,
             latencies_cpu_us: latencies.map_err(panicked)??,
             began_us: gate.began_us.get().copied(),
@@ -206,8 +196,8 @@ impl Measurement<'_> {
     }
 
     /// Puts the results into the record, and the waits, or why they are unknown, into it and their file.
-    fn note(&self, found: Gathered, record: &mut TrialRecord) -> Result<()> {
-        let Gathered { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us } = found;
+    fn note(&self, found: Measured, record: &mut TrialRecord) -> Result<()> {
+        let Measured { counts, began_us, waits, telemetry, rows_cpu_us, latencies_cpu_us, .. } = found;
         record.counts = Some(counts);
         record.columns = telemetry.columns;
         record.gaps = telemetry.gaps;

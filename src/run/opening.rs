@@ -7,7 +7,7 @@ use super::{case, drives, forecast, guests, looks, repeats, share, together, und
 use crate::cluster::install;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, machine, time};
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use crate::provision::ledger::Ledger;
 use crate::record::case::CaseSpec;
 use crate::record::event::{CaseLeft, Event};
@@ -110,7 +110,7 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
 }
 
 fn must_be_its_plan(stored: &RunFolder, what: &str, bytes: &[u8]) -> Result<()> {
-    if plan::sha256(bytes) == stored.record().plan_sha256 {
+    if files::sha256(bytes) == stored.record().plan_sha256 {
         return Ok(());
     }
     Err(Error::user(format!("{what} is not the one that {} began with", stored.path().display()))

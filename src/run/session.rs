@@ -218,11 +218,6 @@ impl<'a> Session<'a> {
         stack.reuse && self.kept.iter().any(|(kept, _)| kept == stack)
     }
 
-    /// The kept stack with these nodes and options.
-    pub fn kept_mut(&mut self, stack: &StackSpec) -> Option<&mut KeptStack> {
-        self.kept.iter_mut().find(|(kept, _)| kept == stack).map(|(_, kept)| kept)
-    }
-
     /// Undoes everything after a mark of the ledger. Keeps a failure in `undo_failure`.
     pub fn undo_from(&mut self, mark: u64) {
         if let Err(e) = undo::undo(&self.ledger, mark, &self.host) {

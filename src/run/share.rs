@@ -52,11 +52,10 @@ pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
 /// # Errors
 /// As [`begun_elsewhere`].
 pub(super) fn stands(folder: &RunFolder, key: &TrialKey, again: &BTreeSet<TrialKey>, here: &HostFacts) -> Result<bool> {
-    if !again.contains(key) {
-        return Ok(folder.stored(key)?.is_result());
-    }
     Ok(match folder.stored(key)? {
-        StoredTrial::Whole(trial) => trial.is_result() && trial.host.differences(here).is_empty(),
+        StoredTrial::Whole(trial) => {
+            trial.is_result() && (!again.contains(key) || trial.host.differences(here).is_empty())
+        }
         StoredTrial::Missing | StoredTrial::Damaged(_) => false,
     })
 }

@@ -66,7 +66,9 @@ fn groups(cases: &[CaseSpec], in_turns: bool, memory: Bytes) -> Result<Vec<Vec<&
     let mut groups = Vec::new();
     for guest in guests {
         let group: Vec<&CaseSpec> = can_stand.iter().copied().filter(|case| case.guest == *guest).collect();
-        if are_alike(&group) && memory_bytes(&group, memory)? <= (memory.0 as f64 * MEMORY_SHARE) as u64 {
+        // Nothing of the machine differs between them, and no checkpoint.
+        let are_alike = group.windows(2).all(|pair| of_machine(pair[0]) == of_machine(pair[1]));
+        if are_alike && memory_bytes(&group, memory)? <= (memory.0 as f64 * MEMORY_SHARE) as u64 {
             groups.push(group);
         }
     }
@@ -84,11 +86,6 @@ fn is_plain_load(case: &CaseSpec) -> Result<bool> {
 fn is_had_twice(case: &CaseSpec) -> bool {
     let is_prepared = case.stack.nodes.iter().any(|node| node.options.get("precondition").is_some());
     stack::is_made_whole(&case.stack) && !is_prepared && !case.stack.reuse
-}
-
-/// True if nothing of the machine differs between the cases, and no checkpoint.
-fn are_alike(group: &[&CaseSpec]) -> bool {
-    group.windows(2).all(|pair| of_machine(pair[0]) == of_machine(pair[1]))
 }
 
 /// What a case sets for all that stand at once, parameters of kernel modules among it, and what decides its checkpoints.

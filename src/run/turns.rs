@@ -2,11 +2,11 @@
 //!
 //! Rows are numbered on; a counter leaves out what grew between two turns, which is kept as what an idle stack does.
 
-use super::measure::{MeasuredTurn, Measurement, client_row};
+use super::measure::{Measured, Measurement, client_row};
 use crate::error::Result;
 use crate::record::column::{Column, ColumnKind};
 use crate::record::columns;
-use crate::record::counts::{Counts, Measure, Reported};
+use crate::record::counts::{Counts, Reported};
 use crate::record::latency::LatencyInterval;
 use crate::record::seconds::{Row, Value};
 use crate::record::trial::{Gap, TrialRecord};
@@ -15,7 +15,6 @@ use crate::store::latency;
 use crate::store::seconds::SecondsWriter;
 use crate::telemetry::waits::JoinedWaits;
 use crate::workload::{ClientSecond, empty_histogram};
-use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
 const SECOND_US: u64 = 1_000_000;
@@ -58,7 +57,7 @@ impl JoinedTurns {
     }
 
     /// Adds a turn that counts.
-    pub fn add(&mut self, mut turn: MeasuredTurn, mut about: TurnRecord) {
+    pub fn add(&mut self, mut turn: Measured, mut about: TurnRecord) {
         self.note_idle(&turn);
         let (before, before_us) = (self.seconds(), self.record.counted().map(|turn| turn.whole_us).sum::<u64>());
         let began_us = self.began_us().unwrap_or(about.began_us) + before_us;
@@ -85,9 +84,9 @@ impl JoinedTurns {
     }
 
     /// Adds waits, gaps and costs of a turn of so many rows, with as many before it.
-    fn add_telemetry(&mut self, turn: &mut MeasuredTurn, before: u64, rows: u64) {
+    fn add_telemetry(&mut self, turn: &mut Measured, before: u64, rows: u64) {
         let mut parts: Vec<(&str, u64)> = turn.telemetry.cpu_us_by.clone();
-        self.cpu_us += turn.cpu_us;
+        self.cpu_us += turn.telemetry.cpu_us + turn.rows_cpu_us + turn.latencies_cpu_us;
         match (&turn.waits, turn.began_us) {
             (Some(Ok(waits)), Some(began_us)) => {
                 self.waits.add(&waits.figures, began_us, rows);
@@ -146,7 +145,7 @@ impl JoinedTurns {
     }
 
     /// Leaves a turn out, since its round is made again: what it did is no idle work either.
-    pub fn leave_out(&mut self, turn: MeasuredTurn, about: TurnRecord) {
+    pub fn leave_out(&mut self, turn: Measured, about: TurnRecord) {
         self.note_idle(&turn);
         if let Some(first) = turn.rows.first().filter(|_| !self.rows.is_empty()) {
             for (at, left_out) in self.left_out.iter_mut().enumerate() {
@@ -163,7 +162,7 @@ impl JoinedTurns {
     }
 
     /// Counts what grew between the turn before and this one.
-    fn note_idle(&mut self, turn: &MeasuredTurn) {
+    fn note_idle(&mut self, turn: &Measured) {
         if self.columns.is_empty() {
             self.columns.clone_from(&turn.telemetry.columns);
             self.left_out = vec![Some(0); self.columns.len()];
@@ -188,7 +187,7 @@ impl JoinedTurns {
 
     /// Lets the rows end with the turn: its last one, or one for the rest of it, has the counters as read when all
     /// backends had reported, and the operations after the last whole second.
-    fn end_with_turn(&self, turn: &mut MeasuredTurn) {
+    fn end_with_turn(&self, turn: &mut Measured) {
         let Some(lead) = self.columns.iter().position(|column| column.name == columns::CLIENT_DONE.name) else {
             return;
         };
@@ -210,7 +209,7 @@ impl JoinedTurns {
             let own = rest_of_it.find(|interval| Some(&interval.measure) == main);
             let latencies = own.map(|interval| interval.latencies.clone()).or_else(|| empty_histogram().ok());
             if let Some(latencies) = latencies {
-                let client = client_row(&rest_second(whole + 1, rest, latencies));
+                let client = client_row(&ClientSecond { done: rest, ..ClientSecond::of(whole + 1, latencies) });
                 last[lead..lead + client.len()].clone_from_slice(&client);
             }
             let telemetry = lead + columns::CLIENT.len();
@@ -248,11 +247,6 @@ fn count(value: Option<&Option<Value>>) -> Option<u64> {
     if let Some(Some(Value::Count(count))) = value { Some(*count) } else { None }
 }
 
-/// The client's part of a second that the end of the turn cuts short.
-fn rest_second(second: u64, done: u64, latencies: Histogram<u64>) -> ClientSecond {
-    ClientSecond { second, done, failed: 0, skipped: 0, late: 0, idle_us: None, latencies }
-}
-
 /// Adds the counts of a further turn.
 fn add_counts(sum: &mut Counts, turn: Counts) {
     sum.elapsed_us += turn.elapsed_us;
@@ -260,19 +254,15 @@ fn add_counts(sum: &mut Counts, turn: Counts) {
     sum.ended = sum.ended.take().or(turn.ended);
     sum.reported = sum.reported.take().zip(turn.reported).map(|(sum, turn)| both_reported(sum, &turn));
     for (sum, turn) in sum.measures.iter_mut().zip(turn.measures) {
-        add_measure(sum, turn);
+        sum.done = sum.done.zip(turn.done).map(|(sum, turn)| sum + turn);
+        sum.failed += turn.failed;
+        sum.skipped += turn.skipped;
+        sum.late += turn.late;
+        sum.elapsed_us += turn.elapsed_us;
+        sum.latency_us_sum += turn.latency_us_sum;
+        sum.unavailable = sum.unavailable.take().or(turn.unavailable);
+        sum.unsent.extend(turn.unsent);
     }
-}
-
-fn add_measure(sum: &mut Measure, turn: Measure) {
-    sum.done = sum.done.zip(turn.done).map(|(sum, turn)| sum + turn);
-    sum.failed += turn.failed;
-    sum.skipped += turn.skipped;
-    sum.late += turn.late;
-    sum.elapsed_us += turn.elapsed_us;
-    sum.latency_us_sum += turn.latency_us_sum;
-    sum.unavailable = sum.unavailable.take().or(turn.unavailable);
-    sum.unsent.extend(turn.unsent);
 }
 
 /// What the tool reports for both; its rates and means weighted by the operations.
@@ -301,6 +291,7 @@ mod tests {
     use crate::record::columns::{
         CLIENT_DONE, CPU_COUNT, ColumnDef, DEVICE_WRITE_BYTES, PG_WAL_BYTES, SECOND, TIME_US,
     };
+    use crate::record::counts::Measure;
     use crate::telemetry::recorder::TickerTotals;
 
     /// Columns of a row: second, time, the client's, WAL, one device, a gauge.
@@ -319,9 +310,9 @@ mod tests {
     }
 
     /// A turn of 1.5 s with 15 operations, 5 of them after its last whole second, from these counters on.
-    fn turn(wal: u64, written: u64) -> MeasuredTurn {
+    fn turn(wal: u64, written: u64) -> Measured {
         let measure = Measure { name: "transactions".into(), done: Some(15), ..Measure::default() };
-        MeasuredTurn {
+        Measured {
             counts: Counts { elapsed_us: 1_500_000, measures: vec![measure], ..Counts::default() },
             began_us: Some(1_000),
             rows: vec![row(0, None, [wal, written, 2]), row(1, Some(10), [wal + 90, written + 900, 2])],
@@ -338,7 +329,8 @@ mod tests {
             },
             // What its sync wrote is no idle work.
             idle_from: row(0, None, [wal + 150, written + 1700, 2]),
-            cpu_us: 10,
+            rows_cpu_us: 0,
+            latencies_cpu_us: 0,
         }
     }
 

@@ -30,10 +30,7 @@ impl Session<'_> {
         let known = self.events.writer().folder().verdicts()?;
         for sharing in by_stack_and_server(&self.record.cases) {
             let case = sharing[0];
-            if case.guest != self.guest {
-                continue;
-            }
-            if known.iter().any(|record| record.cases.contains(&case.id)) {
+            if case.guest != self.guest || known.iter().any(|record| record.cases.contains(&case.id)) {
                 continue;
             }
             self.interrupt.check()?;

@@ -118,17 +118,15 @@ pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, St
 /// Settings for turns: no checkpoint and no autovacuum falls into them. They win over the plan's, but for autovacuum;
 /// cases that differ in checkpoints are measured over whole trials.
 pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
-    let most = (1 << most_room(free_bytes).ilog2()).max(LEAST_WAL);
     let mut settings = BTreeMap::from([
         ("checkpoint_timeout".to_owned(), "1h".to_owned()),
-        ("max_wal_size".to_owned(), format!("{}MB", most / MIB)),
+        ("max_wal_size".to_owned(), format!("{}MB", most_room(free_bytes) / MIB)),
     ]);
-    // Without it a checkpoint begins at half of max_wal_size.
-    if postgres.asked("checkpoint_completion_target").is_none() {
-        settings.insert("checkpoint_completion_target".to_owned(), "0".to_owned());
-    }
-    if postgres.asked("autovacuum").is_none() {
-        settings.insert("autovacuum".to_owned(), "off".to_owned());
+    // Without the first, a checkpoint begins at half of max_wal_size.
+    for (name, value) in [("checkpoint_completion_target", "0"), ("autovacuum", "off")] {
+        if postgres.asked(name).is_none() {
+            settings.insert(name.to_owned(), value.to_owned());
+        }
     }
     settings
 }
@@ -148,14 +146,16 @@ pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
     recycled.then_some(steady.min((free_bytes as f64 * WAL_SHARE) as u64))
 }
 
-/// `max_wal_size`: the plan's, or a power of two so that stacks of similar size get the same.
+/// `max_wal_size`: the plan's, or what there is room for.
 fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
     let set = postgres.asked("max_wal_size").and_then(|value| setting::bytes(value, MIB));
-    set.unwrap_or_else(|| (1 << most_room(free_bytes).ilog2()).max(LEAST_WAL))
+    set.unwrap_or_else(|| most_room(free_bytes))
 }
 
+/// Room for WAL, as a power of two so that stacks of similar size get the same.
 fn most_room(free_bytes: u64) -> u64 {
-    ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL)
+    let room = ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL);
+    (1 << room.ilog2()).max(LEAST_WAL)
 }
 
 /// `off` as PostgreSQL reads it, with any of its abbreviations.

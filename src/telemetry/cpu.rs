@@ -24,12 +24,8 @@ const FIGURES: [ColumnSource<ColumnDef, ProcStat>; 9] = [
 ];
 
 impl Sampler for Cpu {
-    fn name(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn doc(&self) -> &'static str {
-        "What the CPUs did, from `/proc/stat`: all of them together, and the busiest one."
+    fn about(&self) -> (&'static str, &'static str) {
+        ("cpu", "What the CPUs did, from `/proc/stat`: all of them together, and the busiest one.")
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {

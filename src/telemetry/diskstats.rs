@@ -45,12 +45,8 @@ impl CountedDevice {
 }
 
 impl Sampler for Diskstats {
-    fn name(&self) -> &'static str {
-        "diskstats"
-    }
-
-    fn doc(&self) -> &'static str {
-        "What the block devices of the stack did, from `/proc/diskstats`: raw counters of each."
+    fn about(&self) -> (&'static str, &'static str) {
+        ("diskstats", "What the block devices of the stack did, from `/proc/diskstats`: raw counters of each.")
     }
 
     fn columns(&self, target: &SampledObjects) -> Vec<Column> {

@@ -30,12 +30,8 @@ const MOVED: [(ColumnDef, &str, u64); 4] = [
 ];
 
 impl Sampler for MemorySampler {
-    fn name(&self) -> &'static str {
-        "memory"
-    }
-
-    fn doc(&self) -> &'static str {
-        "Where the memory is and what was moved, from `/proc/meminfo` and `/proc/vmstat`."
+    fn about(&self) -> (&'static str, &'static str) {
+        ("memory", "Where the memory is and what was moved, from `/proc/meminfo` and `/proc/vmstat`.")
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {

@@ -68,10 +68,8 @@ pub struct SampledObjects {
 
 /// One source of counters.
 pub trait Sampler: Sync {
-    /// Name of the source: `diskstats`.
-    fn name(&self) -> &'static str;
-    /// One sentence for the manual.
-    fn doc(&self) -> &'static str;
+    /// Name of the source, `diskstats`, and one sentence for the manual.
+    fn about(&self) -> (&'static str, &'static str);
     fn columns(&self, target: &SampledObjects) -> Vec<Column>;
     /// Prepares for reading. An absent source must return an error that says why.
     ///
@@ -134,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_source_has_a_name_of_its_own() {
-        let names: BTreeSet<&str> = ALL.iter().map(|sampler| sampler.name()).collect();
+        let names: BTreeSet<&str> = ALL.iter().map(|sampler| sampler.about().0).collect();
         assert_eq!(names.len(), ALL.len());
         assert!(!names.contains(super::recorder::CLOCK));
     }

@@ -13,8 +13,7 @@ mod statistics;
 pub use statistics::statistics_sql;
 
 use super::{Reading, SampledObjects, Sampler, connect, count};
-use crate::cluster::client::ServerAddress;
-use crate::cluster::client::{Client, TextRow};
+use crate::cluster::client::{Client, ServerAddress, TextRow};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::column::Column;
@@ -29,12 +28,8 @@ struct StatisticsSession {
 }
 
 impl Sampler for Postgres {
-    fn name(&self) -> &'static str {
-        "postgres"
-    }
-
-    fn doc(&self) -> &'static str {
-        "What the server did, from its statistics views: raw counters, for versions 12 to 18."
+    fn about(&self) -> (&'static str, &'static str) {
+        ("postgres", "What the server did, from its statistics views: raw counters, for versions 12 to 18.")
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
@@ -57,11 +52,8 @@ impl Sampler for Postgres {
 impl StatisticsSession {
     fn begin(address: &ServerAddress) -> Result<StatisticsSession> {
         let mut client = connect(address)?;
-        let version = client.query("SHOW server_version_num")?;
-        let text = version.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
-        let version_num =
-            text.parse().map_err(|_| Error::tool(format!("server_version_num is `{text}`, not a whole number")))?;
-        Ok(StatisticsSession { client, sql: statistics_sql(version_num)? })
+        let sql = statistics_sql(client.number("SHOW server_version_num")?)?;
+        Ok(StatisticsSession { client, sql })
     }
 }
 

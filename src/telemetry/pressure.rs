@@ -17,12 +17,8 @@ const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
 ];
 
 impl Sampler for PressureSampler {
-    fn name(&self) -> &'static str {
-        "pressure"
-    }
-
-    fn doc(&self) -> &'static str {
-        "How long tasks stalled for CPU, storage and memory, from `/proc/pressure`."
+    fn about(&self) -> (&'static str, &'static str) {
+        ("pressure", "How long tasks stalled for CPU, storage and memory, from `/proc/pressure`.")
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {

@@ -34,12 +34,11 @@ const NOTEWORTHY_NS: u64 = 100_000;
 type ProgramTimes = HashMap<u32, u64>;
 
 impl Sampler for Processes {
-    fn name(&self) -> &'static str {
-        "processes"
-    }
-
-    fn doc(&self) -> &'static str {
-        "The five busiest kernel threads and processes since the row before, and the CPU time of programs that are not part of the run."
+    fn about(&self) -> (&'static str, &'static str) {
+        (
+            "processes",
+            "The five busiest kernel threads and processes since the row before, and the CPU time of programs that are not part of the run.",
+        )
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {

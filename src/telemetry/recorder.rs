@@ -114,7 +114,7 @@ impl TelemetryTicker {
         let (mut columns, lead): (Vec<Column>, Row) = lead.into_iter().unzip();
         let mut sources = Vec::with_capacity(samplers.len());
         for sampler in samplers {
-            let (name, own) = (sampler.name(), sampler.columns(target));
+            let ((name, _), own) = (sampler.about(), sampler.columns(target));
             let (width, reading) = (own.len(), sampler.open(host, target));
             sources.push(OpenSource { name, width, reading, gaps: Gaps::default(), cpu_us: 0 });
             columns.extend(own);
@@ -271,15 +271,11 @@ impl OpenSource {
     /// One value or none for each column of this source, even after errors.
     fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
         let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
-        let (got, wanted) = match reading() {
+        let error = match reading() {
             Ok(values) if values.len() == self.width => return values,
-            Ok(values) => (values.len(), self.width),
-            Err(error) => {
-                self.gaps.add(self.name, second, reason(&error));
-                return vec![None; self.width];
-            }
+            Ok(values) => Error::bug(format!("{} values for {} columns", values.len(), self.width)),
+            Err(error) => error,
         };
-        let error = Error::bug(format!("{got} values for {wanted} columns"));
         self.gaps.add(self.name, second, reason(&error));
         vec![None; self.width]
     }
@@ -329,11 +325,8 @@ mod tests {
     }
 
     impl Sampler for Fake {
-        fn name(&self) -> &'static str {
-            self.name
-        }
-        fn doc(&self) -> &'static str {
-            self.name
+        fn about(&self) -> (&'static str, &'static str) {
+            (self.name, self.name)
         }
         fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]

@@ -8,8 +8,7 @@
 
 use super::lock_holders::{self, Wait, holders};
 use super::{APPLICATION_NAME, connect};
-use crate::cluster::client::ServerAddress;
-use crate::cluster::client::{Client, TextRow};
+use crate::cluster::client::{Client, ServerAddress, TextRow};
 use crate::error::{Error, Result};
 use crate::host::time::{now, sleep, thread_cpu_us, wall_us};
 use crate::record::trial::{WaitCount, WaitFigures, WaitSecond};

@@ -58,12 +58,11 @@ struct OpenZfs {
 }
 
 impl Sampler for ZfsSampler {
-    fn name(&self) -> &'static str {
-        "zfs"
-    }
-
-    fn doc(&self) -> &'static str {
-        "What ZFS did, from `/proc/spl/kstat/zfs`: its cache (ARC), its intent log, and the transaction groups of the stack's pools."
+    fn about(&self) -> (&'static str, &'static str) {
+        (
+            "zfs",
+            "What ZFS did, from `/proc/spl/kstat/zfs`: its cache (ARC), its intent log, and the transaction groups of the stack's pools.",
+        )
     }
 
     fn columns(&self, target: &SampledObjects) -> Vec<Column> {

@@ -6,7 +6,7 @@
 use super::timed::{PieceSeconds, TimedWork};
 use super::wal_segments::{NewSegments, unavailable};
 use super::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::host::files;
 use crate::host::time::{micros, wall_us};
 use crate::record::counts::{Counts, Measure};
@@ -86,7 +86,7 @@ impl Workload for Files {
             let bytes = blocks * BLOCK as u64;
             seconds.time(bytes, &mut writes, || write(&path, blocks, &mut block))?;
             let file = files::open(&path)?;
-            files::drop_cache(&file).or_host(|| format!("drop the cached pages of {}", path.display()))?;
+            files::forget(&file, &path)?;
             seconds.time(bytes, &mut reads, || read(&path, file, &mut block))?;
             files::remove(&path)?;
         }
@@ -119,13 +119,8 @@ fn random_block() -> Vec<u8> {
 }
 
 fn write(path: &Path, blocks: u64, block: &mut [u8]) -> Result<()> {
-    write_synced(path, blocks, block).map_err(|e| {
-        let error = Error::host(e.to_string()).while_doing(format!("write {}", path.display()));
-        match e.kind() {
-            std::io::ErrorKind::StorageFull => error.hint("reduce `size`, or `fill` where the stack is aged"),
-            _ => error,
-        }
-    })
+    let advice = "reduce `size`, or `fill` where the stack is aged";
+    write_synced(path, blocks, block).map_err(|e| files::write_refused(&e, format!("write {}", path.display()), advice))
 }
 
 fn write_synced(path: &Path, blocks: u64, block: &mut [u8]) -> std::io::Result<()> {

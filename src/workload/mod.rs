@@ -213,9 +213,12 @@ impl ClientSecond {
     /// # Errors
     /// As [`empty_histogram`].
     pub(crate) fn empty(second: u64) -> Result<ClientSecond> {
-        let (done, failed, skipped, late, idle_us) = (0, 0, 0, 0, None);
-        let latencies = empty_histogram()?;
-        Ok(ClientSecond { second, done, failed, skipped, late, idle_us, latencies })
+        Ok(ClientSecond::of(second, empty_histogram()?))
+    }
+
+    /// The same, with these latencies.
+    pub(crate) fn of(second: u64, latencies: Histogram<u64>) -> ClientSecond {
+        ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, idle_us: None, latencies }
     }
 }
 

@@ -7,7 +7,7 @@ use super::timed::{PieceSeconds, TimedWork};
 use super::wal_segments::NewSegments;
 use super::{LoadEvent, Measuring, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::host::time::{micros, now, wall_us};
 use crate::host::users::User;
 use crate::host::{files, paths};
@@ -187,8 +187,7 @@ impl ScannedTable {
     /// Drops it from the page cache.
     fn forget(&self) -> Result<()> {
         for path in &self.files {
-            let dropped = files::drop_cache(&files::open(path)?);
-            dropped.or_host(|| format!("drop the cached pages of {}", path.display()))?;
+            files::forget(&files::open(path)?, path)?;
         }
         Ok(())
     }

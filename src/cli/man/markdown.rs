@@ -27,7 +27,10 @@ pub(super) fn pages() -> Vec<Page> {
     let mut pages = Vec::new();
     list(&mut pages, "layers", "Layers", LAYERS, &described(&catalogue.layers, layer));
     list(&mut pages, "workloads", "Workloads", WORKLOADS, &described(&catalogue.workloads, workload));
-    let samplers = telemetry::ALL.iter().map(|one| (one.name().to_owned(), one.doc().to_owned(), sampler(*one)));
+    let samplers = telemetry::ALL.iter().map(|one| {
+        let (name, doc) = one.about();
+        (name.to_owned(), doc.to_owned(), sampler(*one))
+    });
     list(&mut pages, "samplers", "Samplers", SAMPLERS, &samplers.collect::<Vec<_>>());
     let plans = shipped::all().map(|plan| {
         let text = format!("{}\n## The plan\n\n```toml\n{}```\n", plan.page, plan.text);
@@ -113,7 +116,8 @@ fn sampler(sampler: &dyn Sampler) -> String {
         server: Some(server),
     };
     let columns = sampler.columns(&target);
-    let mut text = format!("# {}\n\n{}\n", sampler.name(), prose(sampler.doc()));
+    let (name, doc) = sampler.about();
+    let mut text = format!("# {name}\n\n{}\n", prose(doc));
     if columns.iter().any(|column| column.name.starts_with("dev_data_")) {
         text.push_str("\nEach device of a stack has these columns: `data` stands for the name of its node.\n");
     }
@@ -177,7 +181,8 @@ mod tests {
         }
         assert!(page("layers/md.md").contains("| `on` | 2 to 64 devices | data |"), "{}", page("layers/md.md"));
         for one in telemetry::ALL {
-            assert!(page(&format!("samplers/{}.md", one.name())).contains("| counter |"), "{}", one.name());
+            let (name, _) = one.about();
+            assert!(page(&format!("samplers/{name}.md")).contains("| counter |"), "{name}");
         }
         assert!(page("samplers/diskstats.md").contains("| `dev_data_flushes` | operations | counter |"));
         for plan in shipped::all() {

@@ -13,13 +13,8 @@ pub struct FoundDisk {
     pub path: PathBuf,
     /// Path that does not depend on the order of discovery; `None` if udev made none.
     pub by_id: Option<PathBuf>,
-    /// Model reported by the device.
-    pub model: Option<String>,
-    /// Serial reported by the device.
-    pub serial: Option<String>,
-    /// World wide name reported by the device.
-    pub wwn: Option<String>,
-    pub size_bytes: Option<u64>,
+    #[serde(flatten)]
+    pub identity: Identity,
     /// `write back` or `write through`, as the kernel shows it.
     pub write_cache: Option<String>,
     /// The active I/O scheduler.
@@ -53,10 +48,7 @@ fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {
     let mut mine = links.iter().filter(|link| paths::resolved(link) == device.path);
     Some(FoundDisk {
         by_id: mine.clone().find(|link| !is_opaque(link)).or(mine.next()).cloned(),
-        model: identity.model,
-        serial: identity.serial,
-        wwn: identity.wwn,
-        size_bytes: identity.size_bytes,
+        identity,
         write_cache: node.attribute(host, "queue/write_cache"),
         scheduler: node.attribute(host, "queue/scheduler").map(|text| sysfs::chosen(&text).to_owned()),
         rotational: node.flag(host, "queue/rotational"),
@@ -105,7 +97,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         let disk = &found[0];
         assert_eq!(disk.path, Path::new("/dev/nvme0n1"));
-        assert_eq!((disk.serial.as_deref(), disk.size_bytes), (Some("S5GX"), Some(1 << 20)));
+        assert_eq!((disk.identity.serial.as_deref(), disk.identity.size_bytes), (Some("S5GX"), Some(1 << 20)));
         assert_eq!((disk.scheduler.as_deref(), disk.rotational), (Some("none"), Some(false)));
         assert_eq!(disk.write_cache.as_deref(), Some("write back"));
     }

@@ -35,13 +35,8 @@ impl Trial<'_> {
         self.record.full = self.full(session, no_room, refused, began_us);
     }
 
-    /// The same after a measurement, given when its first operation began and why it ended early.
-    pub(super) fn note_full_load(&mut self, session: &Session<'_>, ended: Option<&str>, began_us: u64) {
-        self.record.full = self.full(session, ended, None, began_us);
-    }
-
-    /// Based on messages about missing space, and about refused writes.
-    fn full(
+    /// Based on messages about missing space, and about refused writes, of a step or an operation that began then.
+    pub(super) fn full(
         &self,
         session: &Session<'_>,
         no_room: Option<&str>,
@@ -51,7 +46,9 @@ impl Trial<'_> {
         // No log without a server.
         let log = files::read(&self.staging.raw().join("server.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        let (at_us, reason) = first(&log, no_room, refused, wall_us(), || self.full_below(session))?;
+        // What a layer below the filesystems reports about itself; unreachable layers are skipped.
+        let below = || self.stack.as_ref()?.full_below(&session.host, &self.case.stack).ok().flatten();
+        let (at_us, reason) = first(&log, no_room, refused, wall_us(), below)?;
         // A filesystem that has gone offline reports nothing.
         let room = self.folder.as_ref().and_then(|folder| files::room(folder).ok().flatten());
         Some(FullRecord {
@@ -62,11 +59,6 @@ impl Trial<'_> {
             used_bytes: room.map(|room| room.used),
             server_log: last_lines(&log, LOG_LINES),
         })
-    }
-
-    /// What a layer below the filesystems reports about itself; unreachable layers are skipped.
-    fn full_below(&self, session: &Session<'_>) -> Option<String> {
-        self.stack.as_ref()?.full_below(&session.host, &self.case.stack).ok().flatten()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::record::counts::FirstDone;
 use crate::record::event::{Event, Step};
 use crate::record::operation::Writes;
 use crate::record::turns::TurnRecord;
-use crate::run::measure::MeasuredTurn;
+use crate::run::measure::Measured;
 use crate::run::repeats::EarlierProbes;
 use crate::run::session::Session;
 use crate::run::together::turn_lengths_us;
@@ -41,7 +41,7 @@ struct Standing<'s> {
     rate: Option<f64>,
     turns: JoinedTurns,
     /// Its turn of the round under way.
-    turn: Option<(MeasuredTurn, TurnRecord)>,
+    turn: Option<(Measured, TurnRecord)>,
 }
 
 /// Runs trials of a block in turns, and stores them.
@@ -298,7 +298,7 @@ fn measure(
     trial: &Trial<'_>,
     round: u32,
     (length_us, operations): (u64, Option<u64>),
-) -> Result<MeasuredTurn> {
+) -> Result<Measured> {
     let (options, target) = (trial.options(), target_of(trial)?);
     let raw = trial.staging.raw().join(format!("round-{round}"));
     folders::make_all(&raw, 0o755)?;

@@ -43,8 +43,8 @@ pub(super) fn build(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<
     knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
         .map_err(|e| e.while_doing("set the knobs of the kernel"))?;
     trial.record.knobs = knobs::in_force(&session.host);
-    let built = match session.kept_mut(spec) {
-        Some(kept) => {
+    let built = match session.kept.iter_mut().find(|(kept, _)| kept == spec) {
+        Some((_, kept)) => {
             let mut built = kept.built.clone();
             built.facts.trials_before = kept.trials;
             built.facts.age_s = Some(kept.made.elapsed().as_secs_f64());

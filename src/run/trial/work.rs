@@ -124,7 +124,7 @@ pub(super) fn conclude(
     watch: Option<WindowWatch>,
 ) -> Result<()> {
     let ended = trial.record.counts.as_ref().and_then(|counts| counts.ended.clone());
-    trial.note_full_load(session, ended.as_deref(), began_us);
+    trial.record.full = trial.full(session, ended.as_deref(), None, began_us);
     let is_full = trial.record.full.is_some();
     let before_crash = trial.record.counts.as_mut().and_then(|counts| counts.before_crash.take());
     let answers = !is_full && before_crash.is_none();

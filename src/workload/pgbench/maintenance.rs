@@ -104,7 +104,10 @@ impl Workload for Maintenance {
         let Measuring { place, options, listener, .. } = run;
         listener(LoadEvent::Began(wall_us()));
         let begun = now();
-        let mut pass = MaintenancePass::begin(place, options.text("cache") != Some("warm"))?;
+        let server = drive::server_of(place)?;
+        let client = server.connect_with_limit(STATEMENT_LIMIT)?;
+        let is_cold = options.text("cache") != Some("warm");
+        let mut pass = MaintenancePass { place, server, client, is_cold, stages: Vec::new() };
         pass.index()?;
         pass.vacuum()?;
         pass.backup_and_restore()?;
@@ -123,13 +126,7 @@ struct MaintenancePass<'a> {
     stages: Vec<StageCounts>,
 }
 
-impl<'a> MaintenancePass<'a> {
-    fn begin(place: &'a Place<'a>, is_cold: bool) -> Result<MaintenancePass<'a>> {
-        let server = drive::server_of(place)?;
-        let client = server.connect_with_limit(STATEMENT_LIMIT)?;
-        Ok(MaintenancePass { place, server, client, is_cold, stages: Vec::new() })
-    }
-
+impl MaintenancePass<'_> {
     fn index(&mut self) -> Result<()> {
         self.prepare()?;
         let length_us = self.statement(INDEX)?;
@@ -190,9 +187,7 @@ impl<'a> MaintenancePass<'a> {
         }
         folders::each_file(folder, &mut |path| {
             // A running server may remove files meanwhile.
-            let file = files::open(path).ok();
-            let dropped = file.map_or(Ok(()), |file| files::drop_cache(&file));
-            dropped.or_host(|| format!("drop the cached pages of {}", path.display()))
+            files::open(path).map_or(Ok(()), |file| files::forget(&file, path))
         })
     }
 

@@ -44,9 +44,7 @@ pub fn copy(server: &Server, into: &Path) -> Result<()> {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         LEFT_OUT.contains(&name) || name.starts_with("pg_internal.init")
     })?;
-    let rows = client.query(stop)?;
-    let label = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
-    let label = label.ok_or_else(|| Error::tool(format!("`{stop}` returned no label")))?;
+    let label = client.value(stop)?;
     // Last: now it has all the WAL that the copy has to replay.
     reflinks::copy(&data.join("pg_wal"), &target.join("pg_wal"), &|_| false)?;
     files::write_for(&target.join("backup_label"), label.as_bytes(), 0o600, &server.spec.user)

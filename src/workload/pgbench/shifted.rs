@@ -61,9 +61,7 @@ impl<'a> Shifted<'a> {
         let now = before + second.second;
         // No load between two of them is not a gap: report seconds without operations.
         for pause in self.axis.last.swap(now, Ordering::SeqCst) + 1..now {
-            let latencies = Histogram::new_from(&second.latencies);
-            let (done, failed, skipped, late, idle_us) = (0, 0, 0, 0, None);
-            let pause = ClientSecond { second: pause, done, failed, skipped, late, idle_us, latencies };
+            let pause = ClientSecond::of(pause, Histogram::new_from(&second.latencies));
             (self.listener)(LoadEvent::Second(pause));
         }
         (self.listener)(LoadEvent::Second(ClientSecond { second: now, ..second }));

@@ -201,9 +201,7 @@ fn first_start(
 }
 
 fn counts(tally: &LoadTally, snapshots: SnapshotCounts) -> Result<Counts> {
-    let Some(began_us) = tally.began_us else {
-        return Err(Error::tool("no transaction was completed"));
-    };
+    let began_us = tally.began_us.ok_or_else(|| Error::tool("no transaction was completed"))?;
     let elapsed_us = tally.last_us.saturating_sub(began_us);
     let main = tally.total().measure(TRANSACTIONS, elapsed_us);
     let out_of_order = tally.out_of_order;
