@@ -2,6 +2,7 @@
 
 use super::{built, out};
 use crate::error::{EXIT_INCOMPLETE, Error, Result};
+use crate::guest::accelerator;
 use crate::guest::build::{self, GuestProgress};
 use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::channel::OutputStream;
@@ -9,7 +10,6 @@ use crate::guest::image::GuestImage;
 use crate::guest::suite::{Suite, TRIED};
 use crate::guest::vm::{Shape, Vm};
 use crate::guest::wire::{CommandEnd, Order};
-use crate::guest::{accelerator, agent};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::terminal::RawTerminal;
@@ -104,16 +104,6 @@ pub fn run(args: &Args) -> Result<u8> {
         }
         GuestCommand::Rm { suite } => remove(&cache, suite.as_ref()),
     }
-}
-
-/// The hidden subcommand inside of a guest.
-#[derive(Debug, clap::Args)]
-pub struct AgentArgs {}
-
-/// # Errors
-/// If there is no host, or it is gone.
-pub fn run_agent(_: &AgentArgs) -> Result<u8> {
-    agent::serve(&Host::this()).map(|()| 0)
 }
 
 fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Result<u8> {
