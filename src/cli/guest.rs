@@ -125,10 +125,7 @@ fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Res
 }
 
 fn shown_span(span: Duration) -> String {
-    match span < Duration::from_millis(100) {
-        true => "less than 0.1 s".to_owned(),
-        false => built::span(span).to_string(),
-    }
+    if span < Duration::from_millis(100) { "less than 0.1 s".to_owned() } else { built::span(span).to_string() }
 }
 
 fn shown(image: &GuestImage) -> String {
