@@ -68,14 +68,14 @@ impl Analysis {
     pub(crate) fn add_trial(&mut self, trial: TrialInput) {
         let id = &trial.record.case.id;
         let key = TrialKey { case: id.clone(), trial: trial.record.trial };
-        self.hosts.insert(key, trial.record.host.clone());
+        self.hosts.insert(key.clone(), trial.record.host.clone());
         self.disturbed.add(&trial.record);
         let known = place_of(&mut self.cases, |case| case.spec.id == *id, || CaseSums::new(trial.record.case.clone()));
         self.full.extend(full::of_trial(&trial.record));
         match &trial.record.outcome {
             Outcome::NotRun { .. } if trial.record.full.is_some() => {}
             Outcome::NotRun { step, reason, hint } => {
-                self.not_run.add(id, trial.record.trial, *step, reason, hint.as_deref());
+                self.not_run.add(&key, Some(*step), reason, hint.as_deref());
             }
             Outcome::Measured => {
                 // The first blocks of all cases, so that cases can be compared.
@@ -89,8 +89,12 @@ impl Analysis {
     /// Draws every conclusion.
     pub fn finish(mut self) -> Findings {
         let disturbed = self.disturbed.judge(&self.input.run);
-        self.input.pending.iter().for_each(|key| self.not_run.add_pending(key));
-        self.input.damaged.iter().for_each(|(key, why)| self.not_run.add_damaged(key, why));
+        let hint = "pgstrata run --resume FOLDER";
+        self.input.pending.iter().for_each(|key| self.not_run.add(key, None, "not yet run", Some(hint)));
+        for (key, why) in &self.input.damaged {
+            let hint = format!("{hint} measures it again");
+            self.not_run.add(key, None, &format!("damaged, left out: {why}"), Some(&hint));
+        }
         let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
         self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
         let turns = turns::found(&mut self.cases);
@@ -103,9 +107,7 @@ impl Analysis {
         let effects = effects::found(&contests, &self.input.run.baseline, &order, blocks);
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
-            let is_merged = !self.input.run.merged.is_empty();
-            let mut of_others =
-                machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks, is_merged);
+            let mut of_others = machines::of_case(&case.spec.id, &contests, &machines, &self.input.run);
             of_others.extend(turns::of_case(turns.as_ref(), &case.spec.id));
             self.finding(case, judged, of_others)
         });

@@ -222,14 +222,12 @@ type ByBlock = BTreeMap<u32, BTreeSet<String>>;
 impl BlockFacts {
     fn of(trials: &[TrialRecord], places: &[usize]) -> BlockFacts {
         let mut reported: BTreeMap<(usize, &str, &str, GroupBy), ByBlock> = BTreeMap::new();
-        for (trial, place) in trials.iter().zip(places) {
-            for (by, values) in facts_of(trial).into_iter().filter(|(_, values)| !values.is_empty()) {
-                reported.entry((*place, &trial.run, &trial.case.id, by)).or_default().insert(trial.trial, values);
-            }
-        }
         let mut blocks: BTreeMap<(usize, String, u32), Facts> = BTreeMap::new();
         for (trial, place) in trials.iter().zip(places) {
             blocks.entry((*place, trial.run.clone(), trial.trial)).or_default();
+            for (by, values) in facts_of(trial).into_iter().filter(|(_, values)| !values.is_empty()) {
+                reported.entry((*place, &trial.run, &trial.case.id, by)).or_default().insert(trial.trial, values);
+            }
         }
         for ((place, run, block), facts) in &mut blocks {
             let of_run = reported.iter().filter(|((its_place, its_run, ..), _)| its_place == place && its_run == run);

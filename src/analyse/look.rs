@@ -69,7 +69,7 @@ fn why_stopped(case: &str, decided: Option<&Decided>) -> Option<String> {
 
 fn decided_at(contest: &Contest<'_>, block: u32) -> Vec<PairDecided> {
     let mut found = Vec::new();
-    for class in contest.of_classes() {
+    for class in &contest.decided {
         let Some((sequence, cases)) = class.sequence() else { continue };
         for (one, other) in sequence.decided_at(block) {
             let relation = sequence.relation(one, other);

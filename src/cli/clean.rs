@@ -33,11 +33,8 @@ pub fn run(args: &Args) -> Result<u8> {
     if leftovers.is_empty() {
         out::line("nothing to clean up: no run left anything behind")?;
     }
-    let mut failed = false;
-    for leftover in &leftovers {
-        failed |= leftover.failure.is_some();
-        print(leftover, args.dry_run)?;
-    }
+    leftovers.iter().try_for_each(|leftover| print(leftover, args.dry_run))?;
+    let failed = leftovers.iter().any(|leftover| leftover.failure.is_some());
     Ok(if failed { EXIT_INCOMPLETE } else { 0 })
 }
 

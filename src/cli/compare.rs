@@ -112,8 +112,8 @@ pub fn run(args: &Args) -> Result<u8> {
     if let Some(path) = &args.html {
         refuse_to_overwrite(path)?;
     }
-    if let Some(compared) = args.grouping.run(&args.sides, args.json, args.html.as_deref()) {
-        return compared;
+    if !args.grouping.group_by.is_empty() {
+        return args.grouping.compare(&args.sides, args.json, args.html.as_deref());
     }
     let found: Vec<SideSource> =
         args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;

@@ -62,12 +62,9 @@ impl TimeLeft {
             Event::RunStarted { trials, expected_us, cases, .. }
             | Event::RunResumed { left: trials, expected_us, cases, .. } => {
                 let of_trials: u64 = cases.values().map(|case| u64::from(case.trials) * case.expected_us).sum();
-                let timed = cases.iter().map(|(id, planned)| {
-                    let timed = CaseTimes { planned: *planned, ended: 0, took_us: 0 };
-                    (id.clone(), timed)
-                });
+                let each = cases.iter().map(|(id, &planned)| (id.clone(), CaseTimes { planned, ended: 0, took_us: 0 }));
                 let (trials, once_us) = (*trials, expected_us.saturating_sub(of_trials));
-                *self = TimeLeft { trials, once_us, cases: timed.collect(), ..TimeLeft::default() };
+                *self = TimeLeft { trials, once_us, cases: each.collect(), ..TimeLeft::default() };
             }
             Event::Looked { stopped, left, .. } => {
                 self.trials = self.ended + left;

@@ -2,6 +2,7 @@
 
 use super::{built, out};
 use crate::error::{EXIT_INCOMPLETE, Error, Result};
+use crate::guest::accelerator;
 use crate::guest::build::{self, GuestProgress};
 use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::channel::OutputStream;
@@ -9,7 +10,6 @@ use crate::guest::image::GuestImage;
 use crate::guest::suite::{Suite, TRIED};
 use crate::guest::vm::{Shape, Vm};
 use crate::guest::wire::{CommandEnd, Order};
-use crate::guest::{accelerator, agent};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::terminal::RawTerminal;
@@ -106,16 +106,6 @@ pub fn run(args: &Args) -> Result<u8> {
     }
 }
 
-/// The hidden subcommand inside of a guest.
-#[derive(Debug, clap::Args)]
-pub struct AgentArgs {}
-
-/// # Errors
-/// If there is no host, or it is gone.
-pub fn run_agent(_: &AgentArgs) -> Result<u8> {
-    agent::serve(&Host::this()).map(|()| 0)
-}
-
 fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Result<u8> {
     let interrupt = Interrupt::listen_saying(STOPPING, LEFT)?;
     let host = &host.heeding(&interrupt);
@@ -135,10 +125,7 @@ fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Res
 }
 
 fn shown_span(span: Duration) -> String {
-    match span < Duration::from_millis(100) {
-        true => "less than 0.1 s".to_owned(),
-        false => built::span(span).to_string(),
-    }
+    if span < Duration::from_millis(100) { "less than 0.1 s".to_owned() } else { built::span(span).to_string() }
 }
 
 fn shown(image: &GuestImage) -> String {

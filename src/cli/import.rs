@@ -122,13 +122,10 @@ pub fn run(args: &Args) -> Result<u8> {
         Some(name) => plain_name(name)?,
         None => args.files.first().map(|first| files::name_of(&first.to_string_lossy())).unwrap_or_default(),
     };
-    let staging = match args.dry_run {
-        true => None,
-        false => {
-            clear(&results);
-            Some(ImportStaging::begin(&results, &started, &name)?)
-        }
-    };
+    if !args.dry_run {
+        clear(&results);
+    }
+    let staging = (!args.dry_run).then(|| ImportStaging::begin(&results, &started, &name)).transpose()?;
     let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
     let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
     let mut record = match manifest {
@@ -136,10 +133,7 @@ pub fn run(args: &Args) -> Result<u8> {
             let names = given.iter().map(|given| given.in_folder.clone());
             manifest.record(&names.zip(readings).collect())
         }
-        None => {
-            let cases = foreign::by_file(readings);
-            ImportRecord { format: imported::FORMAT, cases, ..ImportRecord::default() }
-        }
+        None => ImportRecord { format: imported::FORMAT, cases: foreign::by_file(readings), ..ImportRecord::default() },
     };
     apply_settings(&args.set, &mut record)?;
     env!("CARGO_PKG_VERSION").clone_into(&mut record.tool_version);

@@ -1,7 +1,7 @@
 //! The command line: flags in, plain options out; the only room that prints.
 //!
-//! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose:
-//! the work of each step.
+//! A subcommand is one file with `Args` and `run`, its `mod` line, and its line in the list `subcommands!` below. Absent
+//! on purpose: the work of each step.
 
 mod built;
 mod catalogue;
@@ -21,6 +21,7 @@ mod follow;
 #[cfg(test)]
 mod graph_tests;
 mod guest;
+mod guest_agent;
 mod guest_run;
 mod help;
 mod import;
@@ -100,69 +101,53 @@ struct Cli {
     command: SubcommandArgs,
 }
 
-/// Every subcommand, in the order of the help.
-#[derive(Debug, Subcommand)]
-enum SubcommandArgs {
-    Init(init::Args),
-    Plan(plan::Args),
-    Plans(plans::Args),
-    Run(run::Args),
-    Status(status::Args),
-    Probe(probe::Args),
-    Profile(profile::Args),
-    Cut(cut::Args),
-    Pull(pull::Args),
-    Witness(witness::Args),
-    Submit(submit::Args),
-    Merge(merge::Args),
-    Compare(compare::Args),
-    Check(check::Args),
-    Import(import::Args),
-    Report(report::Args),
-    Commands(commands::Args),
-    Serve(serve::Args),
-    Shelf(shelf::Args),
-    Clean(clean::Args),
-    Guest(guest::Args),
-    Postgres(postgres::Args),
-    Doctor(doctor::Args),
-    Completions(completions::Args),
-    Man(man::Args),
-    #[command(name = "guest-agent", hide = true)]
-    GuestAgent(guest::AgentArgs),
+/// Expands `Name: FILE;` to the subcommand with the `Args` of the file and to the call of its `run`.
+macro_rules! subcommands {
+    ($($(#[$shown:meta])* $name:ident: $module:ident;)*) => {
+        /// Every subcommand, in the order of the help.
+        #[derive(Debug, Subcommand)]
+        enum SubcommandArgs {
+            $($(#[$shown])* $name($module::Args),)*
+        }
+
+        impl SubcommandArgs {
+            fn run(&self) -> Result<u8> {
+                match self {
+                    $(SubcommandArgs::$name(args) => $module::run(args),)*
+                }
+            }
+        }
+    };
 }
 
-impl SubcommandArgs {
-    fn run(&self) -> Result<u8> {
-        match self {
-            SubcommandArgs::Init(args) => init::run(args),
-            SubcommandArgs::Plan(args) => plan::run(args),
-            SubcommandArgs::Plans(args) => plans::run(args),
-            SubcommandArgs::Run(args) => run::run(args),
-            SubcommandArgs::Status(args) => status::run(args),
-            SubcommandArgs::Probe(args) => probe::run(args),
-            SubcommandArgs::Profile(args) => profile::run(args),
-            SubcommandArgs::Cut(args) => cut::run(args),
-            SubcommandArgs::Pull(args) => pull::run(args),
-            SubcommandArgs::Witness(args) => witness::run(args),
-            SubcommandArgs::Submit(args) => submit::run(args),
-            SubcommandArgs::Merge(args) => merge::run(args),
-            SubcommandArgs::Compare(args) => compare::run(args),
-            SubcommandArgs::Check(args) => check::run(args),
-            SubcommandArgs::Import(args) => import::run(args),
-            SubcommandArgs::Report(args) => report::run(args),
-            SubcommandArgs::Commands(args) => commands::run(args),
-            SubcommandArgs::Serve(args) => serve::run(args),
-            SubcommandArgs::Shelf(args) => shelf::run(args),
-            SubcommandArgs::Clean(args) => clean::run(args),
-            SubcommandArgs::Guest(args) => guest::run(args),
-            SubcommandArgs::Postgres(args) => postgres::run(args),
-            SubcommandArgs::Doctor(args) => doctor::run(args),
-            SubcommandArgs::Completions(args) => completions::run(args),
-            SubcommandArgs::Man(args) => man::run(args),
-            SubcommandArgs::GuestAgent(args) => guest::run_agent(args),
-        }
-    }
+subcommands! {
+    Init: init;
+    Plan: plan;
+    Plans: plans;
+    Run: run;
+    Status: status;
+    Probe: probe;
+    Profile: profile;
+    Cut: cut;
+    Pull: pull;
+    Witness: witness;
+    Submit: submit;
+    Merge: merge;
+    Compare: compare;
+    Check: check;
+    Import: import;
+    Report: report;
+    Commands: commands;
+    Serve: serve;
+    Shelf: shelf;
+    Clean: clean;
+    Guest: guest;
+    Postgres: postgres;
+    Doctor: doctor;
+    Completions: completions;
+    Man: man;
+    #[command(name = "guest-agent", hide = true)]
+    GuestAgent: guest_agent;
 }
 
 /// The description of the whole command line, for completions and manual pages.

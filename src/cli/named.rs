@@ -11,12 +11,9 @@ use std::path::Path;
 /// # Errors
 /// As for a plan file.
 pub(super) fn named(name: &Path) -> Result<Option<Plan>> {
-    meant_by(name).map(|found| parsed(&found)).transpose()
-}
-
-/// The shipped plan of this name. A folder of that name, such as one with the plan's results, is not a plan.
-fn meant_by(name: &Path) -> Option<Shipped> {
-    name.to_str().filter(|_| !name.exists() || name.is_dir()).and_then(shipped::find)
+    // A folder of that name, such as one with the plan's results, is not a plan.
+    let found = name.to_str().filter(|_| !name.exists() || name.is_dir()).and_then(shipped::find);
+    found.map(|found| parsed(&found)).transpose()
 }
 
 /// Adds a hint about shipped plans if an unreadable path may be meant as the name of one.

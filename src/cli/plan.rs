@@ -264,20 +264,12 @@ impl<'a> PlanDocument<'a> {
 }
 
 fn shown(plan: &Plan, checked: &PlanCheck, builds: &[BuildLine], forecast: &Forecast) -> String {
-    let mut text = format!(
-        "Plan {}: {} x {} = {}, seed {}\n",
-        plan.name,
-        count(plan.cases.len(), "case"),
-        match plan.at_least {
-            Some(least) => format!("{least} to {} blocks", plan.blocks),
-            None => count(plan.blocks as usize, "block"),
-        },
-        match plan.at_least {
-            Some(least) => format!("{} to {} trials", plan.cases.len() * least as usize, plan.order.len()),
-            None => count(plan.order.len(), "trial"),
-        },
-        plan.seed
-    );
+    let (cases, blocks, trials) = (plan.cases.len(), plan.blocks, plan.order.len());
+    let extent = match plan.at_least {
+        Some(least) => format!("{least} to {blocks} blocks = {} to {trials} trials", cases * least as usize),
+        None => format!("{} = {}", count(blocks as usize, "block"), count(trials, "trial")),
+    };
+    let mut text = format!("Plan {}: {} x {extent}, seed {}\n", plan.name, count(cases, "case"), plan.seed);
     if !plan.baseline.is_empty() {
         let axes: Vec<String> = plan.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
         text.push_str(&wrapped("Baseline: ", &axes.join(", ")));
@@ -285,7 +277,8 @@ fn shown(plan: &Plan, checked: &PlanCheck, builds: &[BuildLine], forecast: &Fore
     text.push_str(&power_cuts_shown(plan));
     text.push_str(&checked_shown(checked, builds));
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
-    let (cases, stacks) = (cases_table(plan).shown(), stacks_shown(plan));
+    let rows = plan.cases.iter().zip(1..).map(|(case, n)| [n.to_string(), harmless(&case.id)]);
+    let (cases, stacks) = (TextTable::new(["#", "case"], &[0]).rows(rows).shown(), stacks_shown(plan));
     text.push_str(&format!("\n{cases}{stacks}\nExecution order, by case number:\n"));
     for block in 1..=plan.blocks {
         let trials = plan.order.iter().filter(|key| key.trial == block);
@@ -333,11 +326,6 @@ pub fn remark_servers(checked: &PlanCheck) {
     for server in checked.servers.iter().filter(|server| server.asked == "auto") {
         out::remark(&format!("PostgreSQL {} in {}", check::short(&server.version), server.bin.display()));
     }
-}
-
-fn cases_table(plan: &Plan) -> TextTable {
-    let rows = plan.cases.iter().zip(1..).map(|(case, n)| [n.to_string(), harmless(&case.id)]);
-    TextTable::new(["#", "case"], &[0]).rows(rows)
 }
 
 /// Equal items once, in order, each with the numbers of its cases.

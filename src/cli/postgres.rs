@@ -76,10 +76,7 @@ pub fn run(args: &Args) -> Result<u8> {
         PostgresCommand::List { json } => list(*json),
         PostgresCommand::Rm { key, .. } => {
             let shelf = Shelf::of_user()?;
-            let bytes = match key {
-                Some(key) => shelf.remove(key)?,
-                None => shelf.remove_all()?,
-            };
+            let bytes = key.as_ref().map_or_else(|| shelf.remove_all(), |key| shelf.remove(key))?;
             out::remark(&format!("{} removed", Bytes(bytes)));
             Ok(0)
         }

@@ -159,7 +159,10 @@ fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32,
 /// Runs the plan, or the rest of an earlier call; returns the run folder, or the exit code of a run that stopped.
 fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match share::of_plan(&places.results, &plan).pop() {
-        Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
+        // Every trial due has a result.
+        Some(folder) if count_trials(&folder)?.1 == 0 && !folder.is_live() => {
+            return Ok(Ok(folder.path().to_path_buf()));
+        }
         Some(folder) => RunTask::Resume(Box::new(opening::stored(folder.path(), None)?)),
         None => RunTask::Start(Box::new(plan), None),
     };
@@ -177,11 +180,6 @@ fn measure(plan: Plan, places: &RunPlaces, yes: bool) -> Result<Result<PathBuf, 
         return Ok(Err(kind.exit_code()));
     }
     Ok(Ok(ending.folder))
-}
-
-/// True if every trial due has a result.
-fn is_complete(folder: &RunFolder) -> Result<bool> {
-    Ok(count_trials(folder)?.1 == 0 && !folder.is_live())
 }
 
 /// A run with the requested sides.

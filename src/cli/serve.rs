@@ -8,7 +8,7 @@ use super::commands::with_scripts;
 use super::estimate::rounded;
 use super::out;
 use super::progress::named;
-use super::status::{RunState, RunStatus, status};
+use super::status::{LastTrial, RunState, RunStatus, status};
 use crate::analyse::compare;
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::findings::names::stored;
@@ -19,7 +19,6 @@ use crate::report::serve::{ICON, LIVE_SCRIPT, LiveView, list, live, message, sty
 use crate::report::{self, ALL};
 use crate::serve::{Answer, HttpRequest, HttpServer, Response};
 use crate::store::results::Results;
-use crate::units::significant;
 use runs::Runs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -196,10 +195,6 @@ const NOTHING: &str = "–";
 
 fn live_view(name: &str, status: &RunStatus) -> LiveView {
     let now = status.current.as_ref().map(|current| format!("{}, {}", named(&current.trial), current.step));
-    let last = status.last.as_ref().map(|last| {
-        let rate = last.rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
-        format!("{}, {rate}", named(&last.trial))
-    });
     LiveView {
         name: name.to_owned(),
         address: encoded(name),
@@ -211,7 +206,7 @@ fn live_view(name: &str, status: &RunStatus) -> LiveView {
         not_run: status.not_run + status.damaged,
         now: now.unwrap_or_else(|| NOTHING.to_owned()),
         left: status.left_us.map_or_else(|| NOTHING.to_owned(), rounded),
-        last: last.unwrap_or_else(|| NOTHING.to_owned()),
+        last: status.last.as_ref().map_or_else(|| NOTHING.to_owned(), LastTrial::words),
         warnings: status.warnings.clone(),
     }
 }

@@ -18,7 +18,7 @@ pub struct Grouping {
     /// hosts. Groups are compared with the largest one: hosts that are in both, such as before and after new firmware, in pairs, the
     /// others unpaired.
     #[arg(long, value_name = "FACT,...", value_delimiter = ',', value_parser = fact)]
-    group_by: Vec<GroupBy>,
+    pub(super) group_by: Vec<GroupBy>,
 }
 
 fn fact(word: &str) -> Result<GroupBy, String> {
@@ -26,12 +26,11 @@ fn fact(word: &str) -> Result<GroupBy, String> {
 }
 
 impl Grouping {
-    /// Compares the hosts of run folders, and prints; `None` if not requested.
-    pub fn run(&self, folders: &[String], json: bool, html: Option<&Path>) -> Option<Result<u8>> {
-        (!self.group_by.is_empty()).then(|| self.compare(folders, json, html))
-    }
-
-    fn compare(&self, folders: &[String], json: bool, html: Option<&Path>) -> Result<u8> {
+    /// Compares the hosts of run folders, and prints.
+    ///
+    /// # Errors
+    /// If a folder is not one, or the page cannot be written.
+    pub fn compare(&self, folders: &[String], json: bool, html: Option<&Path>) -> Result<u8> {
         if let Some(folder) = folders.iter().find(|folder| !Path::new(folder).is_dir()) {
             return Err(Error::user(format!("{folder} is not a folder")).hint("name run folders of one plan"));
         }

@@ -93,8 +93,16 @@ pub(super) struct CurrentTrial {
 
 #[derive(Debug, Serialize)]
 pub(super) struct LastTrial {
-    pub(super) trial: TrialKey,
-    pub(super) rate: Option<f64>,
+    trial: TrialKey,
+    rate: Option<f64>,
+}
+
+impl LastTrial {
+    /// Its name and rate.
+    pub(super) fn words(&self) -> String {
+        let rate = self.rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
+        format!("{}, {rate}", named(&self.trial))
+    }
 }
 
 /// Prints the status.
@@ -243,10 +251,7 @@ fn shown(status: &RunStatus, folder: &Path, now_us: u64) -> String {
         let word = if status.state == RunState::Running { "now" } else { "cut short" };
         text.push_str(&format!("  {word}: {}, {step}, {}{of}\n", named(trial), whole_seconds(*since_us)));
     }
-    if let Some(LastTrial { trial, rate }) = &status.last {
-        let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
-        text.push_str(&format!("  last: {}, {rate}\n", named(trial)));
-    }
+    text.extend(status.last.as_ref().map(|last| format!("  last: {}\n", last.words())));
     text.extend(status.warnings.iter().map(|warning| folded(&format!("warning: {warning}"))));
     out::harmless_lines(&text)
 }

@@ -82,8 +82,11 @@ pub(super) fn cross(draft: &MatrixDraft<'_>, problems: &mut Problems) -> Vec<Cas
                 let (of_guest, of_machine) = others.split_at(draft.guest.as_slice().len());
                 for chosen in combinations(&workload.axes, MAX_CASES).unwrap_or_default() {
                     let mut candidate = start((stack, &axes, of_stack), workload, &chosen);
-                    set_guest(&mut candidate, draft.guest.as_ref(), of_guest);
-                    set_machine(&mut candidate, &draft.machine, of_machine);
+                    for (axis, choice) in draft.guest.iter().chain(&draft.machine.knobs).zip(others) {
+                        candidate.place(axis, choice);
+                    }
+                    candidate.case.guest = of_guest.first().map(|choice| choice.value.plain());
+                    candidate.case.machine = draft.machine.options(of_machine);
                     if workload.entry.needs_server {
                         candidates.extend(servers.iter().map(|with| add_server(&candidate, of_server, with)));
                     } else {
@@ -99,19 +102,13 @@ pub(super) fn cross(draft: &MatrixDraft<'_>, problems: &mut Problems) -> Vec<Cas
 /// Axes with equal names would be ambiguous in `[[exclude]]` and in the cases.
 fn refuse_clashing_names(draft: &MatrixDraft<'_>, problems: &mut Problems) {
     let of_stacks: Vec<Axis> = draft.stacks.iter().flat_map(StackDraft::axes).collect();
-    for knob in draft.machine.knobs.iter().chain(&draft.machine.queue) {
-        let others = of_stacks.iter().chain(&draft.postgres.settings);
-        if let Some(other) = others.into_iter().find(|other| other.name == knob.name && other.span != knob.span) {
-            let problem = Problem::at(&other.span, format!("`{}` is also the name of a knob", other.name));
-            let problem = problem.also(&knob.span, "the knob of [machine]");
-            problems.add(problem.help("rename the device or setting"));
-        }
-    }
-    if let Some(guest) = &draft.guest {
-        let others = of_stacks.iter().chain(&draft.postgres.settings);
-        if let Some(other) = others.into_iter().find(|other| other.name == guest.name) {
-            let problem = Problem::at(&other.span, format!("`{}` is also the name of an axis", other.name));
-            problems.add(problem.also(&guest.span, "the guests").help("rename the device or setting"));
+    let knobs = draft.machine.knobs.iter().chain(&draft.machine.queue);
+    let knobs = knobs.map(|knob| (knob, "a knob", "the knob of [machine]"));
+    for (axis, what, here) in knobs.chain(draft.guest.iter().map(|guest| (guest, "an axis", "the guests"))) {
+        let mut others = of_stacks.iter().chain(&draft.postgres.settings);
+        if let Some(other) = others.find(|other| other.name == axis.name && other.span != axis.span) {
+            let problem = Problem::at(&other.span, format!("`{}` is also the name of {what}", other.name));
+            problems.add(problem.also(&axis.span, here).help("rename the device or setting"));
         }
     }
     for setting in &draft.postgres.settings {
@@ -189,20 +186,6 @@ fn start(
     same.sort_unstable();
     candidate.sameness.push_str(&same.concat());
     candidate
-}
-
-fn set_guest(candidate: &mut CaseCandidate, axis: Option<&Axis>, chosen: &[&Choice]) {
-    for (axis, choice) in axis.into_iter().zip(chosen) {
-        candidate.place(axis, choice);
-        candidate.case.guest = Some(choice.value.plain());
-    }
-}
-
-fn set_machine(candidate: &mut CaseCandidate, machine: &MachineDraft<'_>, chosen: &[&Choice]) {
-    for (axis, choice) in machine.knobs.iter().zip(chosen) {
-        candidate.place(axis, choice);
-    }
-    candidate.case.machine = machine.options(chosen);
 }
 
 fn add_server(

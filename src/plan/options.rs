@@ -213,10 +213,8 @@ fn check(entered: &Entered<'_>, axes: &[Axis], problems: &mut Problems) {
 fn report(entered: &Entered<'_>, axes: &[Axis], chosen: &[&Choice], problem: OptionProblem, problems: &mut Problems) {
     let at = problem.key.as_ref().and_then(|key| axes.iter().position(|axis| axis.option.0 == *key));
     let span = at.map_or(&entered.place, |i| &chosen[i].span).clone();
-    let message = match &problem.key {
-        Some(key) => format!("`{key}` of {}: {}", entered.what, problem.message),
-        None => format!("{}: {}", entered.what, problem.message),
-    };
+    let of = problem.key.map_or_else(String::new, |key| format!("`{key}` of "));
+    let message = format!("{of}{}: {}", entered.what, problem.message);
     problems.add(Problem::at(&span, message).help_if(problem.help));
 }
 

@@ -4,7 +4,7 @@ use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::class_key;
 use crate::analyse::findings::groups::by_key;
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Strata, SyncedRow};
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, SyncedRow};
 
 /// A row per case; empty if a ranking shows more, or no device was counted.
 pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
@@ -35,7 +35,16 @@ pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
         for case in &found {
             let Some(strata) = &case.strata else { continue };
             let name = labelled.name(&case.id).csv(vec![class_key(class).to_owned(), case.id.clone()]);
-            table.push(row(name, strata));
+            let device = strata.at_stack_devices.as_ref();
+            table.push(vec![
+                name,
+                Cell::figure(device.and_then(|device| device.writes)),
+                Cell::bytes(device.and_then(|device| device.write_bytes)),
+                Cell::figure(device.and_then(|device| device.flushes)),
+                Cell::bytes(strata.wal_bytes),
+                Cell::figure(strata.wal_syncs),
+                Cell::figure(strata.full_page_images),
+            ]);
         }
         table.below(synced);
         if class != DurabilityClass::Flushed {
@@ -68,17 +77,4 @@ fn per_operation(title: &str) -> TableColumn {
 fn reasons(found: &[&CaseFinding], labelled: &Labelled<'_>) -> Vec<String> {
     let by_reason = by_key(found.iter().map(|case| (&case.durability.reason, labelled.label(&case.id))));
     by_reason.into_iter().map(|(reason, cases)| format!("{}: {reason}", cases.join(", "))).collect()
-}
-
-fn row(name: Cell, strata: &Strata) -> Vec<Cell> {
-    let device = strata.at_stack_devices.as_ref();
-    vec![
-        name,
-        Cell::figure(device.and_then(|device| device.writes)),
-        Cell::bytes(device.and_then(|device| device.write_bytes)),
-        Cell::figure(device.and_then(|device| device.flushes)),
-        Cell::bytes(strata.wal_bytes),
-        Cell::figure(strata.wal_syncs),
-        Cell::figure(strata.full_page_images),
-    ]
 }

@@ -10,11 +10,7 @@ const CASES_NAMED: usize = 8;
 
 /// Facts that differ between cases, then the settings common to all that are not PostgreSQL's defaults.
 pub(super) fn differences_table(labelled: &Labelled<'_>) -> Table {
-    let columns = vec![
-        TableColumn::text("Fact").csv(&["fact"]),
-        TableColumn::text("Value").csv(&["value"]),
-        TableColumn::text("Cases").csv(&["cases"]),
-    ];
+    let columns = ["Fact", "Value", "Cases"].map(TableColumn::label).into();
     let mut table = Table::new("differences", "What differs", columns).lead(&["between"]);
     let Labelled { findings, labels } = labelled;
     let found = between_cases(&findings.cases, &findings.trials);

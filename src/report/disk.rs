@@ -2,7 +2,7 @@
 
 use crate::analyse::findings::DiskCourse;
 use crate::units::significant;
-use serde::Serialize;
+use minijinja::{Value, context};
 use std::fmt::Write;
 
 /// Size of the drawn course, in its own units.
@@ -11,15 +11,6 @@ const HEIGHT: f64 = 24.0;
 
 /// The drawing spans at least this factor around the median, so that a steady disk looks steady.
 const LEAST_FACTOR: f64 = 3.0;
-
-/// What the page shows.
-#[derive(Serialize)]
-pub(super) struct DiskLine {
-    name: String,
-    median: String,
-    range: String,
-    drawing: String,
-}
 
 /// "The disk below the images did 4300 synced writes/s around the trials (2100–8700)"; of several disks, each by its folder.
 pub(super) fn sentence(disks: &[DiskCourse]) -> Option<String> {
@@ -37,12 +28,15 @@ pub(super) fn sentence(disks: &[DiskCourse]) -> Option<String> {
     }
 }
 
-pub(super) fn lines(disks: &[DiskCourse]) -> Vec<DiskLine> {
-    let lines = disks.iter().map(|disk| DiskLine {
-        name: if disks.len() > 1 { name(disk, disks) } else { "Disk below the images".to_owned() },
-        median: significant(disk.per_s_median),
-        range: format!("{} in {} probes", range(disk), disk.probes.len()),
-        drawing: drawing(disk),
+/// What the page shows.
+pub(super) fn lines(disks: &[DiskCourse]) -> Vec<Value> {
+    let lines = disks.iter().map(|disk| {
+        context! {
+            name => if disks.len() > 1 { name(disk, disks) } else { "Disk below the images".to_owned() },
+            median => significant(disk.per_s_median),
+            range => format!("{} in {} probes", range(disk), disk.probes.len()),
+            drawing => drawing(disk),
+        }
     });
     lines.collect()
 }

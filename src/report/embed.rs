@@ -6,6 +6,7 @@
 use super::labelled::Labelled;
 use super::table::ROWS_MAX;
 use super::template::visible_json;
+use super::text::replaced;
 use super::words::{comparison_text, estimate_text};
 use crate::analyse::analysis::MOST_CHARTED;
 use crate::analyse::findings::{Findings, RankRow, Ranking, Series, TrialFinding, WaitsOverTime};
@@ -156,14 +157,9 @@ fn short(value: Option<f32>) -> Value {
 /// Escapes JSON so that it cannot end its `<script>`, open a comment there, or break a JavaScript line. The escaped
 /// characters occur only in strings, where `\u` escapes mean the same.
 fn script_safe(json: &str) -> String {
-    let mut safe = String::with_capacity(json.len() + json.len() / 50);
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => safe.push_str(&format!("\\u{:04x}", c as u32)),
-            _ => safe.push(c),
-        }
-    }
-    safe
+    replaced(json, |c| {
+        matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}').then(|| format!("\\u{:04x}", u32::from(c)))
+    })
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
 use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::findings::{
-    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, RunSummary, ServerFacts, StackFacts, TrialFinding,
-    WriteCache,
+    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
 };
 use crate::units::{Bytes, count};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,11 +99,12 @@ pub(super) fn method_table(findings: &Findings) -> Table {
     let mut methods: Vec<&str> = comparisons.filter_map(|r| r.comparison.as_ref()).map(|c| c.method.as_str()).collect();
     methods.sort_unstable();
     methods.dedup();
+    let blocks = run.blocks_held.clone().unwrap_or_else(|| run.blocks.to_string());
     let facts = [
         ("run", run.id.clone()),
         ("began", moment(&run.started)),
         ("seed of the order", run.seed.to_string()),
-        ("blocks (each case once a block, in a seeded order that balances predecessors)", blocks(run)),
+        ("blocks (each case once a block, in a seeded order that balances predecessors)", blocks),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
         ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
         ("intervals", "95 %; of ratios in a ranking by its test, of all else by itself".to_owned()),
@@ -112,10 +112,6 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
     ];
     table.rows(facts.iter().map(|(name, value)| fact(name, Some(value))))
-}
-
-fn blocks(run: &RunSummary) -> String {
-    run.blocks_held.clone().unwrap_or_else(|| run.blocks.to_string())
 }
 
 /// Stacks of the data and of pg_wal.
@@ -135,13 +131,11 @@ pub(super) fn servers_table(labelled: &Labelled<'_>) -> Table {
 }
 
 fn fact_columns() -> Vec<TableColumn> {
-    vec![TableColumn::text("Fact").csv(&["fact"]), TableColumn::text("Value").csv(&["value"])]
+    ["Fact", "Value"].map(TableColumn::label).into()
 }
 
 fn seen_columns() -> Vec<TableColumn> {
-    let mut columns = fact_columns();
-    columns.push(TableColumn::text("Seen in").csv(&["seen in"]));
-    columns
+    ["Fact", "Value", "Seen in"].map(TableColumn::label).into()
 }
 
 fn fact(name: &str, value: Option<&str>) -> Vec<Cell> {

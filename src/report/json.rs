@@ -1,5 +1,6 @@
 //! The findings as one JSON document on one line, for programs.
 
+use super::text::replaced;
 use super::words::is_hidden;
 use crate::analyse::findings::Findings;
 use crate::error::{Error, Result};
@@ -13,15 +14,10 @@ pub(super) fn document(findings: &Findings) -> Result<String> {
 /// Escapes characters that could control a terminal: control characters that JSON allows, and characters that hide or
 /// reorder text. They occur only inside strings.
 pub(crate) fn harmless(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    replaced(text, |c| {
         // An escape has four digits, so larger characters take two.
-        match is_hidden(c) {
-            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}"))),
-            false => escaped.push(c),
-        }
-    }
-    escaped
+        is_hidden(c).then(|| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
+    })
 }
 
 #[cfg(test)]

@@ -7,14 +7,9 @@ use crate::analyse::merge;
 
 /// A row per merged run and per omission.
 pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
-    let columns = vec![
-        TableColumn::text("Run folder").csv(&["run folder"]),
-        TableColumn::text("Run").csv(&["run"]),
-        TableColumn::text("Hosts").csv(&["hosts"]),
-        TableColumn::text("Blocks").csv(&["blocks"]),
-        TableColumn::number("Trials", "").csv(&["trials"]),
-        TableColumn::text("Why not").csv(&["reason"]),
-    ];
+    let labels = ["Run folder", "Run", "Hosts", "Blocks"].map(TableColumn::label);
+    let others = [TableColumn::number("Trials", "").csv(&["trials"]), TableColumn::text("Why not").csv(&["reason"])];
+    let columns = labels.into_iter().chain(others).collect();
     let mut table = Table::new("merged", "Merged runs", columns).lead(&["merged"]);
     let Some(merge) = merge else { return table };
     table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), vec!["yes".to_owned()]);

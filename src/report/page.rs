@@ -14,7 +14,7 @@ use super::environment::{each_machine, machine_names, machines_table, method_tab
 use super::labelled::Labelled;
 use super::latencies::CLOSED_LOOP;
 use super::rankings::{kinds, ranking_tables};
-use super::section_titles::SectionTitles;
+use super::section_titles::section_titles;
 use super::table::Table;
 use super::template::{STYLE, sum};
 use super::words::{caution_cases, fits_title, moment, percent, server_versions};
@@ -98,7 +98,7 @@ pub(crate) fn page(findings: &Findings, refresh_s: Option<u32>, home: Option<&st
             closed_loop => labelled.any_closed_loop().then_some(CLOSED_LOOP),
             checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
-            titles => SectionTitles::of(&labelled),
+            titles => section_titles(&labelled),
             tables => tables(&labelled),
             effects_first => findings.effects.iter().any(Effects::has_several_options),
     };

@@ -109,9 +109,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     for class in &ranking.classes {
         let lead = vec![ranking.title.clone(), ranking.measure.clone(), class_key(class.class).to_owned()];
         table.open_class(class.class, lead);
-        for row in &class.rows {
-            table.push(rank_row(row, baseline).into());
-        }
+        class.rows.iter().for_each(|row| table.push(rank_row(row, baseline).into()));
         // A single trial of each case decides nothing, which the first caveat says.
         let is_decided = class.rows.iter().any(|row| row.trials.len() > 1);
         let decisions = class.decision.iter();

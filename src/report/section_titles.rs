@@ -6,51 +6,36 @@ use super::labelled::Labelled;
 use super::words::{bounded, in_ms, latency, percent};
 use crate::analyse::findings::CaseFinding;
 use crate::units::{Bytes, count, significant};
-use serde::Serialize;
+use minijinja::{Value, context};
 
-/// One clause per section; `None` without data.
-#[derive(Debug, Serialize)]
-pub(super) struct SectionTitles {
-    latency: Option<String>,
-    waits: Option<String>,
-    steadiness: Option<String>,
-    strata: Option<String>,
-    windows: Option<String>,
-    synced: Option<String>,
-    environment: Option<String>,
-    checks: Option<String>,
-}
-
-impl SectionTitles {
-    pub(super) fn of(labelled: &Labelled<'_>) -> SectionTitles {
-        let findings = labelled.findings;
-        let windows = findings.trials.iter().filter_map(|trial| trial.window.as_ref());
-        let checkpoints: usize = windows.map(|window| window.checkpoints.len()).sum();
-        let checks: Vec<bool> =
-            findings.trials.iter().flat_map(|trial| &trial.checks).map(|check| check.agrees).collect();
-        let agree = checks.iter().filter(|agrees| **agrees).count();
-        SectionTitles {
-            latency: labelled.extremes("p99", p99_ms, |ms| format!("{} ms", significant(ms))),
-            waits: labelled.extremes("storage", |case| Some(case.backend_time.as_ref()?.storage?.value), percent),
-            steadiness: labelled
-                .most(|case| Some((case.steadiness.as_ref()?.longest_stall_us?, case.log_sample.is_some())))
-                .map(|(label, (us, sampled))| {
-                    format!("longest stall {}, {label}", bounded("at least", sampled, latency(us)))
-                }),
-            strata: labelled.extremes(
-                "WAL",
-                |case| case.strata.as_ref()?.wal_bytes.filter(|bytes| *bytes > 0.0),
-                |bytes| Bytes(bytes.round() as u64).to_string(),
-            ),
-            windows: (checkpoints > 0).then(|| count(checkpoints, "checkpoint")),
-            synced: labelled.extremes(
-                "fdatasync",
-                |case| Some(one_write(case, "fdatasync")?.rate.as_ref()?.value),
-                |rate| format!("{}/s", significant(rate)),
-            ),
-            environment: Some(machine_names(&findings.machines)).filter(|names| !names.is_empty()),
-            checks: (!checks.is_empty()).then(|| format!("{agree} of {} agree", checks.len())),
-        }
+/// One clause per section; none without data.
+pub(super) fn section_titles(labelled: &Labelled<'_>) -> Value {
+    let findings = labelled.findings;
+    let windows = findings.trials.iter().filter_map(|trial| trial.window.as_ref());
+    let checkpoints: usize = windows.map(|window| window.checkpoints.len()).sum();
+    let checks: Vec<bool> = findings.trials.iter().flat_map(|trial| &trial.checks).map(|check| check.agrees).collect();
+    let agree = checks.iter().filter(|agrees| **agrees).count();
+    context! {
+        latency => labelled.extremes("p99", p99_ms, |ms| format!("{} ms", significant(ms))),
+        waits => labelled.extremes("storage", |case| Some(case.backend_time.as_ref()?.storage?.value), percent),
+        steadiness => labelled
+            .most(|case| Some((case.steadiness.as_ref()?.longest_stall_us?, case.log_sample.is_some())))
+            .map(|(label, (us, sampled))| {
+                format!("longest stall {}, {label}", bounded("at least", sampled, latency(us)))
+            }),
+        strata => labelled.extremes(
+            "WAL",
+            |case| case.strata.as_ref()?.wal_bytes.filter(|bytes| *bytes > 0.0),
+            |bytes| Bytes(bytes.round() as u64).to_string(),
+        ),
+        windows => (checkpoints > 0).then(|| count(checkpoints, "checkpoint")),
+        synced => labelled.extremes(
+            "fdatasync",
+            |case| Some(one_write(case, "fdatasync")?.rate.as_ref()?.value),
+            |rate| format!("{}/s", significant(rate)),
+        ),
+        environment => Some(machine_names(&findings.machines)).filter(|names| !names.is_empty()),
+        checks => (!checks.is_empty()).then(|| format!("{agree} of {} agree", checks.len())),
     }
 }
 

@@ -5,7 +5,6 @@ use super::template::{self, STYLE, sum};
 use crate::error::Result;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use minijinja::{Value, context};
-use serde::Serialize;
 
 /// The macro `sheet(s)`, which needs the table's macro before it.
 const MACRO: &str = concat!(include_str!("html/table.html"), include_str!("html/sheet.html"));
@@ -21,17 +20,8 @@ pub(super) fn render(what: &str, template: &str, own_style: &str, home: Option<&
     template::render(what, &format!("{MACRO}{template}"), &context! { policy, style, home, ..own })
 }
 
-#[derive(Serialize)]
-pub(super) struct Sheet {
-    table: Table,
-    file: String,
-    csv: String,
-}
-
-impl Sheet {
-    /// The file is named `page-TABLE.csv`.
-    pub(super) fn of(page: &str, table: Table) -> Sheet {
-        let csv = format!("data:text/csv;base64,{}", STANDARD.encode(table.to_csv()));
-        Sheet { file: format!("{page}-{}.csv", table.id), table, csv }
-    }
+/// A table for that macro; the file is named `page-TABLE.csv`.
+pub(super) fn sheet(page: &str, table: &Table) -> Value {
+    let csv = format!("data:text/csv;base64,{}", STANDARD.encode(table.to_csv()));
+    context! { table, file => format!("{page}-{}.csv", table.id), csv }
 }

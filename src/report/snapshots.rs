@@ -15,17 +15,16 @@ const NOTE: &str = "Seconds are aligned to the one in which a snapshot is made a
 impl Labelled<'_> {
     /// One row per figure of each case.
     pub fn snapshots(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Figure").csv(&["figure"]),
-            TableColumn::number("Value, 95 % interval", "").csv(&["value", "value low", "value high", "trials"]),
-            TableColumn::text("Unit").csv(&["unit"]),
-        ];
-        let rows = self.findings.cases.iter().flat_map(|case| {
-            let rows = case.snapshots.iter().flat_map(figures);
-            rows.map(|(figure, value, unit)| vec![self.name(&case.id), Cell::text(figure), value, Cell::text(unit)])
-        });
-        Table::new("snapshots", "Snapshots", columns).note(NOTE).rows(rows)
+        let csv = ["value", "value low", "value high", "trials"];
+        let cases = self.findings.cases.iter();
+        let rows = cases.flat_map(|case| case.snapshots.iter().flat_map(figures).map(move |found| (case, found)));
+        let table = Table::over("snapshots", "Snapshots", rows).columns(&[
+            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+            (TableColumn::label("Figure"), &|(_, (figure, ..))| Cell::text(*figure)),
+            (TableColumn::number("Value, 95 % interval", "").csv(&csv), &|(_, (_, value, _))| value.clone()),
+            (TableColumn::label("Unit"), &|(_, (.., unit))| Cell::text(*unit)),
+        ]);
+        table.note(NOTE)
     }
 }
 

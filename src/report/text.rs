@@ -63,12 +63,19 @@ pub(crate) fn width(text: &str) -> usize {
 /// Text that cannot control a terminal: control characters (escape sequences, C1, backspace) and those that reorder or
 /// hide text (bidirectional controls, zero-width ones) become their code; line ends and tabs become blanks.
 pub(crate) fn printable(text: &str) -> String {
+    replaced(text, |c| match c {
+        '\n' | '\t' => Some(" ".to_owned()),
+        c => (c.is_control() || is_invisible(c)).then(|| code(c)),
+    })
+}
+
+/// The text with other text in place of some of its characters.
+pub(crate) fn replaced(text: &str, instead: impl Fn(char) -> Option<String>) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(' '),
-            c if c.is_control() || is_invisible(c) => shown.push_str(&code(c)),
-            c => shown.push(c),
+        match instead(c) {
+            Some(other) => shown.push_str(&other),
+            None => shown.push(c),
         }
     }
     shown

@@ -3,7 +3,7 @@
 use crate::analyse::findings::{Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
-use crate::report::text::{code, is_invisible, width};
+use crate::report::text::{code, is_invisible, replaced, width};
 use crate::units::{Micros, significant};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,11 +189,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return text.into();
     }
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) { shown.push_str(&code(c)) } else { shown.push(c) }
-    }
-    shown.into()
+    replaced(text, |c| is_hidden(c).then(|| code(c))).into()
 }
 
 #[cfg(test)]

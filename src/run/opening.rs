@@ -130,14 +130,6 @@ pub struct Continuing {
 }
 
 impl Continuing {
-    /// The run folder, cleared of unfinished trials except one that continues.
-    fn writer(&self, folder: &Path) -> Result<Writer> {
-        match &self.crashed {
-            Some(crashed) => Writer::resume_within(folder, &crashed.trial),
-            None => Writer::resume(folder),
-        }
-    }
-
     /// The ledger, with everything in it undone, or unchanged if a trial continues.
     fn ledger(&self, host: &Host, folder: &Path, run: &str) -> Result<Ledger> {
         let ledger = Ledger::open_for_resume(folder, run)?;
@@ -156,7 +148,7 @@ pub fn resume(context: &RunContext<'_>, stored: &RunFolder, more: Continuing) ->
     let RunContext { host, places, .. } = *context;
     forecast::recheck(&stored.record().cases)?;
     must_run_the_same(stored, more.blocks.is_some())?;
-    let mut writer = more.writer(stored.path())?;
+    let mut writer = Writer::resume(stored.path(), more.crashed.as_ref().map(|crashed| &crashed.trial))?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
     let (mut done, mut left, mut expected_us) = (0, 0, 0);

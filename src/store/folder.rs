@@ -243,24 +243,15 @@ impl Writer {
         Writer::lock(RunFolder { path, record })
     }
 
-    /// Opens the folder of a stopped run to continue it: removes unfinished trials.
+    /// Opens the folder of a stopped run to continue it: removes unfinished trials, but not the files of the one within
+    /// which the run stopped if that one continues.
     ///
     /// # Errors
     /// When it is not a run folder, another process writes to it, or it cannot be written.
-    pub fn resume(path: &Path) -> Result<Writer> {
+    pub fn resume(path: &Path, within: Option<&TrialKey>) -> Result<Writer> {
         let writer = Writer::lock(RunFolder::open(path)?)?;
-        writer.folder.remove_unfinished(None)?;
-        Ok(writer)
-    }
-
-    /// The same for a run that stopped within a trial that continues: keeps that trial's files.
-    ///
-    /// # Errors
-    /// As [`Writer::resume`].
-    pub fn resume_within(path: &Path, trial: &TrialKey) -> Result<Writer> {
-        let writer = Writer::lock(RunFolder::open(path)?)?;
-        let kept = files::beside(&writer.folder.trial_path(trial));
-        writer.folder.remove_unfinished(Some(&kept))?;
+        let kept = within.map(|trial| files::beside(&writer.folder.trial_path(trial)));
+        writer.folder.remove_unfinished(kept.as_deref())?;
         Ok(writer)
     }
 
@@ -363,15 +354,10 @@ const MOST_TRIALS: usize = 100_000;
 /// Checks that a record is safe to build paths and loops from.
 fn sound(record: &RunRecord) -> Result<(), String> {
     let ids = record.cases.iter().map(|case| &case.id).chain(record.order.iter().map(|key| &key.case));
-    if let Some(id) = ids.into_iter().find(|id| !is_plain(id)) {
-        return Err(format!("`{id}` is not a case id"));
-    }
-    if !is_plain(&record.id) {
-        return Err(format!("`{}` is not a run id", record.id));
-    }
-    // A merged run and a rerun get folders of this name.
-    if !is_plain(&record.name) {
-        return Err(format!("`{}` is not a name of a plan", record.name));
+    // A merged run and a rerun get folders of the plan's name.
+    let others = [(&record.id, "a run id"), (&record.name, "a name of a plan")];
+    if let Some((id, what)) = ids.map(|id| (id, "a case id")).chain(others).find(|(id, _)| !is_plain(id)) {
+        return Err(format!("`{id}` is not {what}"));
     }
     if record.blocks > MOST_BLOCKS || record.order.len() > MOST_TRIALS {
         return Err(format!("{} blocks and {} trials exceed the limits of a plan", record.blocks, record.order.len()));

@@ -115,14 +115,17 @@ fn range(least: Number, most: Number) -> String {
     }
 }
 
+/// A share as per cent, without the sign.
+pub(crate) fn per_cent(share: f64) -> String {
+    let value = share * 100.0;
+    let decimals = if value >= 9.95 { 0 } else { usize::from(value < 0.995) + 1 };
+    format!("{value:.decimals$}")
+}
+
 fn shown(number: Number) -> String {
     match number {
         Number::Bytes(count) => Bytes(count).to_string(),
-        Number::Share(share) => {
-            let value = share * 100.0;
-            let decimals = if value >= 9.95 { 0 } else { usize::from(value < 0.995) + 1 };
-            format!("{value:.decimals$} %")
-        }
+        Number::Share(share) => format!("{} %", per_cent(share)),
         Number::Of(count, all) => format!("{} of {}", grouped(count), grouped(all)),
         Number::Seconds(1) => "1 second".to_owned(),
         Number::Seconds(count) => format!("{} seconds", grouped(count)),

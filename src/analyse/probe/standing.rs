@@ -3,14 +3,10 @@
 use super::findings::{Credibility, Family, FolderStanding, RowFinding, StandingEntry, Way};
 use crate::analyse::findings::CredibilityKind;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The published figures, from the shelf, which has more about each device than is used here.
 const DEVICES: &str = include_str!("../../../shelf/sync-devices/devices.toml");
-
-#[derive(Debug, Deserialize)]
-struct Published {
-    device: Vec<ShelfDevice>,
-}
 
 #[derive(Debug, Deserialize)]
 struct ShelfDevice {
@@ -57,8 +53,8 @@ fn note(kind: CredibilityKind) -> &'static str {
 
 /// The embedded figures; a test ensures that they parse.
 fn published() -> Option<Vec<StandingEntry>> {
-    let published: Published = toml::from_str(DEVICES).ok()?;
-    let shown = published.device.into_iter().filter(|device| device.in_standing != Some(false));
+    let mut published: BTreeMap<String, Vec<ShelfDevice>> = toml::from_str(DEVICES).ok()?;
+    let shown = published.remove("device")?.into_iter().filter(|device| device.in_standing != Some(false));
     let entries = shown.filter_map(
         |ShelfDevice { class, device, fdatasync_per_s, fsync_per_s, source, note, unverified, .. }| {
             let fdatasync_per_s = fdatasync_per_s.or(fsync_per_s)?;

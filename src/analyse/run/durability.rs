@@ -238,10 +238,8 @@ impl<'a> Demand<'a> {
 
     /// Count per unit.
     fn per_unit(&self, flow: &Flow) -> Option<f64> {
-        match self.units {
-            Some(units) => flow.per_operation().map(|_| flow.amount / units),
-            None => flow.per_operation(),
-        }
+        let each = flow.per_operation()?;
+        Some(self.units.map_or(each, |units| flow.amount / units))
     }
 
     /// "1.01 flushes per WAL sync (0.98 per commit)"

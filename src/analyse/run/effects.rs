@@ -163,10 +163,7 @@ impl<'a> Matrix<'a> {
         let class = safest.iter().map(|(_, entry)| (entry.durability.class, entry.durability.otherwise)).min()?;
         safest.retain(|(_, entry)| (entry.durability.class, entry.durability.otherwise) == class);
         let by = reference.ranked.by;
-        safest.sort_by(|(_, a), (_, b)| {
-            let rising = a.ranked.figure.value.total_cmp(&b.ranked.figure.value);
-            if by.less_is_better() { rising } else { rising.reverse() }
-        });
+        safest.sort_by(|(_, a), (_, b)| by.best_first(a.ranked.figure.value, b.ranked.figure.value));
         let compared: Vec<String> = safest.iter().map(|(_, entry)| entry.case.spec.id.clone()).collect();
         let trials = safest.iter().map(|(_, entry)| entry.compared.clone());
         let decided = Decided::of(compared.iter().cloned().zip(trials), by, blocks, criticals);

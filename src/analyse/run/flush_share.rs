@@ -8,6 +8,7 @@ use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::case::strata::{COMMIT, noun};
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced::SyncCost;
+use crate::analyse::findings::remark::per_cent;
 use crate::analyse::findings::{Estimate, FlushShare};
 use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
@@ -126,11 +127,4 @@ fn sentence(found: &FlushShare, noun: &str, is_wal_alone: bool) -> String {
 /// A rate as rankings show it: no decimals from 100 on.
 fn rate(value: f64) -> String {
     if (100.0..1e4).contains(&value) { format!("{value:.0}") } else { significant(value) }
-}
-
-/// A share as per cent, without the sign.
-fn per_cent(share: f64) -> String {
-    let value = share * 100.0;
-    let decimals = if value >= 9.95 { 0 } else { usize::from(value < 0.995) + 1 };
-    format!("{value:.decimals$}")
 }

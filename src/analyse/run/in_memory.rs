@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 /// Compares a case with the one in memory that differs from it only in its stack.
 pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut BackendTime) {
-    if case.at_fixed_rate() || found.storage.is_none() {
+    if case.at_fixed_rate() || found.storage.is_none() || lies_in_memory(case) {
         return;
     }
-    let Some(memory) = sums.iter().find(|other| is_twin_in_memory(case, other)) else { return };
+    let mut alike = sums.iter().filter(|other| beside_stack(case) == beside_stack(other));
+    let Some(memory) = alike.find(|other| lies_in_memory(other)) else { return };
     let rates = case.measures.first().zip(memory.measures.first());
     let without_borne = |(own, other): (&MeasureSums, &MeasureSums)| {
         ratio(&memory.turns.without_borne(&other.rates), &case.turns.without_borne(&own.rates))
@@ -25,11 +26,6 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
         format!("on {stack} the same settings ran at {:.2}× this rate{}", gain.value, ends.unwrap_or_default());
     found.sentence = format!("{}; {clause}", found.sentence);
     found.in_memory = Some(InMemory { case: memory.spec.id.clone(), stack, ratio });
-}
-
-/// True if `other` differs from `case` only in its stack and is in memory, while `case` is not.
-fn is_twin_in_memory(case: &CaseSums, other: &CaseSums) -> bool {
-    lies_in_memory(other) && !lies_in_memory(case) && beside_stack(case) == beside_stack(other)
 }
 
 /// Axes and settings that are not the stack's.

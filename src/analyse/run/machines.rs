@@ -8,6 +8,7 @@ use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{HostFacts, MachineFinding};
 use crate::analyse::run::ranking::{Contest, ContestEntry};
 use crate::record::case::TrialKey;
+use crate::record::run::RunRecord;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,13 +72,7 @@ pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u
 }
 
 /// Remark on a case whose trials ran on several machines, or on other machines than those of another case.
-pub fn of_case(
-    case: &str,
-    contests: &[Contest<'_>],
-    machines: &[MachineFinding],
-    blocks: u32,
-    is_merged: bool,
-) -> Vec<Remark> {
+pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding], run: &RunRecord) -> Vec<Remark> {
     if machines.len() < 2 {
         return Vec::new();
     }
@@ -88,7 +83,7 @@ pub fn of_case(
         let others = contest.entries.iter().map(|entry| entry.case.spec.id.as_str());
         others.filter(move |other| guest(&contest.entries, case) == guest(&contest.entries, other))
     });
-    let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
+    let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, run.blocks)).collect();
     if !apart.is_empty() {
         let words = "compared cases ran on different machines within a block: they are not paired there";
         let apart = numbered("block", &apart);
@@ -101,7 +96,7 @@ pub fn of_case(
     });
     let own: Vec<String> = own.collect();
     // The blocks of a merged run are spread over machines on purpose.
-    if own.len() > 1 && !is_merged {
+    if own.len() > 1 && run.merged.is_empty() {
         let own = format!("its trials ran on different machines: {}", own.join("; "));
         remarks.push(Remark::plain(Weight::Unlike, "trials of a case ran on different machines").alone(own));
     }

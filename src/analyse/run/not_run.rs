@@ -14,36 +14,23 @@ pub struct NotRunSums {
 }
 
 impl NotRunSums {
-    /// Adds a trial that ended in `step`.
-    pub fn add(&mut self, case: &str, trial: u32, step: Step, reason: &str, hint: Option<&str>) {
-        self.merge(case, trial, Some(step.doing()), reason, hint);
-    }
-
-    pub fn add_pending(&mut self, key: &TrialKey) {
-        let hint = "pgstrata run --resume FOLDER";
-        self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
-    }
-
-    pub fn add_damaged(&mut self, key: &TrialKey, reason: &str) {
-        let hint = "pgstrata run --resume FOLDER measures it again";
-        self.merge(&key.case, key.trial, None, &format!("damaged, left out: {reason}"), Some(hint));
-    }
-
-    fn merge(&mut self, case: &str, trial: u32, step: Option<&str>, reason: &str, hint: Option<&str>) {
-        let of_case = self.of_case.entry(case.to_owned()).or_default();
+    /// Adds a trial, with the step that it ended in.
+    pub fn add(&mut self, key: &TrialKey, step: Option<Step>, reason: &str, hint: Option<&str>) {
+        let step = step.map(Step::doing);
+        let of_case = self.of_case.entry(key.case.clone()).or_default();
         let same = of_case.iter().find(|place| {
             let known = &self.entries[**place];
             known.step.as_deref() == step && known.reason == reason && known.hint.as_deref() == hint
         });
         if let Some(place) = same {
             let trials = &mut self.entries[*place].trials;
-            trials.insert(trials.partition_point(|known| *known < trial), trial);
+            trials.insert(trials.partition_point(|known| *known < key.trial), key.trial);
             return;
         }
         of_case.push(self.entries.len());
         self.entries.push(NotRun {
-            case: case.to_owned(),
-            trials: vec![trial],
+            case: key.case.clone(),
+            trials: vec![key.trial],
             step: step.map(str::to_owned),
             reason: reason.to_owned(),
             hint: hint.map(str::to_owned),
@@ -62,11 +49,12 @@ mod tests {
     #[test]
     fn trials_with_the_same_reason_are_one_entry() {
         let mut sums = NotRunSums::default();
-        sums.add("xfs", 2, Step::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
-        sums.add("xfs", 1, Step::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
-        sums.add("xfs", 3, Step::Load, "disk full", None);
-        sums.add("btrfs", 1, Step::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
-        sums.add_pending(&TrialKey { case: "ext4".to_owned(), trial: 3 });
+        let key = |case: &str, trial| TrialKey { case: case.to_owned(), trial };
+        sums.add(&key("xfs", 2), Some(Step::Build), "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add(&key("xfs", 1), Some(Step::Build), "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add(&key("xfs", 3), Some(Step::Load), "disk full", None);
+        sums.add(&key("btrfs", 1), Some(Step::Build), "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add(&key("ext4", 3), None, "not yet run", None);
         let entries = sums.entries();
         let seen: Vec<(&str, &[u32])> = entries.iter().map(|e| (e.case.as_str(), e.trials.as_slice())).collect();
         assert_eq!(seen, [("xfs", &[1, 2][..]), ("xfs", &[3]), ("btrfs", &[1]), ("ext4", &[3])]);

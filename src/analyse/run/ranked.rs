@@ -8,6 +8,7 @@ use crate::analyse::findings::{Estimate, RankedBy};
 use crate::record::operation::Operation;
 use crate::stats::ratio::BlockMean;
 use crate::units::{Micros, significant};
+use std::cmp::Ordering;
 
 /// Percentiles to rank by; the first for which every trial has enough operations is used.
 const RANKING_PERCENTILES: [&str; 3] = ["p99", "p95", "p50"];
@@ -38,6 +39,12 @@ impl RankedBy {
     /// True if a ratio of one case to another means that the first is better.
     pub fn is_better(self, ratio: f64) -> bool {
         if self.less_is_better() { ratio < 1.0 } else { ratio > 1.0 }
+    }
+
+    /// Order of two figures, the better one first.
+    pub fn best_first(self, one: f64, other: f64) -> Ordering {
+        let rising = one.total_cmp(&other);
+        if self.less_is_better() { rising } else { rising.reverse() }
     }
 
     pub fn less_is_better(self) -> bool {

@@ -29,7 +29,7 @@ pub(super) const SEED: u64 = 17;
 pub struct Contest<'a> {
     pub ranking: Ranking,
     /// Decisions within each class.
-    decided: Vec<Decided>,
+    pub decided: Vec<Decided>,
     pub entries: Vec<ContestEntry<'a>>,
     /// True if its cases differ only in their stack.
     pub stacks_only: bool,
@@ -57,11 +57,6 @@ impl Contest<'_> {
 
     pub fn entry(&self, case: &str) -> Option<&ContestEntry<'_>> {
         self.entries.iter().find(|entry| entry.case.spec.id == case)
-    }
-
-    /// Decisions within each class.
-    pub fn of_classes(&self) -> &[Decided] {
-        &self.decided
     }
 
     /// Decisions about two cases of one class, by id.
@@ -181,10 +176,7 @@ impl RankingKey {
             }
         }
         let by = entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by);
-        entries.sort_by(|a, b| {
-            let rising = a.figure.value.total_cmp(&b.figure.value);
-            if by.less_is_better() { rising } else { rising.reverse() }
-        });
+        entries.sort_by(|a, b| by.best_first(a.figure.value, b.figure.value));
         let mut candidates = entries.iter().filter(|_| !baseline.is_empty());
         let base =
             candidates.find(|entry| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is)));

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 /// Which blocks of its plan a run has, and where they come from; `None` if it has all of them itself.
 pub fn blocks_held(run: &RunRecord) -> Option<String> {
-    let held = run.blocks_held();
-    let of = format!("{} of {}", list(&held), run.blocks);
+    let held: Vec<String> = run.blocks_held().iter().map(u32::to_string).collect();
+    let of = format!("{} of {}", held.join(", "), run.blocks);
     if let Some(share) = run.share {
         return Some(format!("{of} (share {share})"));
     }
@@ -40,8 +40,4 @@ pub(crate) fn name_machines(answer: &mut RunAnswer, run: &RunRecord, machines: u
     if !run.merged.is_empty() && machines > 1 {
         answer.question = answer.question.replacen("On this machine", &format!("On these {machines} machines"), 1);
     }
-}
-
-fn list(blocks: &BTreeSet<u32>) -> String {
-    blocks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -18,7 +18,9 @@ pub fn remarks(record: &ImportRecord) -> Vec<RuleRemark> {
             );
         }
     }
-    found.extend(rules_facts::prices(record));
+    // Pairs of cases that differ only in whether a sync is done.
+    let pairs = record.cases.iter().flat_map(|a| record.cases.iter().map(move |b| (a, b)));
+    found.extend(pairs.filter_map(|(without, with)| rules_facts::price(without, with)));
     found.sort_by_key(|remark| remark.weight);
     found
 }

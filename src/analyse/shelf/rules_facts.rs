@@ -86,13 +86,8 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<RuleRemark> {
     Some(RuleRemark { case: case.name.clone(), ..remark })
 }
 
-/// Cost of durability: pairs of cases that differ only in whether a sync is done.
-pub(super) fn prices(record: &ImportRecord) -> Vec<RuleRemark> {
-    let pairs = record.cases.iter().flat_map(|a| record.cases.iter().map(move |b| (a, b)));
-    pairs.filter_map(|(without, with)| price(without, with)).collect()
-}
-
-fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleRemark> {
+/// Cost of durability, from two cases that differ only in whether a sync is done.
+pub(super) fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleRemark> {
     let source = "two cases that differ in this alone";
     let keys = without.facts.keys().chain(with.facts.keys());
     let mut keys: Vec<&String> = keys.filter(|key| without.facts.get(*key) != with.facts.get(*key)).collect();

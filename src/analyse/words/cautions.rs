@@ -1,6 +1,6 @@
 //! Caveats on the figures of a run.
 
-use crate::analyse::case::cpu_use::LOSS_WORTH_SAYING;
+use crate::analyse::case::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced;
 use crate::analyse::findings::groups::{by_key, distinct};
@@ -46,7 +46,9 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     let clients = sums.cpu.clients().filter(|share| *share >= CLIENTS_WORTH_SAYING);
     let what = "clients take {} of these CPUs: the figures are partly theirs";
     remarks.extend(of_share(Weight::Elsewhere, what, clients));
-    remarks.extend(full_cpus(sums));
+    // Then the storage's share of the time says less, as a stack also costs CPU time.
+    let full = sums.cpu.cpu().filter(|cpu| cpu.is_full()).map(CpuUse::busy_of_own);
+    remarks.extend(of_share(Weight::Elsewhere, "CPUs were {} busy: stacks may differ by their CPU cost", full));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));
     let what =
@@ -84,13 +86,6 @@ fn clock(sums: &CaseSums) -> Option<Remark> {
          checkpoints, vacuums and log lines may not match its seconds"
     );
     Some(Remark::plain(Weight::Unlike, what))
-}
-
-/// Remark on full CPUs: the storage's share of the time is then less meaningful, as a stack also costs CPU time.
-fn full_cpus(sums: &CaseSums) -> Option<Remark> {
-    let cpu = sums.cpu.cpu().filter(|cpu| cpu.is_full())?;
-    let words = "CPUs were {} busy: stacks may differ by their CPU cost";
-    Some(Remark::with(Weight::Elsewhere, words, Number::Share(cpu.busy_of_own())))
 }
 
 fn other_programs(sums: &CaseSums) -> Option<Remark> {

@@ -25,7 +25,8 @@ pub fn answer(contests: &[Contest<'_>], found: &[Effects], cases: &[CaseFinding]
     let main = contests.first().and_then(|main| Some((main, main.ranking.classes.first()?)));
     let Some((main, head)) = main else { return nothing_measured(not_run, cases) };
     let sentence = HeadlineSentence { main, head };
-    let others = sentence.others_classes().into_iter().map(|clause| format!("{clause}."));
+    let others = main.ranking.classes.iter().skip(1).flat_map(|class| sentence.less_safe(class));
+    let others = others.map(|clause| format!("{clause}."));
     let answered = effects::answering(found, main).and_then(|found| Some((found, found.best.as_ref()?)));
     let answered = answered.filter(|(_, best)| unequal_cycles(best, contests).is_none());
     let (title, answer, mut notes): (&str, String, Vec<String>) = match answered {
@@ -160,12 +161,6 @@ impl HeadlineSentence<'_> {
     fn best(&self, best: &BestCombinations) -> String {
         let kind = class_words(best.class, self.operations(), best.compared.len());
         format!("{}{}.", words::best(best, &kind), without_safer(best.class))
-    }
-
-    /// A clause for each group of cases with weaker durability.
-    fn others_classes(&self) -> Vec<String> {
-        let classes = self.main.ranking.classes.iter().skip(1);
-        classes.flat_map(|class| self.less_safe(class)).collect()
     }
 
     /// Sentence on two or more rows of the safest class.

@@ -50,10 +50,8 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
             window.whole_cycles >= 2 && window.trend.is_some_and(|trend| trend.seen)
         }),
     ];
-    remarks.extend(short.into_iter().skip(usize::from(is_quick)).filter_map(|(words, is_it)| {
-        let trials = windows.iter().filter(|window| is_it(window)).count() as u64;
-        (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
-    }));
+    let short = short.into_iter().skip(usize::from(is_quick));
+    remarks.extend(short.filter_map(|(words, is_it)| of_trials(&windows, words, is_it)));
     remarks.extend(thirds_differ(&windows));
     let settings = sums.operation.as_ref().map(|operation| &operation.settings);
     if settings.is_some_and(|settings| settings.get("autovacuum").is_some_and(|is| is == "deferred")) {
@@ -68,18 +66,21 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
 
 /// Trials whose turns a checkpoint fell into: their WAL outgrew the room that there is for it.
 fn checkpoint_in_turns(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
-    let has_one = |window: &&&TrialWindow| window.checkpoints.iter().any(|checkpoint| checkpoint.start_s > 0.0);
-    let trials = windows.iter().filter(|_| !sums.turns.turns.is_empty()).filter(has_one).count() as u64;
     let words = "a checkpoint fell into the turns of {} trials: the stack is too small for their WAL";
-    (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
+    of_trials(windows, words, |window| {
+        !sums.turns.turns.is_empty() && window.checkpoints.iter().any(|checkpoint| checkpoint.start_s > 0.0)
+    })
 }
 
 /// Trials whose rate drifted in a window that is not made of checkpoint cycles.
 fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
-    let moved = windows.iter().filter(|window| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen));
-    let moved = moved.count() as u64;
     let words = "{} trials have a trend: the last third of their window differs from the first";
-    (moved > 0).then(|| Remark::with(Weight::Short, words, Number::Of(moved, windows.len() as u64)))
+    of_trials(windows, words, |window| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen))
+}
+
+fn of_trials(windows: &[&TrialWindow], words: &str, is_it: impl Fn(&TrialWindow) -> bool) -> Option<Remark> {
+    let trials = windows.iter().filter(|window| is_it(window)).count() as u64;
+    (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
 }
 
 /// A script that was to be measured over checkpoint cycles but caused none.

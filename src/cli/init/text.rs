@@ -97,10 +97,6 @@ impl FirstPlanSize {
     fn image_gib(&self) -> u64 {
         (self.data.0.saturating_mul(5) / 4).saturating_add(ROOM).div_ceil(1 << 30)
     }
-
-    fn reads_from(&self) -> &'static str {
-        if self.data < self.memory { "read from this machine's memory" } else { "more than this machine's memory" }
-    }
 }
 
 /// The options by which `plan` and `run` put a shipped plan's images there.
@@ -140,6 +136,7 @@ pub(super) fn plan(question: &Question, place: &StackPlace, size: &FirstPlanSize
             }
         }
     }
+    let from_memory = size.data < size.memory;
     text.push_str(&format!(
         "\n[postgres]\nbin = \"auto\"      # the newest installed; `pgstrata plan` shows which\n{}\
          \n# pgbench's TPC-B-like transaction: every commit writes. Measured over two full checkpoint cycles.\n\
@@ -147,7 +144,7 @@ pub(super) fn plan(question: &Question, place: &StackPlace, size: &FirstPlanSize
          [workload.tpcb]\npgbench = {{ scale = {}, clients = {}, cycles = 2, warmup = \"30s\" }}\n",
         question.settings,
         size.data,
-        size.reads_from(),
+        if from_memory { "read from this machine's memory" } else { "more than this machine's memory" },
         size.scale(),
         question.clients
     ));

@@ -51,7 +51,7 @@ struct FioReader {
     is_old: bool,
     /// Names of the jobs, by position.
     jobs: HashMap<String, String>,
-    /// Rows by the positions of their jobs and by direction, which is empty for the job itself.
+    /// Rows by the positions of their jobs and by direction.
     rows: HashMap<(String, String), usize>,
     /// Maps that are not read, including disks.
     left_out: BTreeSet<String>,
@@ -97,9 +97,8 @@ impl FioReader {
             return;
         };
         let index = *self.rows.entry((job.to_owned(), direction.to_owned())).or_insert_with(|| {
-            let mut labels =
-                vec![("job", self.jobs.get(job).cloned().unwrap_or_default()), ("job_index", number_of(job))];
-            labels.extend((!direction.is_empty()).then(|| ("direction", direction.to_owned())));
+            let name = self.jobs.get(job).cloned().unwrap_or_default();
+            let labels = vec![("job", name), ("job_index", number_of(job)), ("direction", direction.to_owned())];
             output.rows.push(table::row(labels, leaf.line));
             output.rows.len() - 1
         });

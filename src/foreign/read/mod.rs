@@ -82,9 +82,7 @@ fn settle(taken: &mut Vec<TakenOutput>) {
                 output.unread.clear();
             }
         }
-        for line in given(output) {
-            owners.insert(line, *kind);
-        }
+        owners.extend(given(output).into_iter().map(|line| (line, *kind)));
     }
     for TakenOutput { kind, output } in taken.iter_mut() {
         // Lines read by another tool are not unread.

@@ -368,7 +368,8 @@ impl<'t, 'c> Parts<'t, 'c> {
             };
             let axes = read_options(&entered, problems)?;
             let node = NodeDraft { place: entered.place, entry: written.entry, axes, alike };
-            let bases = (node.entry.bases)(&node.options(&node.first_choices()));
+            let first: Vec<&Choice> = node.axes.iter().filter_map(|axis| axis.choices.first()).collect();
+            let bases = (node.entry.bases)(&node.options(&first));
             let base = BaseName::of(&name, bases.first().map_or("", String::as_str));
             wiring.offer(&name, &node, bases);
             match part {
@@ -399,10 +400,6 @@ impl NodeDraft<'_> {
     /// True for a device that takes a knob of `[machine]` and does not set it itself.
     fn takes_knob(&self, knob: &Axis) -> bool {
         self.has_queue() && self.axes.iter().all(|axis| axis.option != knob.option)
-    }
-
-    fn first_choices(&self) -> Vec<&Choice> {
-        self.axes.iter().filter_map(|axis| axis.choices.first()).collect()
     }
 
     fn options(&self, chosen: &[&Choice]) -> Options {

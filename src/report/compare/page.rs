@@ -1,7 +1,7 @@
 //! Page of a comparison: one file that opens from disk, needs no network and no script, and uses the report's style
 //! sheet.
 
-use super::super::sheet::{self, Sheet};
+use super::super::sheet::{self, sheet};
 use super::tables::{facts_table, grouped, known_of, pair_table, refused_table, sides_table};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::error::Result;
@@ -32,9 +32,9 @@ pub fn page(findings: &ComparisonFindings, home: Option<&str>) -> Result<String>
             caveats => caveats,
             left_out => left_out,
             pairs => pairs(findings),
-            sides => Sheet::of("compare", sides_table(findings)),
-            refused => Sheet::of("compare", refused_table(findings)),
-            facts => Sheet::of("compare", facts_table(findings, "facts", "Facts that differ", &findings.facts_that_differ)),
+            sides => sheet("compare", &sides_table(findings)),
+            refused => sheet("compare", &refused_table(findings)),
+            facts => sheet("compare", &facts_table(findings, "facts", "Facts that differ", &findings.facts_that_differ)),
             known_of => known_of(findings).into_iter().map(|(who, keys)| (who, keys.join(", "))).collect::<Vec<_>>(),
     };
     sheet::render("a comparison", TEMPLATE, OWN_STYLE, home, own)
@@ -47,7 +47,7 @@ fn pairs(findings: &ComparisonFindings) -> Vec<Value> {
         let marks = [pair.side, pair.against].map(|place| findings.sides[place].mark.as_str()).join(" / ");
         let labels = [pair.side, pair.against].map(|place| &findings.sides[place].label);
         let title = format!("{marks}: {} against {}", labels[0], labels[1]);
-        context! { title, caveat => pair.caveat, sheet => Sheet::of("compare", table) }
+        context! { title, caveat => pair.caveat, sheet => sheet("compare", &table) }
     });
     views.collect()
 }

@@ -117,9 +117,7 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
         Table::new(format!("pair-{index}"), format!("Figures and ratios, {side} against {reference}"), columns);
     for (family, rows) in families(pair) {
         table.open_group(Some(family_title(family, &rows)), None, Vec::new());
-        for row in rows {
-            table.push(pair_cells(row));
-        }
+        rows.into_iter().for_each(|row| table.push(pair_cells(row)));
     }
     table
 }

@@ -2,7 +2,7 @@
 //! sheet. Its tables are those of a run's report.
 
 use super::power_cuts::{devices, guarantees, verdicts};
-use super::sheet::{self, Sheet};
+use super::sheet::{self, sheet};
 use crate::analyse::findings::CutFindings;
 use crate::error::Result;
 use minijinja::context;
@@ -19,9 +19,9 @@ pub fn page(findings: &CutFindings, home: Option<&str>) -> Result<String> {
     let own = context! {
         record => findings.record,
         answer => findings.answer,
-        verdicts => Sheet::of(NAME, verdicts(cuts).even()),
-        guarantees => Sheet::of(NAME, guarantees(cuts)),
-        devices => Sheet::of(NAME, devices(cuts)),
+        verdicts => sheet(NAME, &verdicts(cuts).even()),
+        guarantees => sheet(NAME, &guarantees(cuts)),
+        devices => sheet(NAME, &devices(cuts)),
     };
     sheet::render("a cut", include_str!("page.html"), ".save { font-size: .78rem; }", home, own)
 }

@@ -1,6 +1,6 @@
 //! Page of a fleet: one file that opens from disk, needs no network and no script, and uses the report's style sheet.
 
-use super::super::sheet::{self, Sheet};
+use super::super::sheet::{self, sheet};
 use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{fields, optional};
 use super::plot;
@@ -38,10 +38,10 @@ pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[GroupingL
             answer => findings.answer,
             hosts => findings.hosts,
             groups => findings.groups.iter().enumerate().map(group).collect::<Vec<_>>(),
-            comparisons => Sheet::of(NAME, comparisons(&findings.comparisons)),
+            comparisons => sheet(NAME, &comparisons(&findings.comparisons)),
             not_compared => findings.not_compared,
             left_out_count => findings.left_out.len(),
-            left_out => Sheet::of(NAME, left_out(&findings.left_out)),
+            left_out => sheet(NAME, &left_out(&findings.left_out)),
     };
     sheet::render("a fleet", TEMPLATE, OWN_STYLE, home, own)
 }
@@ -51,7 +51,7 @@ fn group((index, group): (usize, &HostGroup)) -> Value {
         name => group.name,
         dots => plot::dots(group),
         history => plot::history(group),
-        sheet => Sheet::of(NAME, hosts(index, group)),
+        sheet => sheet(NAME, &hosts(index, group)),
         limit => group.limit.map(|limit| format!("{limit:.1}")),
         limit_speed => group.limit_speed.map(|speed| format!("{speed:.3}")),
     }

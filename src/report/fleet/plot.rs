@@ -3,7 +3,6 @@
 use crate::analyse::fleet::{HostFinding, HostGroup, HostRunFinding};
 use crate::report::words::{moment, seconds};
 use minijinja::{Value, context};
-use serde::Serialize;
 
 /// Margin beyond the outermost marks, per cent of width and height.
 const ROOM: f64 = 4.0;
@@ -14,13 +13,6 @@ const TICKS: f64 = 6.0;
 pub(super) struct PlotScale {
     least: f64,
     greatest: f64,
-}
-
-/// A line of an axis.
-#[derive(Debug, PartialEq, Serialize)]
-pub(super) struct ScaleMark {
-    at: String,
-    text: String,
 }
 
 impl PlotScale {
@@ -47,10 +39,10 @@ impl PlotScale {
     }
 
     /// Round values between its ends.
-    pub(super) fn ticks(&self) -> Vec<ScaleMark> {
+    pub(super) fn ticks(&self) -> Vec<Value> {
         let width = self.greatest - self.least;
         if width <= 0.0 || !width.is_finite() {
-            return vec![ScaleMark { at: self.across(self.least), text: format!("{:.2}", self.least) }];
+            return vec![context! { at => self.across(self.least), text => format!("{:.2}", self.least) }];
         }
         let rough = width / TICKS;
         let power = 10f64.powf(rough.log10().floor());
@@ -59,7 +51,7 @@ impl PlotScale {
         let first = (self.least / step).ceil() as i64;
         let last = (self.greatest / step).floor() as i64;
         let values = (first..=last).map(|number| number as f64 * step);
-        values.map(|value| ScaleMark { at: self.across(value), text: format!("{value:.decimals$}") }).collect()
+        values.map(|value| context! { at => self.across(value), text => format!("{value:.decimals$}") }).collect()
     }
 }
 
@@ -70,7 +62,7 @@ pub(super) fn dots(group: &HostGroup) -> Value {
     let rows = group.hosts.iter().map(|host| {
         let marks = host.cases.iter();
         let marks =
-            marks.map(|(case, speed)| ScaleMark { at: axis.across(*speed), text: format!("{case} {speed:.3}") });
+            marks.map(|(case, speed)| context! { at => axis.across(*speed), text => format!("{case} {speed:.3}") });
         context! {
             host => host.host,
             is_slow => host.is_slow,
@@ -154,7 +146,7 @@ mod tests {
     fn an_axis_has_round_lines_between_its_ends() {
         let texts = |least: f64, greatest: f64| {
             let ticks = PlotScale::of([least, greatest].into_iter()).ticks();
-            ticks.into_iter().map(|tick| tick.text).collect::<Vec<_>>()
+            ticks.into_iter().map(|tick| tick.get_attr("text").unwrap().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(texts(0.83, 1.04), ["0.85", "0.90", "0.95", "1.00"]);
         assert_eq!(texts(0.97, 1.05), ["0.98", "1.00", "1.02", "1.04"]);

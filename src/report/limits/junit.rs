@@ -1,6 +1,6 @@
 //! Limits as a JUnit file, shown by CI servers as tests: an exceeded limit is a failure, an undecided one an error.
 
-use super::super::text::code;
+use super::super::text::{code, replaced};
 use super::super::words::is_hidden;
 use super::{change, count, summary};
 use crate::analyse::limits::{Compliance, LimitFinding, LimitFindings};
@@ -48,18 +48,13 @@ fn case(finding: &LimitFinding) -> String {
 
 /// Escapes text for XML 1.0; invalid or invisible characters become their code.
 fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => shown.push_str("&lt;"),
-            '>' => shown.push_str("&gt;"),
-            '&' => shown.push_str("&amp;"),
-            '"' => shown.push_str("&quot;"),
-            '\'' => shown.push_str("&apos;"),
-            '\n' | '\t' => shown.push(c),
-            c if is_hidden(c) || matches!(c, '\r' | '\u{fffe}' | '\u{ffff}') => shown.push_str(&code(c)),
-            c => shown.push(c),
-        }
-    }
-    shown
+    replaced(text, |c| match c {
+        '<' => Some("&lt;".to_owned()),
+        '>' => Some("&gt;".to_owned()),
+        '&' => Some("&amp;".to_owned()),
+        '"' => Some("&quot;".to_owned()),
+        '\'' => Some("&apos;".to_owned()),
+        '\n' | '\t' => None,
+        c => (is_hidden(c) || matches!(c, '\r' | '\u{fffe}' | '\u{ffff}')).then(|| code(c)),
+    })
 }

@@ -102,7 +102,7 @@ fn an_event_truncated_by_a_crash_is_skipped_and_overwritten() {
     let path = writer.folder().path().to_path_buf();
     assert_eq!(writer.folder().events().unwrap(), vec![interrupted()]);
     drop(writer);
-    let mut writer = Writer::resume(&path).unwrap();
+    let mut writer = Writer::resume(&path, None).unwrap();
     writer.append(&interrupted()).unwrap();
     assert_eq!(writer.folder().events().unwrap().len(), 2);
 }
@@ -111,7 +111,7 @@ fn an_event_truncated_by_a_crash_is_skipped_and_overwritten() {
 fn two_writers_of_one_folder_are_refused() {
     let results = tempfile::tempdir().unwrap();
     let writer = Writer::create(results.path(), record(), "").unwrap();
-    let error = Writer::resume(writer.folder().path()).unwrap_err();
+    let error = Writer::resume(writer.folder().path(), None).unwrap_err();
     assert!(error.to_string().contains("another pgstrata is writing"), "{error}");
 }
 
@@ -164,14 +164,14 @@ fn nothing_is_removed_or_written_through_a_symlink() {
     let folder = writer.folder().path().to_path_buf();
     drop(writer);
     std::os::unix::fs::symlink(elsewhere.path(), folder.join("trials/case")).unwrap();
-    let writer = Writer::resume(&folder).unwrap();
+    let writer = Writer::resume(&folder, None).unwrap();
     assert!(writer.stage(&TrialKey { case: "case".into(), trial: 1 }).is_err());
     drop(writer);
     assert!(elsewhere.path().join(".3.part").exists());
     fs::remove_file(folder.join("events.jsonl")).unwrap();
     std::os::unix::fs::symlink(elsewhere.path().join("log"), folder.join("events.jsonl")).unwrap();
     fs::write(elsewhere.path().join("log"), "half a line").unwrap();
-    assert!(Writer::resume(&folder).is_err());
+    assert!(Writer::resume(&folder, None).is_err());
     assert_eq!(fs::read_to_string(elsewhere.path().join("log")).unwrap(), "half a line");
 }
 
@@ -199,11 +199,11 @@ fn resume_removes_partial_trials_and_keeps_complete_ones() {
     fs::create_dir_all(part.join("raw")).unwrap();
     let path = writer.folder().path().to_path_buf();
     drop(writer);
-    drop(Writer::resume_within(&path, &key).unwrap());
+    drop(Writer::resume(&path, Some(&key)).unwrap());
     assert!(done.exists() && part.join("raw").exists(), "a trial that goes on");
-    drop(Writer::resume_within(&path, &TrialKey { trial: 2, ..key }).unwrap());
+    drop(Writer::resume(&path, Some(&TrialKey { trial: 2, ..key })).unwrap());
     assert!(done.exists() && !part.exists(), "another one goes on");
     fs::create_dir_all(part.join("raw")).unwrap();
-    drop(Writer::resume(&path).unwrap());
+    drop(Writer::resume(&path, None).unwrap());
     assert!(done.exists() && !part.exists());
 }
