@@ -36,7 +36,7 @@ pub struct Args {
     /// Connection string of the server (libpq: PGHOST and the like, and ~/.pgpass are used)
     #[arg(long, required_unless_present_any = ["from", "script"])]
     dsn: Option<OsString>,
-    /// Output of the script
+    /// Output of the script; or a profile, to add --wal to it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dsn", "minutes"])]
     from: Option<PathBuf>,
     /// Print the script instead
@@ -89,22 +89,31 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn make(args: &Args) -> Result<()> {
     let host = Host::this();
-    let printed = match &args.from {
+    let text = match &args.from {
         Some(from) => given(from)?,
         None => connect(&host, args.dsn.as_deref().unwrap_or_default(), args.minutes)?,
     };
-    let mut profile = reading::read(&printed)?;
+    // A profile starts with a remark, what the script prints never does.
+    let mut profile = if text.starts_with('#') { profile::from_file(&text)? } else { reading::read(&text)? };
+    write(&profile, &args.output)?;
     if let Some(folder) = &args.wal {
-        let (wal, stopped) = waldump::read(&host, &profile, folder)?;
+        let at = args.output.display();
+        let later = format!("read the WAL ({at} is written without it; `--from {at} --wal DIR` adds it later)");
+        let (wal, stopped) = waldump::read(&host, &profile, folder).map_err(|e| e.while_doing(later))?;
         if let Some(why) = stopped.first() {
             out::remark(&out::harmless(&format!("{} segments not read to their end; the first: {why}", stopped.len())));
         }
         profile.unseen.remove(reading::WITHOUT_WAL);
         profile.wal = Some(wal);
+        write(&profile, &args.output)?;
     }
-    files::write_output(&args.output, profile::to_file(&profile)?.as_bytes())?;
-    out::remark(&format!("written to {}", args.output.display()));
     show(&profile, false)
+}
+
+fn write(profile: &Profile, path: &Path) -> Result<()> {
+    files::write_output(path, profile::to_file(profile)?.as_bytes())?;
+    out::remark(&format!("written to {}", path.display()));
+    Ok(())
 }
 
 /// Writes the files and prints the lines of a plan.

@@ -202,7 +202,8 @@ fn a_profile_has_the_commits_and_sizes_of_the_load() {
     site.sql("postgres", "CHECKPOINT");
     let load = format!("-c 4 -t 500 -f {}", file.display());
     let printed = site.script("Secret Monitor", &site.load(&load, "secret_db"));
-    let (text, shown) = site.profile(&printed, &["--wal", &site.wal()]);
+    let (without, _) = site.profile(&printed, &[]);
+    let (text, shown) = site.profile(&without, &["--wal", &site.wal()]);
     assert!(!printed.contains("ecret") && !text.contains("ecret"), "{printed}\n{text}");
     let (counts, wal) = (&shown["profile"]["counts"], &shown["profile"]["wal"]);
     let near = |value: &serde_json::Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 0.05;
@@ -213,6 +214,22 @@ fn a_profile_has_the_commits_and_sizes_of_the_load() {
     assert!(wal["with_subtransactions"].as_u64().unwrap() >= 1990, "{wal}");
     assert!(wal["subtransactions"].as_u64().unwrap() <= 2000, "{wal}");
     site.server.stop(&site.host).unwrap();
+}
+
+#[test]
+fn a_profile_is_kept_when_its_wal_cannot_be_read() {
+    let shop = Workshop::new();
+    let printed = include_str!("../fixtures/profile/18.out");
+    shop.file("out", &printed.replace("\"server_version\" : \"18", "\"server_version\" : \"99"));
+    let output = shop.pgstrata(&["profile", "--from", "out", "--wal", "."]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    for part in ["profile.toml is written without it", "no PostgreSQL 99", "programs of version 99"] {
+        assert!(said(&output).contains(part), "{part}: {}", said(&output));
+    }
+    let output = shop.pgstrata(&["profile", "--from", "profile.toml", "-o", "again.toml"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let [first, again] = ["profile.toml", "again.toml"].map(|name| fs::read_to_string(shop.path().join(name)).unwrap());
+    assert_eq!(first, again);
 }
 
 #[test]
