@@ -149,8 +149,10 @@ fn connect(host: &Host, dsn: &OsStr, minutes: u32) -> Result<String> {
         false => install::find(host, "auto")?.bin.join("psql"),
     };
     let folder = std::env::current_dir().or_user(|| "find the current folder".to_owned())?;
+    // The rest of the environment is for Kerberos and OpenSSL.
+    let psql = Command::new(program).cwd(folder).with_callers_environment();
     let libpq = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG"));
-    let psql = libpq.fold(Command::new(program).cwd(folder), |psql, (name, value)| psql.env(name, value));
+    let psql = libpq.fold(psql, |psql, (name, value)| psql.env(name, value));
     out::remark(&format!("reading for {minutes} min"));
     profile::run(host, psql, dsn, minutes)
 }
