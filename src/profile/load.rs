@@ -77,7 +77,8 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     let distance = of.get("checkpoint_distance_bytes").copied().or_else(|| size("max_wal_size")).unwrap_or(bytes);
     let pages = (touched * distance / bytes / touches_of_a_page(images / touched)).ceil();
     // The more pages there are, the more touches miss, and write a page more than once between two checkpoints.
-    let missed = touched * pages / (pages + size("shared_buffers").unwrap_or(0.0) / BLOCK);
+    let buffers = size("shared_buffers").unwrap_or(0.0) / BLOCK;
+    let missed = touched * pages / (pages + buffers);
     let any = known("any_commits_per_second").max(writing);
     // Other dirtied pages are new: the part of the WAL that fills them.
     let rest = COMMIT + touched * UPDATE;
@@ -103,7 +104,8 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     }
     scripts.retain(|(_, share, _)| (share * 1e4).round() >= 1.0);
     let names = scripts.iter().map(|(name, share, _)| format!("\"{name}@{:.0}\"", share * 1e4));
-    let plan = plan(profile, &of, any, &names.collect::<Vec<_>>().join(", "));
+    let tables = Bytes((BLOCK * (pages + if lookups > 0.0 { 4.0 * buffers } else { 0.0 })) as u64);
+    let plan = plan(profile, &of, any, &names.collect::<Vec<_>>().join(", "), tables);
     let files = scripts.into_iter().map(|(name, _, sql)| (name, sql));
     Ok((files.chain([("setup.sql".to_owned(), filled(&(pages_sql.to_owned() + reads_sql)))]).collect(), plan))
 }
@@ -137,7 +139,7 @@ fn expression(mean: f64) -> String {
 }
 
 /// The lines of a plan: the settings that shape the load, and the load at the profile's rate and above.
-fn plan(profile: &Profile, of: &Figures, rate: f64, scripts: &str) -> String {
+fn plan(profile: &Profile, of: &Figures, rate: f64, scripts: &str, tables: Bytes) -> String {
     let names = "shared_buffers max_wal_size checkpoint_timeout full_page_writes wal_compression synchronous_commit";
     let settings = names.split(' ').filter_map(|name| Some((name, profile.settings.get(name)?.as_str())));
     let settings = settings.map(|(name, value)| format!("{name} = {}", toml::Value::from(value)));
@@ -146,7 +148,8 @@ fn plan(profile: &Profile, of: &Figures, rate: f64, scripts: &str) -> String {
     // Each client has a row of its own on a page.
     let clients = (2.0 * of.get("clients_active_mean").copied().unwrap_or(0.0)).ceil().clamp(8.0, 32.0);
     format!(
-        "[postgres]\nsettings = {{ {settings} }}\n\n[workload]\nmine = {{ pgbench = {{ scale = 1, setup = \
+        "# setup.sql makes tables of {tables}: the stack needs room for them, for WAL and for appended rows\n\
+         [postgres]\nsettings = {{ {settings} }}\n\n[workload]\nmine = {{ pgbench = {{ scale = 1, setup = \
          \"setup.sql\", script = [{scripts}], clients = {clients}, rate = [{rates}] }} }}\n"
     )
 }
@@ -215,6 +218,21 @@ mod tests {
             setup.contains("CREATE TABLE profile_reads") && !setup.contains('@') && !write.contains('@'),
             "{setup}"
         );
+    }
+
+    #[test]
+    fn the_plan_says_how_large_its_tables_are() {
+        let mut profile = profile();
+        for (buffers, reads) in [("0", 0), ("16GB", 64 << 30)] {
+            profile.settings.insert("shared_buffers".to_owned(), buffers.to_owned());
+            let (files, plan) = of(&profile).unwrap();
+            let setup = &files.last().unwrap().1;
+            let pages: u64 = setup.split("32 * ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert!(
+                plan.starts_with(&format!("# setup.sql makes tables of {}: ", Bytes(8192 * pages + reads))),
+                "{plan}"
+            );
+        }
     }
 
     #[test]
