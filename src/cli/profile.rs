@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Examples:
-  pgstrata profile --dsn 'host=db1 user=monitor' --minutes 10   connect, read for ten minutes, write profile.toml
+  pgstrata profile --dsn 'host=db1 user=monitor dbname=shop'    connect, read for ten minutes, write profile.toml
   pgstrata profile --script --minutes 10 > p.sql                where no connection is allowed, run this script there:
   pgstrata profile --from out                                   psql -X -f p.sql > out; then read its output here
-  pgstrata profile --from out --wal /srv/archive                also the distribution over commits, from WAL segments
+  pgstrata profile --from profile.toml --wal /srv/archive       add the distribution over commits, from WAL segments
   pgstrata profile show profile.toml                            what the server asks of its storage, where it waits
   pgstrata profile load profile.toml -o load                    a load of that shape for pgbench, for a plan
 

@@ -39,7 +39,7 @@ pub fn read(host: &Host, profile: &Profile, folder: &Path) -> Result<(ProfiledWa
     if wal.commits == 0 {
         let why = stopped.first().map_or("no WAL segment with a commit", String::as_str);
         return Err(Error::user(format!("{}: {why}", folder.display()))
-            .hint(format!("segments of PostgreSQL {major} have names of 24 hexadecimal digits; unpack them first")));
+            .hint(format!("it must have unpacked segments of PostgreSQL {major}: names of 24 hexadecimal digits")));
     }
     Ok((wal, stopped))
 }
