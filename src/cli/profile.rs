@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Examples:
-  pgstrata profile --dsn 'host=db1 user=monitor' --minutes 10   connect, read for ten minutes, write profile.toml
+  pgstrata profile --dsn 'host=db1 user=monitor dbname=shop'    connect, read for ten minutes, write profile.toml
   pgstrata profile --script --minutes 10 > p.sql                where no connection is allowed, run this script there:
   pgstrata profile --from out                                   psql -X -f p.sql > out; then read its output here
-  pgstrata profile --from out --wal /srv/archive                also the distribution over commits, from WAL segments
+  pgstrata profile --from profile.toml --wal /srv/archive       add the distribution over commits, from WAL segments
   pgstrata profile show profile.toml                            what the server asks of its storage, where it waits
   pgstrata profile load profile.toml > plan.toml                a plan: two stacks under a load of that shape
 
@@ -36,7 +36,7 @@ pub struct Args {
     /// Connection string of the server (libpq: PGHOST and the like, and ~/.pgpass are used)
     #[arg(long, required_unless_present_any = ["from", "script"])]
     dsn: Option<OsString>,
-    /// Output of the script
+    /// Output of the script; or a profile, to add --wal to it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dsn", "minutes"])]
     from: Option<PathBuf>,
     /// Print the script instead
@@ -89,22 +89,31 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn make(args: &Args) -> Result<()> {
     let host = Host::this();
-    let printed = match &args.from {
+    let text = match &args.from {
         Some(from) => given(from)?,
         None => connect(&host, args.dsn.as_deref().unwrap_or_default(), args.minutes)?,
     };
-    let mut profile = reading::read(&printed)?;
+    // A profile starts with a remark, what the script prints never does.
+    let mut profile = if text.starts_with('#') { profile::from_file(&text)? } else { reading::read(&text)? };
+    write(&profile, &args.output)?;
     if let Some(folder) = &args.wal {
-        let (wal, stopped) = waldump::read(&host, &profile, folder)?;
+        let at = args.output.display();
+        let later = format!("read the WAL ({at} is written without it; `--from {at} --wal DIR` adds it later)");
+        let (wal, stopped) = waldump::read(&host, &profile, folder).map_err(|e| e.while_doing(later))?;
         if let Some(why) = stopped.first() {
             out::remark(&out::harmless(&format!("{} segments not read to their end; the first: {why}", stopped.len())));
         }
         profile.unseen.remove(reading::WITHOUT_WAL);
         profile.wal = Some(wal);
+        write(&profile, &args.output)?;
     }
-    files::write_output(&args.output, profile::to_file(&profile)?.as_bytes())?;
-    out::remark(&format!("written to {}", args.output.display()));
     show(&profile, false)
+}
+
+fn write(profile: &Profile, path: &Path) -> Result<()> {
+    files::write_output(path, profile::to_file(profile)?.as_bytes())?;
+    out::remark(&format!("written to {}", path.display()));
+    Ok(())
 }
 
 /// Prints a plan; with a folder, its load is scripts that are written there, to be changed.
@@ -122,7 +131,7 @@ fn make_load(file: &Path, folder: Option<&Path>) -> Result<()> {
         let names = names.collect::<Vec<_>>().join(", ");
         options = format!("scale = 1, setup = \"setup.sql\", script = [{names}]");
     }
-    out::bytes(load::plan(&profile, load.rate, &options).as_bytes())
+    out::bytes(load::plan(&profile, &load, &options).as_bytes())
 }
 
 fn show(profile: &Profile, json: bool) -> Result<()> {
@@ -144,8 +153,10 @@ fn connect(host: &Host, dsn: &OsStr, minutes: u32) -> Result<String> {
         false => install::find(host, "auto")?.bin.join("psql"),
     };
     let folder = std::env::current_dir().or_user(|| "find the current folder".to_owned())?;
+    // The rest of the environment is for Kerberos and OpenSSL.
+    let psql = Command::new(program).cwd(folder).with_callers_environment();
     let libpq = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG"));
-    let psql = libpq.fold(Command::new(program).cwd(folder), |psql, (name, value)| psql.env(name, value));
+    let psql = libpq.fold(psql, |psql, (name, value)| psql.env(name, value));
     out::remark(&format!("reading for {minutes} min"));
     profile::run(host, psql, dsn, minutes)
 }

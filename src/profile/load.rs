@@ -42,6 +42,8 @@ pub struct ProfileLoad {
     pub scripts: Vec<(String, u64, String)>,
     /// Commits of the server, 1/s.
     pub rate: f64,
+    /// Size of the tables.
+    pub tables: Bytes,
 }
 
 /// Makes the load.
@@ -86,7 +88,8 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     let distance = of.get("checkpoint_distance_bytes").copied().or_else(|| size("max_wal_size")).unwrap_or(bytes);
     let pages = (touched * distance / bytes / touches_of_a_page(images / touched)).ceil();
     // The more pages there are, the more touches miss, and write a page more than once between two checkpoints.
-    let missed = touched * pages / (pages + size("shared_buffers").unwrap_or(0.0) / BLOCK);
+    let buffers = size("shared_buffers").unwrap_or(0.0) / BLOCK;
+    let missed = touched * pages / (pages + buffers);
     let any = known("any_commits_per_second").max(writing);
     // Other dirtied pages are new: the part of the WAL that fills them.
     let rest = COMMIT + touched * UPDATE;
@@ -112,7 +115,8 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     }
     let weighted = scripts.into_iter().map(|(name, share, sql)| (name, (share * 1e4).round() as u64, sql));
     let scripts = weighted.filter(|(_, weight, _)| *weight > 0).collect();
-    Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any })
+    let tables = Bytes((BLOCK * (pages + if lookups > 0.0 { 4.0 * buffers } else { 0.0 })) as u64);
+    Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any, tables })
 }
 
 /// Touches of each page between two checkpoints of which this share is the first: solves `(1 - exp(-x)) / x = share`.
@@ -143,17 +147,27 @@ fn expression(mean: f64) -> String {
     format!("{} + case when random(1, 1000000) <= {:.0} then 1 else 0 end", mean.floor(), mean.fract() * 1e6)
 }
 
-/// A plan of two stacks under the load: `load` are the options that give it.
-pub fn plan(profile: &Profile, rate: f64, load: &str) -> String {
+/// A plan of two stacks under the load: `options` are those of pgbench that give it.
+pub fn plan(profile: &Profile, load: &ProfileLoad, options: &str) -> String {
     let names = "shared_buffers max_wal_size checkpoint_timeout full_page_writes wal_compression synchronous_commit";
     let settings = names.split(' ').filter_map(|name| Some((name, profile.settings.get(name)?.as_str())));
     let settings = settings.map(|(name, value)| format!("{name} = {}", toml::Value::from(value)));
     let settings = settings.collect::<Vec<_>>().join(", ");
-    let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", rate * factor)).join(", ");
+    let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", load.rate * factor)).join(", ");
     // Each client has a row of its own on a page.
     let active = figures::of(profile).get("clients_active_mean").copied().unwrap_or(0.0);
     let clients = (2.0 * active).ceil().clamp(8.0, 32.0).to_string();
-    let parts = [("@SETTINGS@", settings.as_str()), ("@LOAD@", load), ("@CLIENTS@", &clients), ("@RATES@", &rates)];
+    let wal = profile.settings.get("max_wal_size").and_then(|size| Bytes::parse(size).ok()).map_or(0, |size| size.0);
+    // Tables twice, since rows are appended; WAL may exceed its limit.
+    let size = format!("{}GiB", (2 * load.tables.0 + 2 * wal).div_ceil(1 << 30) + 1);
+    let parts = [
+        ("@SETTINGS@", settings.as_str()),
+        ("@LOAD@", options),
+        ("@CLIENTS@", &clients),
+        ("@RATES@", &rates),
+        ("@TABLES@", &load.tables.to_string()),
+        ("@SIZE@", &size),
+    ];
     parts.into_iter().fold(PLAN.to_owned(), |plan, (name, value)| plan.replace(name, value))
 }
 
@@ -223,6 +237,19 @@ mod tests {
     }
 
     #[test]
+    fn the_plan_says_how_large_its_tables_are() {
+        let mut profile = profile();
+        for (buffers, reads, room) in [("0", 0, "\"2GiB\""), ("16GB", 64 << 30, "\"130GiB\"")] {
+            profile.settings.insert("shared_buffers".to_owned(), buffers.to_owned());
+            let load = of(&profile).unwrap();
+            let pages: u64 = load.setup.split("32 * ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert_eq!(load.tables, Bytes(8192 * pages + reads));
+            let plan = plan(&profile, &load, "");
+            assert!(plan.contains(&format!("tables of {}", load.tables)) && plan.contains(room), "{plan}");
+        }
+    }
+
+    #[test]
     fn the_wal_itself_gives_sizes_in_place_of_means() {
         let mut profile = profile();
         let commit_bytes = CommitSpread { p50: 300, p90: 900, p99: 4000 };
@@ -244,7 +271,7 @@ mod tests {
     fn a_plan_has_the_settings_and_multiples_of_the_rate() {
         let mut profile = profile();
         profile.settings.insert("max_wal_size".to_owned(), "1GB".to_owned());
-        let plan = plan(&profile, 1000.0, "profile = \"a.toml\"");
+        let plan = plan(&profile, &of(&profile).unwrap(), "profile = \"a.toml\"");
         let parsed: toml::Table = plan.parse().unwrap();
         assert_eq!(parsed["postgres"]["settings"]["max_wal_size"].as_str(), Some("1GB"));
         let load = &parsed["workload"]["mine"]["pgbench"];

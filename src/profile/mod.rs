@@ -62,14 +62,20 @@ pub fn to_file(profile: &Profile) -> Result<String> {
 /// Reads such a file.
 ///
 /// # Errors
-/// If it cannot be read, is no profile, or one of a newer pgstrata.
+/// If it cannot be read; as [`from_file`].
 pub fn open(path: &Path) -> Result<Profile> {
-    let what = || format!("read the profile {}", path.display());
-    let bytes = files::read_given(path, MOST_BYTES, what)?;
-    let profile: Profile = toml::from_slice(&bytes).or_user(what)?;
+    let bytes = files::read_given(path, MOST_BYTES, || format!("read {}", path.display()))?;
+    from_file(&String::from_utf8_lossy(&bytes)).map_err(|e| e.while_doing(format!("open {}", path.display())))
+}
+
+/// Reads the text of such a file.
+///
+/// # Errors
+/// If it is no profile, or one of a newer pgstrata.
+pub fn from_file(text: &str) -> Result<Profile> {
+    let profile: Profile = toml::from_str(text).or_user(|| "read the profile".to_owned())?;
     if profile.version > FORMAT {
-        let words = format!("{} has version {}, and this pgstrata reads {FORMAT}", path.display(), profile.version);
-        return Err(Error::user(words));
+        return Err(Error::user(format!("it has version {}, and this pgstrata reads {FORMAT}", profile.version)));
     }
     Ok(profile)
 }

@@ -18,6 +18,8 @@ SET idle_in_transaction_session_timeout = '10s';
 SET search_path = pg_catalog;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
+-- From version 17 on.
+SELECT set_config(name, '10s', false) FROM pg_settings WHERE name = 'transaction_timeout';
 \echo pgstrata profile 1
 SELECT 'pgstrata state server', json_build_object('standby', pg_is_in_recovery(),
     'sees_sessions', pg_has_role('pg_read_all_stats', 'USAGE'));
@@ -38,11 +40,15 @@ SELECT 'pgstrata state wal_folder', json_build_object('bytes', sum(size), 'files
 SELECT to_regclass('pg_catalog.pg_stat_wal') IS NOT NULL AS has_wal,
        to_regclass('pg_catalog.pg_stat_io') IS NOT NULL AS has_io,
        to_regclass('pg_catalog.pg_stat_checkpointer') IS NOT NULL AS has_checkpointer,
-       EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_stat_statements') AS has_statements,
-       coalesce((SELECT format('%I.pg_stat_statements(false)', n.nspname)
-                 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-                 WHERE e.extname = 'pg_stat_statements'), '') AS statements,
+       statements <> '' AS has_statements, statements, statements_reset,
        has_function_privilege('pg_catalog.pg_control_checkpoint()', 'EXECUTE') AS has_control
+FROM (SELECT coalesce(max(format('%I.pg_stat_statements(false)', nspname)), '') AS statements,
+             -- From version 14 on, if the extension was updated.
+             coalesce(max(format('(SELECT stats_reset FROM %I.pg_stat_statements_info)', nspname))
+                          FILTER (WHERE relname IS NOT NULL), 'NULL') AS statements_reset
+      FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
+      LEFT JOIN pg_class ON relnamespace = extnamespace AND relname = 'pg_stat_statements_info'
+      WHERE extname = 'pg_stat_statements') t
 \gset
 \if :has_control
 \else
@@ -128,7 +134,8 @@ SELECT 'pgstrata counts bgwriter', row_to_json(t) FROM pg_stat_bgwriter t;
 \if :has_statements
     SELECT 'pgstrata counts statements', json_build_object(
         'calls', sum(calls), 'shared_blks_dirtied', sum(shared_blks_dirtied),
-        'shared_blks_read', sum(shared_blks_read), 'shared_blks_written', sum(shared_blks_written))
+        'shared_blks_read', sum(shared_blks_read), 'shared_blks_written', sum(shared_blks_written),
+        'stats_reset', :statements_reset)
     FROM :statements;
     \if :ERROR \echo pgstrata unseen statements :SQLSTATE \endif
 \else

@@ -18,7 +18,8 @@ use std::path::Path;
 pub fn read(host: &Host, profile: &Profile, folder: &Path) -> Result<(ProfiledWal, Vec<String>)> {
     let version = profile.settings.get("server_version").map_or("", String::as_str);
     let major = version.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-    let program = install::find(host, major)?.bin.join("pg_waldump");
+    let hint = format!("install the server's programs of version {major} here: pg_waldump reads no other's WAL");
+    let program = install::find(host, major).map_err(|e| e.hint(hint))?.bin.join("pg_waldump");
     let (mut reader, mut stopped) = (DumpReader::new()?, Vec::new());
     for segment in folders::list(folder)?.iter().filter(|path| is_segment(path)) {
         let command = Command::new(&program).arg("-p").arg(folder).arg(segment.file_name().unwrap_or_default());
@@ -38,7 +39,7 @@ pub fn read(host: &Host, profile: &Profile, folder: &Path) -> Result<(ProfiledWa
     if wal.commits == 0 {
         let why = stopped.first().map_or("no WAL segment with a commit", String::as_str);
         return Err(Error::user(format!("{}: {why}", folder.display()))
-            .hint(format!("segments of PostgreSQL {major} have names of 24 hexadecimal digits; unpack them first")));
+            .hint(format!("it must have unpacked segments of PostgreSQL {major}: names of 24 hexadecimal digits")));
     }
     Ok((wal, stopped))
 }

@@ -8,6 +8,7 @@ use pgstrata::host::signals::Interrupt;
 use pgstrata::host::users;
 use pgstrata::host::{Host, files};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -64,6 +65,9 @@ impl Site {
         let site = Site { shop, host, install, server };
         site.sql("postgres", "CREATE ROLE \"Secret Monitor\" LOGIN IN ROLE pg_monitor");
         site.sql("postgres", "ALTER ROLE \"Secret Monitor\" SET statement_timeout = '1s'");
+        let known = "IF current_setting('transaction_timeout', true) IS NOT NULL";
+        let limit = "ALTER ROLE \"Secret Monitor\" SET transaction_timeout = '900ms'";
+        site.sql("postgres", &format!("DO $$ BEGIN {known} THEN {limit}; END IF; END $$"));
         site.sql("postgres", "CREATE ROLE \"Secret Stranger\" LOGIN");
         site.sql("postgres", "CREATE DATABASE secret_db");
         site.ok(site.client("pgbench").args(["-i", "-q", "-s", "1", "secret_db"]));
@@ -202,7 +206,8 @@ fn a_profile_has_the_commits_and_sizes_of_the_load() {
     site.sql("postgres", "CHECKPOINT");
     let load = format!("-c 4 -t 500 -f {}", file.display());
     let printed = site.script("Secret Monitor", &site.load(&load, "secret_db"));
-    let (text, shown) = site.profile(&printed, &["--wal", &site.wal()]);
+    let (without, _) = site.profile(&printed, &[]);
+    let (text, shown) = site.profile(&without, &["--wal", &site.wal()]);
     assert!(!printed.contains("ecret") && !text.contains("ecret"), "{printed}\n{text}");
     let (counts, wal) = (&shown["profile"]["counts"], &shown["profile"]["wal"]);
     let near = |value: &serde_json::Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 0.05;
@@ -212,6 +217,70 @@ fn a_profile_has_the_commits_and_sizes_of_the_load() {
     assert_eq!(counts["checkpoints"]["completed"], 1, "{counts}");
     assert!(wal["with_subtransactions"].as_u64().unwrap() >= 1990, "{wal}");
     assert!(wal["subtransactions"].as_u64().unwrap() <= 2000, "{wal}");
+    site.server.stop(&site.host).unwrap();
+}
+
+#[test]
+fn a_profile_is_kept_when_its_wal_cannot_be_read() {
+    let shop = Workshop::new();
+    let printed = include_str!("../fixtures/profile/18.out");
+    shop.file("out", &printed.replace("\"server_version\" : \"18", "\"server_version\" : \"99"));
+    let output = shop.pgstrata(&["profile", "--from", "out", "--wal", "."]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    for part in ["profile.toml is written without it", "no PostgreSQL 99", "programs of version 99"] {
+        assert!(said(&output).contains(part), "{part}: {}", said(&output));
+    }
+    let output = shop.pgstrata(&["profile", "--from", "profile.toml", "-o", "again.toml"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let [first, again] = ["profile.toml", "again.toml"].map(|name| fs::read_to_string(shop.path().join(name)).unwrap());
+    assert_eq!(first, again);
+}
+
+#[test]
+fn psql_gets_the_environment_of_libpq_and_kerberos() {
+    let shop = Workshop::new();
+    fs::create_dir(shop.path().join("bin")).unwrap();
+    let psql = shop.file("bin/psql", "#!/bin/sh\necho \"$PGSERVICE $KRB5CCNAME $KRB5_CONFIG $HOME\" >&2\nexit 2\n");
+    fs::set_permissions(&psql, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", psql.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let own = [("PATH", &*path), ("PGSERVICE", "db"), ("KRB5CCNAME", "cc"), ("KRB5_CONFIG", "conf"), ("HOME", "/dba")];
+    let output = shop.pgstrata(&["profile", "--dsn", "host=db1"]).envs(own).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("db cc conf /dba"), "{}", said(&output));
+}
+
+#[test]
+fn a_reset_of_statements_between_the_readings_is_seen() {
+    const EXTENSION: &str = "pg_stat_statements";
+    let test = "a reset of pg_stat_statements";
+    let Some(mut site) = Site::new(test, &[]) else { return };
+    let available = format!("SELECT count(*) FROM pg_available_extensions WHERE name = '{EXTENSION}'");
+    if site.install.major < 14 || site.sql("postgres", &available) == "0" {
+        site.server.stop(&site.host).unwrap();
+        return skipped(test, "needs PostgreSQL 14 with pg_stat_statements");
+    }
+    let mut spec = site.server.spec.clone();
+    spec.settings.insert("shared_preload_libraries".to_owned(), EXTENSION.to_owned());
+    site.server.stop(&site.host).unwrap();
+    site.server = Server::start(&site.host, spec, &Interrupt::never()).unwrap();
+    site.sql("secret_db", "CREATE SCHEMA \"Secret Tools\"");
+    site.sql("secret_db", "GRANT USAGE ON SCHEMA \"Secret Tools\" TO PUBLIC");
+    site.sql("secret_db", &format!("CREATE EXTENSION {EXTENSION} SCHEMA \"Secret Tools\""));
+    let load = site.load("-c 1 -t 200", "secret_db");
+    let (_, shown) = site.profile(&site.script("Secret Monitor", &load), &[]);
+    assert!(shown["profile"]["counts"]["statements"]["calls"].as_u64().unwrap() >= 200, "{shown}");
+    let reset = format!("SELECT \"Secret Tools\".{EXTENSION}_reset();");
+    site.sql("secret_db", &reset);
+    // More is counted after the reset than before.
+    let psql = format!("{}/psql -h {}", site.install.bin.display(), site.server.spec.socket_folder.display());
+    let shell =
+        site.shop.file("reset.sh", &format!("{psql} -X -q -U postgres -d secret_db -c '{reset}' > /dev/null\n"));
+    let printed = site.script("Secret Monitor", &format!("\\! sh {}\n{load}", shell.display()));
+    let rows = printed.lines().filter(|line| line.starts_with("pgstrata counts statements"));
+    assert!(rows.clone().count() == 2 && rows.into_iter().all(|row| row.contains("\"stats_reset\" : \"")), "{printed}");
+    let (_, shown) = site.profile(&printed, &[]);
+    assert!(shown["profile"]["counts"].get("statements").is_none(), "{shown}");
+    assert!(shown["profile"]["unseen"]["statements"].as_str().unwrap().contains("were reset"), "{shown}");
     site.server.stop(&site.host).unwrap();
 }
 

@@ -117,6 +117,7 @@ impl Workload for Pgbench {
         });
         let unknown = settings
             .setup
+            .filter(|_| options.text("profile").is_none())
             .map(|_| "the space does not include the tables that `setup` makes: their size is not known yet".into());
         waiting.into_iter().chain(unknown).collect()
     }
@@ -134,9 +135,11 @@ impl Workload for Pgbench {
         let settings = Settings::from(options).ok()?;
         let units = settings.units(memory);
         let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", setup.sum()));
+        let of_profile = options.text("profile").and_then(|path| scripts::load_of(path).ok());
+        let made = of_profile.map_or(0, |load| load.tables.0);
         Some(DataSet {
             key: format!("{}-scale-{units}{setup}", settings.shipped.map_or("pgbench", |shipped| shipped.name)),
-            expected: Bytes(units.saturating_mul(settings.bytes_per_unit())),
+            expected: Bytes(units.saturating_mul(settings.bytes_per_unit()).saturating_add(made)),
         })
     }
 
