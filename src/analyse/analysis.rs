@@ -89,12 +89,7 @@ impl Analysis {
     /// Draws every conclusion.
     pub fn finish(mut self) -> Findings {
         let disturbed = self.disturbed.judge(&self.input.run);
-        let hint = "pgstrata run --resume FOLDER";
-        self.input.pending.iter().for_each(|key| self.not_run.add(key, None, "not yet run", Some(hint)));
-        for (key, why) in &self.input.damaged {
-            let hint = format!("{hint} measures it again");
-            self.not_run.add(key, None, &format!("damaged, left out: {why}"), Some(&hint));
-        }
+        self.add_unmeasured();
         let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
         self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
         let turns = turns::found(&mut self.cases);
@@ -157,6 +152,16 @@ impl Analysis {
             not_run,
             cautions,
             by_hand: Vec::new(),
+        }
+    }
+
+    /// Adds the trials that are still to do, and those whose files cannot be read.
+    fn add_unmeasured(&mut self) {
+        let hint = "pgstrata run --resume FOLDER";
+        self.input.pending.iter().for_each(|key| self.not_run.add(key, None, "not yet run", Some(hint)));
+        for (key, why) in &self.input.damaged {
+            let hint = format!("{hint} measures it again");
+            self.not_run.add(key, None, &format!("damaged, left out: {why}"), Some(&hint));
         }
     }
 

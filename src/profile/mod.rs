@@ -73,7 +73,9 @@ pub fn open(path: &Path) -> Result<Profile> {
 /// # Errors
 /// If it is no profile, or one of a newer pgstrata.
 pub fn from_file(text: &str) -> Result<Profile> {
-    let profile: Profile = toml::from_str(text).or_user(|| "read the profile".to_owned())?;
+    let profile: Profile = toml::from_str(text)
+        .or_user(|| "read the profile".to_owned())
+        .map_err(|e| e.hint("what the script printed becomes a profile by `pgstrata profile --from FILE`"))?;
     if profile.version > FORMAT {
         return Err(Error::user(format!("it has version {}, and this pgstrata reads {FORMAT}", profile.version)));
     }

@@ -187,9 +187,9 @@ mod tests {
         let spec = place.on_loop("ext4", "64MiB", Options::default());
         let built = place.build(&spec).unwrap();
         let crash = StoppableStack::of(&place.host, &spec, &built);
-        // The mounts of other tests do not stay in the copy.
-        let script = "for m in $(awk -v own=\"$0\" '$2 ~ /pgstrata/ && $2 != own { print $2 }' /proc/self/mounts); do \
-                      umount -l $m; done; echo; exec sleep 600";
+        // The mounts of other tests do not stay in the copy, and are gone from it at once.
+        let script = "awk -v own=\"$0\" '$2 ~ /pgstrata/ && $2 != own { print $2 }' /proc/self/mounts | \
+                      xargs -r umount -l; echo; exec sleep 600";
         let mut copy = std::process::Command::new("unshare");
         copy.args(["--mount", "sh", "-c", script]).arg(built.folder()).stdout(std::process::Stdio::piped());
         let mut copy = copy.spawn().unwrap();

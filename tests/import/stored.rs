@@ -4,6 +4,7 @@ use crate::import::desk::{Desk, fixture, said, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
 
 #[test]
@@ -141,7 +142,13 @@ fn leftovers_of_a_killed_import_are_cleared_by_the_next() {
 /// Runs a script with a mount namespace of its own, the program's path in `$0`; none where that is not allowed.
 fn with_mounts(desk: &Desk, script: &str) -> Option<Output> {
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_pgstrata")]);
+    command.arg("--mount");
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        command.arg("--map-root-user");
+    }
+    // A copy of the mount table keeps filesystems alive that other tests unmount meanwhile.
+    let script = format!("awk '$2 ~ /pgstrata/ {{ print $2 }}' /proc/self/mounts | xargs -r umount -l 2>&1; {script}");
+    command.args(["sh", "-c", &script, env!("CARGO_BIN_EXE_pgstrata")]);
     let output = command.current_dir(desk.path()).output().ok()?;
     (output.status.code() != Some(99) && !stderr(&output).contains("unshare")).then_some(output)
 }

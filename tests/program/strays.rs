@@ -96,8 +96,8 @@ fn stray_processes_end_with_the_run_without_control_groups() {
     let program = shop.pgstrata(&[]).get_program().to_owned();
     let mut command = Command::new("unshare");
     // A copy of the mount table keeps filesystems alive that other runs unmount meanwhile: theirs go as well.
-    let script = "for m in $(awk '$3 == \"cgroup2\" || $2 ~ /pgstrata/ { print $2 }' /proc/self/mounts); do umount -l $m; done; \
-                  exec \"$@\"";
+    let script =
+        "awk '$3 == \"cgroup2\" || $2 ~ /pgstrata/ { print $2 }' /proc/self/mounts | xargs -r umount -l; exec \"$@\"";
     command.args(["--mount", "sh", "-c", script, "sh"]).arg(program).args(["run", "plan.toml", "--json"]);
     command.env("PGSTRATA_STATE", shop.state()).current_dir(shop.path());
     runs_and_leaves_nothing(&shop, seconds, command);
