@@ -66,6 +66,7 @@ enum Action {
     /// Print a plan of two stacks under a load of a profile's shape
     Load {
         /// The file
+        #[arg(value_parser = |path: &str| std::path::absolute(path))]
         file: PathBuf,
         /// Also write setup.sql and the scripts, to be changed; created if missing, and the place for the plan
         #[arg(short, long, value_name = "DIR", value_parser = |path: &str| std::path::absolute(path))]

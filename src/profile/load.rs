@@ -25,6 +25,11 @@ const MOST_ROW: f64 = 1000.0;
 const PAGE: f64 = 8000.0;
 /// Bytes of a page of the server under test.
 const BLOCK: f64 = 8192.0;
+/// Pages of the primary key for each page of 32 rows, and the page itself.
+const INDEXED: f64 = 1.09;
+/// Fewest pages to be read, where shared_buffers of the server that was read is not known or next to nothing. The server that
+/// makes the tables has other settings than either.
+const LEAST_READS: f64 = 64.0;
 /// Most images for each page that is touched: more would need pages without end.
 const MOST_IMAGES: f64 = 0.95;
 /// Share of look-ups that miss in a table four times as large as shared_buffers, of which others take their part.
@@ -38,7 +43,7 @@ const PLAN: &str = include_str!("plan.toml");
 pub struct ProfileLoad {
     /// Makes the tables.
     pub setup: String,
-    /// Names of the scripts, their weights out of 10,000, and their text.
+    /// Names of the scripts, their weights out of a million, and their text.
     pub scripts: Vec<(String, u64, String)>,
     /// Commits of the server, 1/s.
     pub rate: f64,
@@ -96,12 +101,14 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     let fresh = (dirtied - images.max(missed)).max(0.0);
     let lookups = ((known("read_misses_per_any_commit") - (missed + added * fresh) * writing / any) / MISSES).max(0.0);
     let appended = (fresh * PAGE / (own - rest).max(1.0)).clamp(0.0, 1.0);
+    let reads = (4.0 * buffers).max(LEAST_READS);
     let mut parts = TEXTS.split("-- @\n");
     let [pages_sql, reads_sql, write, read, look] = [(); 5].map(|()| parts.next().unwrap_or_default());
     let [reads_sql, look] = if lookups > 0.0 { [reads_sql, look.trim()] } else { ["", "1"] };
     let filled = |text: &str| {
         let text = text.replace("@LOOK@", look).replace("@LOOKUPS@", &expression(lookups));
-        text.replace("@TOUCHES@", &expression(touched)).replace("@PAGES@", &pages.to_string())
+        let text = text.replace("@TOUCHES@", &expression(touched)).replace("@PAGES@", &pages.to_string());
+        text.replace("@READS@", &reads.to_string())
     };
     let mut scripts = vec![("read".to_owned(), 1.0 - writing / any, filled(read))];
     for (number, (share, size)) in (1..).zip(sizes) {
@@ -113,9 +120,9 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
         let text = text.replace("@MESSAGE@", &format!("{:.0}", (room - added * row - MESSAGE).max(0.0)));
         scripts.push((format!("write{number}"), share * writing / any, text));
     }
-    let weighted = scripts.into_iter().map(|(name, share, sql)| (name, (share * 1e4).round() as u64, sql));
+    let weighted = scripts.into_iter().map(|(name, share, sql)| (name, (share * 1e6).round() as u64, sql));
     let scripts = weighted.filter(|(_, weight, _)| *weight > 0).collect();
-    let tables = Bytes((BLOCK * (pages + if lookups > 0.0 { 4.0 * buffers } else { 0.0 })) as u64);
+    let tables = Bytes((BLOCK * (INDEXED * pages + if lookups > 0.0 { reads } else { 0.0 })) as u64);
     Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any, tables })
 }
 
@@ -226,7 +233,7 @@ mod tests {
     fn a_load_mixes_what_writes_and_what_reads() {
         let load = of(&profile()).unwrap();
         let names: Vec<(&str, u64)> = load.scripts.iter().map(|(name, weight, _)| (name.as_str(), *weight)).collect();
-        assert_eq!((names, load.rate), (vec![("read", 5000), ("write1", 5000)], 1000.0));
+        assert_eq!((names, load.rate), (vec![("read", 500_000), ("write1", 500_000)], 1000.0));
         let [read, write, setup] = [&load.scripts[0].2, &load.scripts[1].2, &load.setup];
         assert!(read.contains("\\set lookups 2 + case"), "{read}");
         assert!(write.contains("\\set touches 2 + case") && write.contains("repeat('x', 190)"), "{write}");
@@ -239,11 +246,11 @@ mod tests {
     #[test]
     fn the_plan_says_how_large_its_tables_are() {
         let mut profile = profile();
-        for (buffers, reads, room) in [("0", 0, "\"2GiB\""), ("16GB", 64 << 30, "\"130GiB\"")] {
+        for (buffers, reads, room) in [("0", 64.0, "\"2GiB\""), ("16GB", 8_388_608.0, "\"130GiB\"")] {
             profile.settings.insert("shared_buffers".to_owned(), buffers.to_owned());
             let load = of(&profile).unwrap();
-            let pages: u64 = load.setup.split("32 * ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-            assert_eq!(load.tables, Bytes(8192 * pages + reads));
+            let pages: f64 = load.setup.split("32 * ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert_eq!(load.tables, Bytes((8192.0 * (1.09 * pages + reads)) as u64));
             let plan = plan(&profile, &load, "");
             assert!(plan.contains(&format!("tables of {}", load.tables)) && plan.contains(room), "{plan}");
         }

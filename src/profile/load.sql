@@ -15,15 +15,14 @@ SELECT count(filler) FROM profile_pages;
 UPDATE profile_pages SET n = 1 WHERE id % 32 = 31;
 ANALYZE profile_pages;
 -- @
--- Pages, four times as many as shared_buffers has, with eight rows each of 8 kB.
+-- Pages, four times as many as shared_buffers of the server that was read has, with eight rows each of 8 kB.
 BEGIN;
-CREATE TABLE profile_size AS SELECT 4 * setting::bigint AS pages FROM pg_settings WHERE name = 'shared_buffers';
 CREATE TABLE profile_reads (filler text NOT NULL) WITH (autovacuum_enabled = off);
 INSERT INTO profile_reads
-SELECT repeat(md5(i::text), 30) FROM generate_series(1, (SELECT 8 * pages + 8 FROM profile_size)) i;
+SELECT repeat(md5(i::text), 30) FROM generate_series(1, 8 * @READS@::bigint + 8) i;
 COMMIT;
 SELECT count(filler) FROM profile_reads;
-ANALYZE profile_reads, profile_size;
+ANALYZE profile_reads;
 -- @
 \set touches @TOUCHES@
 \set lookups @LOOKUPS@
@@ -40,5 +39,5 @@ SELECT @LOOK@;
 -- @
 (SELECT count(filler) FROM profile_reads
     WHERE ctid = ANY (ARRAY(
-        SELECT format('(%s,1)', floor(random() * (SELECT pages FROM profile_size)))::tid
+        SELECT format('(%s,1)', floor(random() * @READS@))::tid
         FROM generate_series(1, :lookups))))

@@ -3,6 +3,7 @@
 
 use crate::analyse::findings::{Findings, RankedBy};
 use crate::analyse::stories::story::{Act, Story};
+use crate::record::run::QuickOf;
 
 /// tpcb at 500 transactions per second with a limit of 20 ms.
 fn at_rate(stack: &str, latency_us: u64) -> Act {
@@ -88,8 +89,23 @@ fn the_load_of_a_profile_is_answered_by_stack() {
         let act = Act { rate: Some((rate, 20_000)), skipped, clients, ..at_rate(stack, 4_000) };
         act.tps(rate).touched(|record| record.operation.profile_rate = Some(500.0))
     };
-    let story = Story::of(3, None).with(&of_profile("ext4", 1, 500.0, 0.0)).with(&of_profile("ext4", 2, 1000.0, 0.0));
-    let found = story.with(&of_profile("xfs", 1, 500.0, 0.0)).with(&of_profile("xfs", 2, 1000.0, 0.05)).findings();
+    // Case by case two rates; with clients as an axis instead, four loads at one rate each.
+    let run = |clients: bool, quick: bool| {
+        let mut story = Story::of(3, None);
+        for stack in ["ext4", "xfs"] {
+            let swamped = if stack == "xfs" { 0.05 } else { 0.0 };
+            story = story.with(&of_profile(stack, 1, 500.0, 0.0)).with(&of_profile(stack, 2, 1000.0, swamped));
+        }
+        if !clients {
+            story.input.run.cases.iter_mut().for_each(|case| _ = case.axes.remove("clients"));
+        }
+        story.input.run.quick = quick.then(QuickOf::default);
+        story.findings()
+    };
+    let by_clients: Vec<String> = run(true, false).profiled.into_iter().map(|stack| stack.name).collect();
+    assert_eq!(by_clients, ["ext4 clients=1", "ext4 clients=2", "xfs clients=1", "xfs clients=2"]);
+    assert_eq!(run(false, true).profiled[0].wal_bytes_per_day, None, "no checkpoint cycle");
+    let found = run(false, false);
     let kept: Vec<_> = found.profiled.iter().map(|stack| (stack.name.as_str(), stack.holds, stack.fails)).collect();
     assert_eq!(kept, [("ext4", Some(2.0), None), ("xfs", Some(1.0), Some(2.0))]);
     let ext4 = &found.profiled[0];

@@ -70,7 +70,8 @@ pub struct Pgbench;
 impl Pgbench {
     /// The same at scale 1, if there is SQL of the user's own that may fail.
     pub fn rehearsal(&self, options: &Options) -> Option<Options> {
-        let settings = Settings::from(options).ok()?;
+        // The load of a profile is ours, and as large at any scale.
+        let settings = Settings::from(options).ok().filter(|_| scripts::made_of(options).is_none())?;
         let mut sources = settings.setup.iter().chain(settings.scripts.iter().map(|script| &script.source));
         sources.any(|source| !matches!(source, ScriptSource::Builtin(_))).then(|| {
             let mut small = options.clone();
@@ -117,7 +118,7 @@ impl Workload for Pgbench {
         });
         let unknown = settings
             .setup
-            .filter(|_| options.text("profile").is_none())
+            .filter(|_| scripts::made_of(options).is_none())
             .map(|_| "the space does not include the tables that `setup` makes: their size is not known yet".into());
         waiting.into_iter().chain(unknown).collect()
     }
@@ -135,8 +136,7 @@ impl Workload for Pgbench {
         let settings = Settings::from(options).ok()?;
         let units = settings.units(memory);
         let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", setup.sum()));
-        let of_profile = options.text("profile").and_then(|path| scripts::load_of(path).ok());
-        let made = of_profile.map_or(0, |load| load.tables.0);
+        let made = scripts::made_of(options).map_or(0, |(_, _, bytes)| bytes);
         Some(DataSet {
             key: format!("{}-scale-{units}{setup}", settings.shipped.map_or("pgbench", |shipped| shipped.name)),
             expected: Bytes(units.saturating_mul(settings.bytes_per_unit()).saturating_add(made)),
@@ -156,11 +156,9 @@ impl Workload for Pgbench {
             }
         }
         let setup = settings.setup.as_ref().and_then(ScriptSource::known_by);
-        let mut profile_rate = None;
-        if let Some(path) = options.text("profile") {
-            profile_rate = Some(scripts::load_of(path)?.rate);
-            scripts =
-                ScriptSource::File(path.into()).known_by().map(|name| format!("load of {name}")).into_iter().collect();
+        let made = scripts::made_of(options);
+        if let Some((known, ..)) = &made {
+            scripts = vec![format!("load of {known}")];
         }
         Ok(Operation {
             noun: "transaction".to_owned(),
@@ -168,7 +166,7 @@ impl Workload for Pgbench {
             writes: settings.writes(),
             clients: settings.clients,
             rate: settings.rate,
-            profile_rate,
+            profile_rate: made.map(|(_, rate, _)| rate),
             is_searched: false,
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),

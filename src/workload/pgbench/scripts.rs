@@ -14,6 +14,12 @@ use std::path::{Path, PathBuf};
 /// Built-in scripts available in every version since 9.6.
 pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
 
+/// Options that a profile decides.
+const DECIDED: [&str; 4] = ["data", "scale", "script", "setup"];
+
+/// Begins the `setup` that was made of a profile.
+const MADE: &str = "-- load of ";
+
 /// Used if the plan names none.
 pub const DEFAULT_SCRIPT: &str = "tpcb-like";
 
@@ -44,8 +50,12 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
     if let Some(OptionValue::Text(path)) = options.0.get_mut("profile") {
         *path = folder.join(path.as_str()).to_string_lossy().into_owned();
         // What is wrong with it, or given beside it, is reported by the check.
-        let made = load_of(path).map(|load| as_options(&load)).unwrap_or_default();
-        made.into_iter().for_each(|(key, value)| _ = options.0.entry(key).or_insert(value));
+        let path = path.clone();
+        if DECIDED.iter().all(|key| options.get(key).is_none())
+            && let Ok(load) = load_of(&path)
+        {
+            options.0.extend(as_options(&path, &load));
+        }
     }
     for key in ["script", "setup"] {
         let values = match options.0.get_mut(key) {
@@ -72,34 +82,37 @@ pub fn load_of(path: &str) -> Result<ProfileLoad, Error> {
     load::of(&profile::open(Path::new(path))?)
 }
 
-/// The options that such a load takes the place of.
-fn as_options(load: &ProfileLoad) -> BTreeMap<String, OptionValue> {
+/// The options that such a load is: with them the plan has all of it, whatever becomes of the file.
+fn as_options(path: &str, load: &ProfileLoad) -> BTreeMap<String, OptionValue> {
+    let known = ScriptSource::File(path.into()).known_by().unwrap_or_default();
+    let head = format!("{MADE}{known}, {} commits/s, {} bytes", load.rate, load.tables.0);
     let scripts = load.scripts.iter().map(|(name, weight, sql)| format!("-- {name}\n{}@{weight}", sql.trim_end()));
     let options = [
         ("script", OptionValue::List(scripts.map(OptionValue::Text).collect())),
-        ("setup", OptionValue::Text(load.setup.trim_end().to_owned())),
+        ("setup", OptionValue::Text(format!("{head}\n{}", load.setup.trim_end()))),
         ("scale", OptionValue::Integer(1)),
     ];
     options.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
-/// Checks that the load of a profile is whole, and what is given beside it.
+/// The load of a profile among the options: name and sum of its file, commits a second of its server, bytes of its tables.
+pub fn made_of(options: &Options) -> Option<(String, f64, u64)> {
+    let mut parts = options.text("setup")?.lines().next()?.strip_prefix(MADE)?.rsplitn(3, ", ");
+    let bytes = parts.next()?.strip_suffix(" bytes")?.parse().ok()?;
+    let rate = parts.next()?.strip_suffix(" commits/s")?.parse().ok()?;
+    Some((parts.next()?.to_owned(), rate, bytes))
+}
+
+/// Checks that a profile gave its load, and that nothing stands beside it that it decides.
 ///
 /// # Errors
 /// As [`load_of`]; an option that the profile decides.
 pub fn check_profile(options: &Options) -> Result<(), OptionProblem> {
-    let Some(path) = options.text("profile") else { return Ok(()) };
-    let load = load_of(path).map_err(|e| OptionProblem::at("profile", format!("{path}: {e}")))?;
-    match as_options(&load).into_iter().find(|(key, value)| options.get(key) != Some(value)) {
-        Some((key, _)) => {
-            Err(OptionProblem::at(&key, "conflicts with `profile`, whose load has tables and scripts of its own")
-                .help(format!("remove `{key}` or `profile`; to change scripts: pgstrata profile load FILE -o DIR")))
-        }
-        None if options.get("data").is_some() => {
-            Err(OptionProblem::at("data", "conflicts with `profile`, which decides the size").help("remove `data`"))
-        }
-        None => Ok(()),
-    }
+    let Some(path) = options.text("profile").filter(|_| made_of(options).is_none()) else { return Ok(()) };
+    load_of(path).map_err(|e| OptionProblem::at("profile", format!("{path}: {e}")))?;
+    let key = DECIDED.into_iter().find(|key| options.get(key).is_some()).unwrap_or("profile");
+    Err(OptionProblem::at(key, "conflicts with `profile`, whose load has tables and scripts of its own")
+        .help(format!("remove `{key}` or `profile`; to change its scripts: pgstrata profile load FILE -o DIR")))
 }
 
 /// The shipped script of a plan, if it names one: whatever else it names is refused by [`scripts`].
@@ -217,7 +230,7 @@ impl ScriptSource {
             ScriptSource::Builtin(name) => (*name).to_owned(),
             ScriptSource::Sql(sql) => {
                 let remark = sql.lines().next().and_then(|line| line.strip_prefix("-- "));
-                plain(remark.unwrap_or("sql"))
+                plain(remark.filter(|name| !name.contains(' ')).unwrap_or("sql"))
             }
             ScriptSource::Shipped(transaction) => transaction.name.to_owned(),
             ScriptSource::File(path) => plain(&path.file_stem().unwrap_or_default().to_string_lossy()),
@@ -361,7 +374,9 @@ mod tests {
         check_profile(&options).unwrap();
         let settings = Settings::from(&options).unwrap();
         let names: Vec<_> = settings.scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
-        assert_eq!(names, [("read", 5000), ("write1", 5000)]);
+        assert_eq!(names, [("read", 500_000), ("write1", 500_000)]);
+        let (known, rate, _) = made_of(&options).unwrap();
+        assert!(known.starts_with("busy.toml (") && rate == 1000.0, "{known}");
         for (key, value) in [("scale", OptionValue::Integer(9)), ("data", text("1GB")), ("script", text("tpcb-like"))] {
             let problem = check_profile(&asked(&[(key, value)])).unwrap_err();
             assert!(problem.key.as_deref() == Some(key) && problem.message.contains("`profile`"), "{problem:?}");
