@@ -112,7 +112,7 @@ impl Analysis {
             true => headline::emulated(),
             false => headline::answer(&contests, &effects, &found, &not_run),
         };
-        let profiled = profiled::findings(&self.cases, &found, self.input.run.quick.is_some());
+        let profiled = profiled::findings(&self.cases, &found);
         answer.notes.extend(profiled::sentence(&profiled));
         answer.notes.extend(full::sentence(&self.full));
         spread::name_machines(&mut answer, &self.input.run, machines.len());

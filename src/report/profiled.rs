@@ -8,8 +8,8 @@ use crate::units::{Micros, significant};
 /// Explanation of the table.
 const NOTE: &str = "At the rate of the profile. Headroom: multiples of that rate, the highest at which 99 % of the \
                     transactions are done within the limit and the lowest at which they are not, of those tried. A \
-                    day: at that rate all day, not from a quick run, which has no checkpoint cycle; the devices are those \
-                    that the stack is built on.";
+                    day: at that rate all day, where each trial has a whole checkpoint cycle, which quick runs lack; the devices \
+                    are those that the stack is built on.";
 
 /// One row per stack.
 pub(super) fn table(found: &[Profiled]) -> Table {

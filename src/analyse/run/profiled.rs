@@ -14,7 +14,7 @@ const DAY_S: f64 = 86_400.0;
 type Group<'a> = (Vec<&'a CaseFinding>, Vec<&'a CaseFinding>);
 
 /// One for each stack and load of a profile; figures of a day only from windows with whole checkpoint cycles.
-pub fn findings(cases: &[CaseSums], found: &[CaseFinding], is_quick: bool) -> Vec<Profiled> {
+pub fn findings(cases: &[CaseSums], found: &[CaseFinding]) -> Vec<Profiled> {
     let of_profiles = cases.iter().zip(found).filter_map(|(case, found)| {
         let rate = case.operation.as_ref()?.profile_rate?;
         let named = |is_load: bool| {
@@ -36,21 +36,22 @@ pub fn findings(cases: &[CaseSums], found: &[CaseFinding], is_quick: bool) -> Ve
         let of_loads = loads.into_iter().map(move |((load, name), fixed)| {
             let parts = [stack.as_str(), if is_one { "" } else { name }, &load];
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            of_load(parts.join(" "), rate, (fixed, others.clone()), is_quick)
+            of_load(parts.join(" "), rate, (fixed, others.clone()))
         });
         of_loads.collect::<Vec<_>>()
     });
     stacks.collect()
 }
 
-fn of_load(name: String, rate: f64, (mut fixed, others): Group<'_>, is_quick: bool) -> Profiled {
+fn of_load(name: String, rate: f64, (mut fixed, others): Group<'_>) -> Profiled {
     let multiple = |case: &CaseFinding| case.fixed_rate.unwrap_or(0.0) / rate;
     let back = others.iter().filter(|case| case.workload_kind == "recovery").flat_map(|case| &case.stages);
     let back_s = back.into_iter().find(|stage| stage.kind == StageKind::Ranked).and_then(|stage| stage.seconds);
     fixed.sort_by(|a, b| multiple(a).total_cmp(&multiple(b)));
     let own = fixed.iter().find(|case| (multiple(case) - 1.0).abs() < 0.01);
     let p99 = own.and_then(|case| case.measures.first()?.latency.as_ref()?.percentile("p99"));
-    let strata = own.and_then(|case| case.strata.as_ref()).filter(|_| !is_quick);
+    let has_cycle = |case: &CaseFinding| case.window.as_ref().is_some_and(|window| window.whole_cycles.0 > 0);
+    let strata = own.filter(|case| has_cycle(case)).and_then(|case| case.strata.as_ref());
     let a_day = |bytes: Option<f64>| Some(bytes? * rate * DAY_S);
     let limited = || fixed.iter().filter(|case| case.latency_limit_us.is_some());
     let kept = limited().take_while(|case| is_in_time(case)).last().map(|case| multiple(case));

@@ -3,7 +3,8 @@
 
 use crate::analyse::findings::{Findings, RankedBy};
 use crate::analyse::stories::story::{Act, Story};
-use crate::record::run::QuickOf;
+use crate::analyse::stories::windows::three_cycles;
+use crate::record::trial::TrialRecord;
 
 /// tpcb at 500 transactions per second with a limit of 20 ms.
 fn at_rate(stack: &str, latency_us: u64) -> Act {
@@ -90,7 +91,7 @@ fn the_load_of_a_profile_is_answered_by_stack() {
         act.tps(rate).touched(|record| record.operation.profile_rate = Some(500.0))
     };
     // Case by case two rates; with clients as an axis instead, four loads at one rate each.
-    let run = |clients: bool, quick: bool| {
+    let run = |clients: bool, touch: fn(&mut TrialRecord)| {
         let mut story = Story::of(3, None);
         for stack in ["ext4", "xfs"] {
             let swamped = if stack == "xfs" { 0.05 } else { 0.0 };
@@ -99,13 +100,13 @@ fn the_load_of_a_profile_is_answered_by_stack() {
         if !clients {
             story.input.run.cases.iter_mut().for_each(|case| _ = case.axes.remove("clients"));
         }
-        story.input.run.quick = quick.then(QuickOf::default);
+        story.trials.iter_mut().for_each(|trial| touch(&mut trial.record));
         story.findings()
     };
-    let by_clients: Vec<String> = run(true, false).profiled.into_iter().map(|stack| stack.name).collect();
+    let by_clients: Vec<String> = run(true, three_cycles).profiled.into_iter().map(|stack| stack.name).collect();
     assert_eq!(by_clients, ["ext4 clients=1", "ext4 clients=2", "xfs clients=1", "xfs clients=2"]);
-    assert_eq!(run(false, true).profiled[0].wal_bytes_per_day, None, "no checkpoint cycle");
-    let found = run(false, false);
+    assert_eq!(run(false, |_| {}).profiled[0].wal_bytes_per_day, None, "no checkpoint cycle");
+    let found = run(false, three_cycles);
     let kept: Vec<_> = found.profiled.iter().map(|stack| (stack.name.as_str(), stack.holds, stack.fails)).collect();
     assert_eq!(kept, [("ext4", Some(2.0), None), ("xfs", Some(1.0), Some(2.0))]);
     let ext4 = &found.profiled[0];
