@@ -1,4 +1,4 @@
-//! `pgstrata plan`: checks a plan and shows what it will do, without building anything.
+//! `pgstrata plan`: checks a plan and shows what it will do; nothing is built but a small cluster that tries SQL of its own.
 
 pub(super) mod design;
 pub(super) mod guests;
@@ -10,6 +10,7 @@ use crate::cli::places::PlaceArgs;
 use crate::cli::{on, prepared};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::signals::Interrupt;
 use crate::plan::forecast::{CaseUnmet, Forecast};
 use crate::plan::pointed::{self, MachineRefusal, Spot};
 use crate::plan::{self, Paint, Plan, drawing, shipped};
@@ -18,6 +19,7 @@ use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
 use crate::run::check::{self, PlanCheck, ServerLine, check};
 use crate::run::forecast::{self, make_quick, must_fit, must_run_all};
+use crate::run::rehearsal::rehearse_plan;
 use crate::run::verdicts;
 use crate::units::{Micros, count};
 use serde::Serialize;
@@ -38,8 +40,10 @@ Examples:
   pgstrata plan separate-wal --on data=/srv/x --on log=/srv/y    two folders
   pgstrata plan --schema > schema.json    for editors that validate TOML
 
+SQL of the plan's own is run once on a small cluster, which is then removed.
+
 Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its \
-cases cannot run here (listed at the end).")]
+cases cannot run here (listed at the end), 4 its own SQL fails.")]
 pub struct Args {
     /// Plan file, or the name of a shipped plan (see `pgstrata plans`)
     #[arg(required_unless_present_any = ["example", "schema"])]
@@ -91,6 +95,7 @@ pub fn run(args: &Args) -> Result<u8> {
         must_run_all(plan, &forecast)?;
         must_fit(&forecast)?;
         check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
+        rehearse_plan(&Host::this(), plan, &places.state, &places.ledgers(), &Interrupt::listen()?)?;
     } else {
         return Err(Error::user("no plan given").hint("pgstrata plan FILE"));
     }

@@ -26,6 +26,7 @@ pub(crate) mod io_uring;
 mod looks;
 pub(crate) mod measure;
 pub mod opening;
+pub(crate) mod rehearsal;
 mod repeats;
 pub(crate) mod session;
 mod share;

@@ -3,6 +3,7 @@
 //! Every stack starts from the same bytes, and loading happens once. `docs/adr/0004-template-copy.md` has the savings.
 
 use super::case::workload;
+use super::rehearsal;
 use super::session::{Session, Template};
 use super::undo;
 use crate::cluster::install::Installation;
@@ -15,7 +16,6 @@ use crate::host::{files, folders};
 use crate::provision::images;
 use crate::record::case::CaseSpec;
 use crate::record::operation::CacheState;
-use crate::workload::pgbench::Pgbench;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -122,17 +122,13 @@ const SOON_LOADED: u64 = 1 << 30;
 /// Tries the plan's own SQL on a small cluster where its mistakes would else show only after much was loaded or written.
 fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Path) -> Result<()> {
     let (workload, memory) = (workload(&case.workload.kind)?, session.memory_of(case));
-    let options = &case.workload.options;
-    let plain = workload.as_pgbench(options).unwrap_or_else(|| options.clone());
-    let is_soon = workload.data_set(options, memory).is_none_or(|set| set.expected.0 <= SOON_LOADED)
+    let is_soon = workload.data_set(&case.workload.options, memory).is_none_or(|set| set.expected.0 <= SOON_LOADED)
         && images::of_stack(&case.stack).is_empty();
-    let Some(small) = Pgbench.rehearsal(&plain).filter(|_| !is_soon) else { return Ok(()) };
-    server::init(&session.host, spec)?;
-    let server = Server::start(&session.host, spec.clone(), &session.interrupt)?;
-    let tried = Pgbench.rehearse(&session.place(&spec.data, Some(&server), raw), &small, memory);
-    tried.map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))?;
-    server.stop(&session.host)?;
-    folders::remove_all(&spec.data)
+    match rehearsal::small(case)?.filter(|_| !is_soon) {
+        Some(small) => rehearsal::rehearse(session.place(&spec.data, None, raw), spec, &small, memory)
+            .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster")),
+        None => Ok(()),
+    }
 }
 
 /// Size of the workload's database as the server reports it.

@@ -2,7 +2,7 @@
 //! beside the workload: here it depends on the seconds that a busy machine gives.
 
 use crate::depth::waits_for_full;
-use crate::program::workshop::{Workshop, can_build_stacks, json};
+use crate::program::workshop::{Workshop, can_build_stacks, json, said, stderr};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -90,6 +90,33 @@ fn a_plan_is_sized_and_ageing_by_pgbench_refused() {
     assert!(said.contains("orders-scale-62") && said.contains("pgbench-scale-6"), "{said}");
     assert!(said.contains("pgbench's tables, which the workload orders does not have"), "{said}");
     assert!(!said.contains("which the workload tpcb-like"), "{said}");
+}
+
+#[test]
+fn a_plan_tries_its_own_sql_and_leaves_nothing() {
+    if !can_build_stacks("a plan's own SQL") {
+        return;
+    }
+    let shop = Workshop::new();
+    let tried = |setup: &str, script: &str| {
+        let own = format!("scale = 5, clients = 4, duration = \"3s\", setup = \"{setup}\", script = \"{script}\"");
+        let stack = "stack.tmp.filesystem = { tmpfs = \"1GiB\" }";
+        let plan = format!("name = \"own\"\n{stack}\nworkload.mine.pgbench = {{ {own} }}\n");
+        let output = shop.pgstrata(&["plan", shop.file("plan.toml", &plan).to_str().unwrap()]).output().unwrap();
+        let left = |folder: std::path::PathBuf| fs::read_dir(folder).map_or(0, Iterator::count);
+        assert_eq!(left(shop.state().join("ledger")), 0, "{}", said(&output));
+        assert!(left(shop.state()) <= 1, "{}", said(&output));
+        (output.status.code(), stderr(&output))
+    };
+    let made = "CREATE TABLE jobs AS SELECT 1 AS id;";
+    assert_eq!(tried(made, "UPDATE jobs SET id = :scale;"), (Some(0), String::new()));
+    let (code, why) = tried(made, "UPDATE job SET id = 2;");
+    assert_eq!(code, Some(4), "{why}");
+    for part in ["the workload `mine`", "relation \"job\" does not exist"] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+    let (_, why) = tried("CREATE TABL jobs;", "SELECT 1;");
+    assert!(why.contains("syntax error at or near \"TABL\""), "{why}");
 }
 
 #[test]
