@@ -122,7 +122,7 @@ fn resumable(error: Error, folder: Option<&Path>) -> Error {
 /// Mistakes in the plan file, and requests that no guest can fulfill.
 pub fn text_of(path: &Path) -> Result<(String, Vec<u8>)> {
     let found = super::plan::parsed(path)?;
-    guests::refuse_builds(&found.cases)?;
+    guests::refuse_what_guests_lack(&found.cases)?;
     let name = path.file_name().map_or_else(|| "plan.toml".to_owned(), |name| name.to_string_lossy().into_owned());
     Ok((if path.is_file() { name } else { format!("{}.toml", found.name) }, found.text.into_bytes()))
 }

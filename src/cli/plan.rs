@@ -146,7 +146,7 @@ pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Res
         plan.run_in(guest);
     }
     if plan.cases.iter().any(|case| case.guest.is_some()) {
-        guests::refuse_builds(&plan.cases)?;
+        guests::refuse_what_guests_lack(&plan.cases)?;
     }
     if quick {
         make_quick(&mut plan)?;

@@ -4,11 +4,15 @@ use super::out;
 use crate::cluster::install;
 use crate::error::{Context, Result};
 use crate::host::command::Command;
-use crate::host::{Host, files, folders};
+use crate::host::{Host, files, folders, machine};
 use crate::profile::{self, figures, load, reading, text, waldump};
 use crate::record::profile::Profile;
+use crate::units::Bytes;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// Below this rate a server's commits say little, 1/s.
+const IDLE: f64 = 1.0;
 
 /// Measure what a running PostgreSQL server asks of its storage, read-only
 #[derive(Debug, clap::Args)]
@@ -120,7 +124,11 @@ fn write(profile: &Profile, path: &Path) -> Result<()> {
 /// Prints a plan; with a folder, its load is scripts that are written there, to be changed.
 fn make_load(file: &Path, folder: Option<&Path>) -> Result<()> {
     let profile = profile::open(file)?;
-    let load = load::of(&profile)?;
+    let load = load::of(&profile, Bytes(machine::facts(&Host::this()).memory_bytes))?;
+    if load.rate < IDLE {
+        let rate = format!("{:.2} commits a second, and so does its load", load.rate);
+        out::remark(&format!("this server was almost idle: it made {rate}; a busy hour tells more of its storage"));
+    }
     let mut options = format!("profile = {}", toml::Value::from(file.to_string_lossy().as_ref()));
     if let Some(folder) = folder {
         folders::make_all(folder, 0o755)?;

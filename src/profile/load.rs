@@ -9,7 +9,7 @@
 
 use super::figures;
 use crate::error::{Error, Result};
-use crate::record::profile::Profile;
+use crate::record::profile::{CommitSpread, Profile};
 use crate::units::Bytes;
 
 /// A full-page image of a page of `profile_pages`, without the hole, bytes.
@@ -23,6 +23,10 @@ const INSERT: f64 = 59.0;
 /// Longest row that is inserted, bytes of WAL, and what such rows fill of a page.
 const MOST_ROW: f64 = 1000.0;
 const PAGE: f64 = 8000.0;
+/// Rows on a page of `profile_pages`: each client has its own.
+const ROWS: f64 = 32.0;
+/// Part of the memory that PostgreSQL's manual has shared_buffers begin with: one of so many.
+const MOST_BUFFERS: u64 = 4;
 /// Bytes of a page of the server under test.
 const BLOCK: f64 = 8192.0;
 /// A page of 32 rows and its part of the primary key: 20 bytes an entry, pages 90 % full.
@@ -49,13 +53,15 @@ pub struct ProfileLoad {
     pub rate: f64,
     /// Size of the tables.
     pub tables: Bytes,
+    /// Those of the server, at most [`MOST_BUFFERS`] of this machine's memory; `None` where not known.
+    pub shared_buffers: Option<Bytes>,
 }
 
-/// Makes the load.
+/// Makes the load for a machine with this much memory.
 ///
 /// # Errors
 /// If the server wrote nothing, or its commits were not seen.
-pub fn of(profile: &Profile) -> Result<ProfileLoad> {
+pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     let of = figures::of(profile);
     let known = |name: &str| of.get(name).copied().unwrap_or(0.0);
     let (ids, logged) = (known("commits_per_second"), known("wal_bytes_per_commit"));
@@ -78,9 +84,7 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
         return Err(error.hint("their number gives the load's pages: read from PostgreSQL 14 on, or add --wal"));
     }
     let own = bytes - images * IMAGE;
-    let sizes = in_wal.map_or(vec![(1.0, own)], |wal| {
-        classes([wal.commit_bytes.p50, wal.commit_bytes.p90, wal.commit_bytes.p99], own)
-    });
+    let sizes = in_wal.map_or(vec![(1.0, own)], |wal| classes(&wal.commit_bytes, own));
     let rows = (known("rows_updated_per_commit") + known("rows_deleted_per_commit")) * ids / writing;
     // Before version 16, a page that is added counts as one more that was written, and as one that was missed.
     let added = if profile.counts.contains_key("io") { 0.0 } else { 1.0 };
@@ -89,11 +93,12 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     // As many as change there, on no more pages, and as far as their records fit into the smallest commits.
     let most = rows.min(dirtied).min((sizes[0].1 - COMMIT - MESSAGE) / UPDATE);
     let touched = most.max(images / MOST_IMAGES).max(0.01);
-    let size = |name: &str| Some(Bytes::parse(profile.settings.get(name)?).ok()?.0 as f64);
-    let distance = of.get("checkpoint_distance_bytes").copied().or_else(|| size("max_wal_size")).unwrap_or(bytes);
+    let most_wal = size_of(profile, "max_wal_size").map(|size| size.0 as f64);
+    let distance = of.get("checkpoint_distance_bytes").copied().or(most_wal).unwrap_or(bytes);
     let pages = (touched * distance / bytes / touches_of_a_page(images / touched)).ceil();
     // The more pages there are, the more touches miss, and write a page more than once between two checkpoints.
-    let buffers = size("shared_buffers").unwrap_or(0.0) / BLOCK;
+    let shared_buffers = size_of(profile, "shared_buffers").map(|own| own.min(Bytes(memory.0 / MOST_BUFFERS)));
+    let buffers = shared_buffers.map_or(0, |size| size.0) as f64 / BLOCK;
     let missed = touched * pages / (pages + buffers);
     let any = known("any_commits_per_second").max(writing);
     // Other dirtied pages are new: the part of the WAL that fills them.
@@ -108,7 +113,7 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     let filled = |text: &str| {
         let text = text.replace("@LOOK@", look).replace("@LOOKUPS@", &expression(lookups));
         let text = text.replace("@TOUCHES@", &expression(touched)).replace("@PAGES@", &pages.to_string());
-        text.replace("@READS@", &reads.to_string())
+        text.replace("@READS@", &reads.to_string()).replace("@ID@", id_type(pages))
     };
     let mut scripts = vec![("read".to_owned(), 1.0 - writing / any, filled(read))];
     for (number, (share, size)) in (1..).zip(sizes) {
@@ -123,7 +128,16 @@ pub fn of(profile: &Profile) -> Result<ProfileLoad> {
     let weighted = scripts.into_iter().map(|(name, share, sql)| (name, (share * 1e6).round() as u64, sql));
     let scripts = weighted.filter(|(_, weight, _)| *weight > 0).collect();
     let tables = Bytes((BLOCK * (INDEXED * pages + if lookups > 0.0 { reads } else { 0.0 })) as u64);
-    Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any, tables })
+    Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any, tables, shared_buffers })
+}
+
+fn size_of(profile: &Profile, setting: &str) -> Option<Bytes> {
+    Bytes::parse(profile.settings.get(setting)?).ok()
+}
+
+/// What counts the rows of so many pages.
+fn id_type(pages: f64) -> &'static str {
+    if ROWS * pages > f64::from(i32::MAX) { "bigint" } else { "int" }
 }
 
 /// Touches of each page between two checkpoints of which this share is the first: solves `(1 - exp(-x)) / x = share`.
@@ -138,8 +152,8 @@ fn touches_of_a_page(share: f64) -> f64 {
 
 /// Shares of transactions with their WAL bytes: with these percentiles, and the mean by a smaller size below the median
 /// or by one in two hundred that is larger.
-fn classes(percentiles: [u64; 3], mean: f64) -> Vec<(f64, f64)> {
-    let [p50, p90, p99] = percentiles.map(|bytes| bytes as f64);
+fn classes(sizes: &CommitSpread, mean: f64) -> Vec<(f64, f64)> {
+    let [p50, p90, p99] = [sizes.p50, sizes.p90, sizes.p99].map(|bytes| bytes as f64);
     // The second begins between a half and nine tenths, the third between nine tenths and all but a hundredth.
     let third = ((mean - 0.7 * p50 - 0.3 * p90) / (p99 - p90).max(1.0)).clamp(0.015, 0.09);
     let first = (((1.0 - third) * p90 + third * p99 - mean) / (p90 - p50).max(1.0)).clamp(0.55, 0.85);
@@ -157,18 +171,29 @@ fn expression(mean: f64) -> String {
 /// A plan of two stacks under the load: `options` are those of pgbench that give it.
 pub fn plan(profile: &Profile, load: &ProfileLoad, options: &str) -> String {
     let names = "shared_buffers max_wal_size checkpoint_timeout full_page_writes wal_compression synchronous_commit";
-    let settings = names.split(' ').filter_map(|name| Some((name, profile.settings.get(name)?.as_str())));
+    let own = |name| profile.settings.get(name).map(String::as_str);
+    let less = load.shared_buffers.filter(|size| size_of(profile, "shared_buffers") > Some(*size));
+    let less = less.map(|size| format!("{}MB", size.0 >> 20));
+    let scaled = |name| less.as_deref().filter(|_| name == "shared_buffers").or_else(|| own(name));
+    let settings = names.split(' ').filter_map(|name| Some((name, scaled(name)?)));
     let settings = settings.map(|(name, value)| format!("{name} = {}", toml::Value::from(value)));
     let settings = settings.collect::<Vec<_>>().join(", ");
+    let scaled_by = less.as_ref().zip(own("shared_buffers")).map_or_else(String::new, |(size, own)| {
+        format!(
+            "# The server has shared_buffers of {own}. {size} are a quarter of this machine's memory, as many as it should\n\
+             # have; what is read is scaled along.\n"
+        )
+    });
     let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", load.rate * factor)).join(", ");
     // Each client has a row of its own on a page.
     let active = figures::of(profile).get("clients_active_mean").copied().unwrap_or(0.0);
     let clients = (2.0 * active).ceil().clamp(8.0, 32.0).to_string();
-    let wal = profile.settings.get("max_wal_size").and_then(|size| Bytes::parse(size).ok()).map_or(0, |size| size.0);
+    let wal = size_of(profile, "max_wal_size").map_or(0, |size| size.0);
     // Tables twice, since rows are appended; WAL may exceed its limit.
     let size = format!("{}GiB", (2 * load.tables.0 + 2 * wal).div_ceil(1 << 30) + 1);
     let parts = [
         ("@SETTINGS@", settings.as_str()),
+        ("@SCALED@", scaled_by.as_str()),
         ("@LOAD@", options),
         ("@CLIENTS@", &clients),
         ("@RATES@", &rates),
@@ -181,7 +206,7 @@ pub fn plan(profile: &Profile, load: &ProfileLoad, options: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::profile::{CommitSpread, Numbers, ProfiledWal};
+    use crate::record::profile::{Numbers, ProfiledWal};
 
     #[test]
     fn pages_are_as_many_as_give_the_images() {
@@ -195,7 +220,8 @@ mod tests {
     fn sizes_of_commits_have_the_percentiles_and_the_mean() {
         for (percentiles, mean) in [([300, 900, 4000], 700.0), ([500, 500, 500], 500.0), ([3200, 3800, 32_000], 3000.0)]
         {
-            let classes = classes(percentiles, mean);
+            let [p50, p90, p99] = percentiles;
+            let classes = classes(&CommitSpread { p50, p90, p99 }, mean);
             let all: f64 = classes.iter().map(|(share, _)| share).sum();
             let sum: f64 = classes.iter().map(|(share, bytes)| share * bytes).sum();
             assert!((all - 1.0).abs() < 1e-9 && (sum / mean - 1.0).abs() < 0.02, "{classes:?}: {sum}");
@@ -209,6 +235,9 @@ mod tests {
             }
         }
     }
+
+    /// Four times the most shared_buffers below.
+    const MEMORY: Bytes = Bytes(64 << 30);
 
     /// A hundred seconds with 1000 commits a second, of which a half write 2000 bytes and a fifth of an image.
     fn profile() -> Profile {
@@ -231,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_load_mixes_what_writes_and_what_reads() {
-        let load = of(&profile()).unwrap();
+        let load = of(&profile(), MEMORY).unwrap();
         let names: Vec<(&str, u64)> = load.scripts.iter().map(|(name, weight, _)| (name.as_str(), *weight)).collect();
         assert_eq!((names, load.rate), (vec![("read", 500_000), ("write1", 500_000)], 1000.0));
         let [read, write, setup] = [&load.scripts[0].2, &load.scripts[1].2, &load.setup];
@@ -248,8 +277,8 @@ mod tests {
         let mut profile = profile();
         for (buffers, reads, room) in [("0", 64.0, "\"2GiB\""), ("16GB", 8_388_608.0, "\"130GiB\"")] {
             profile.settings.insert("shared_buffers".to_owned(), buffers.to_owned());
-            let load = of(&profile).unwrap();
-            let pages: f64 = load.setup.split("32 * ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            let load = of(&profile, MEMORY).unwrap();
+            let pages: f64 = load.setup.split("32 * ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
             assert_eq!(load.tables, Bytes((8192.0 * (1.09 * pages + reads)) as u64));
             let plan = plan(&profile, &load, "");
             assert!(plan.contains(&format!("tables of {}", load.tables)) && plan.contains(room), "{plan}");
@@ -268,21 +297,48 @@ mod tests {
             ..ProfiledWal::default()
         };
         profile.wal = Some(wal);
-        let load = of(&profile).unwrap();
+        let load = of(&profile, MEMORY).unwrap();
         assert_eq!(load.scripts.iter().filter(|(name, ..)| name.starts_with("write")).count(), 5, "{load:?}");
         profile.counts.clear();
-        assert!(of(&profile).unwrap_err().to_string().contains("no commits that wrote"));
+        assert!(of(&profile, MEMORY).unwrap_err().to_string().contains("no commits that wrote"));
     }
 
     #[test]
     fn a_plan_has_the_settings_and_multiples_of_the_rate() {
         let mut profile = profile();
         profile.settings.insert("max_wal_size".to_owned(), "1GB".to_owned());
-        let plan = plan(&profile, &of(&profile).unwrap(), "profile = \"a.toml\"");
+        let plan = plan(&profile, &of(&profile, MEMORY).unwrap(), "profile = \"a.toml\"");
         let parsed: toml::Table = plan.parse().unwrap();
         assert_eq!(parsed["postgres"]["settings"]["max_wal_size"].as_str(), Some("1GB"));
         let load = &parsed["workload"]["mine"]["pgbench"];
         assert_eq!(load["rate"][3].as_float(), Some(3000.0));
         assert!(load["profile"].as_str() == Some("a.toml") && !plan.contains('@'), "{plan}");
+    }
+
+    #[test]
+    fn more_shared_buffers_than_fit_here_are_scaled_and_said() {
+        let mut profile = profile();
+        let mut made = |own: &str| {
+            profile.settings.insert("shared_buffers".to_owned(), own.to_owned());
+            let load = of(&profile, MEMORY).unwrap();
+            let plan = plan(&profile, &load, "profile = \"a.toml\"");
+            let parsed: toml::Table = plan.parse().unwrap();
+            let asked = parsed["postgres"]["settings"]["shared_buffers"].as_str().unwrap().to_owned();
+            (load.tables, asked, plan.contains("The server has shared_buffers of 100GB. 16384MB are a quarter"))
+        };
+        let (tables, _, _) = made("16GB");
+        assert_eq!(made("100GB"), (tables, "16384MB".to_owned(), true));
+        assert_eq!(made("16GB"), (tables, "16GB".to_owned(), false));
+    }
+
+    #[test]
+    fn ids_of_more_rows_than_an_int_counts_are_bigint() {
+        let mut profile = profile();
+        for (distance, id) in [(80_000_000, "(id int,"), (8_000_000_000_000_000, "(id bigint,")] {
+            let checkpoints = profile.counts.get_mut("checkpoints").unwrap();
+            checkpoints.insert("distance_bytes".to_owned(), distance);
+            let load = of(&profile, MEMORY).unwrap();
+            assert!(load.setup.contains(id), "{}", load.setup);
+        }
     }
 }

@@ -1,10 +1,10 @@
 -- Pages that transactions of the load touch, 32 rows in each of 8 kB, one for each client.
 BEGIN;
-CREATE TABLE profile_pages (id int, n int NOT NULL, filler text NOT NULL)
+CREATE TABLE profile_pages (id @ID@, n int NOT NULL, filler text NOT NULL)
     WITH (fillfactor = 90, autovacuum_enabled = off);
 INSERT INTO profile_pages
 SELECT i, 0, left((SELECT string_agg(md5((6::bigint * i + part)::text), '') FROM generate_series(0, 5) part), 188)
-FROM generate_series(0, 32 * @PAGES@ - 1) i;
+FROM generate_series(0, 32 * @PAGES@::@ID@ - 1) i;
 ALTER TABLE profile_pages ADD PRIMARY KEY (id);
 -- Rows that transactions append.
 CREATE TABLE profile_log (filler text NOT NULL) WITH (autovacuum_enabled = off);
@@ -15,7 +15,7 @@ SELECT count(filler) FROM profile_pages;
 UPDATE profile_pages SET n = 1 WHERE id % 32 = 31;
 ANALYZE profile_pages;
 -- @
--- Pages, four times as many as shared_buffers of the server that was read has, with eight rows each of 8 kB.
+-- Pages, four times as many as the load's shared_buffers have, with eight rows each of 8 kB.
 BEGIN;
 CREATE TABLE profile_reads (filler text NOT NULL) WITH (autovacuum_enabled = off);
 INSERT INTO profile_reads
@@ -30,7 +30,7 @@ ANALYZE profile_reads;
 WITH touched AS (
     UPDATE profile_pages SET n = n + 1
     WHERE id = ANY (ARRAY(
-        SELECT 32 * floor(random() * @PAGES@)::int + :slot FROM generate_series(1, :touches)))),
+        SELECT 32 * floor(random() * @PAGES@)::@ID@ + :slot FROM generate_series(1, :touches)))),
 added AS (INSERT INTO profile_log SELECT repeat('x', @LENGTH@) FROM generate_series(1, @ADDED@))
 SELECT CASE WHEN @MESSAGE@ > 0 THEN pg_logical_emit_message(true, '', repeat('x', @MESSAGE@)) END, @LOOK@;
 -- @

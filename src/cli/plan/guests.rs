@@ -38,11 +38,15 @@ pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
     Ok(unmet)
 }
 
-/// Refuses builds in guests, which have neither compiler nor mirror.
+/// Refuses builds in guests, which have neither compiler nor mirror, and profiles, which they do not get.
 ///
 /// # Errors
-/// If one of the cases has its server built.
-pub fn refuse_builds(cases: &[CaseSpec]) -> Result<()> {
+/// If one of the cases has its server built, or its load made of a profile.
+pub fn refuse_what_guests_lack(cases: &[CaseSpec]) -> Result<()> {
+    if cases.iter().any(|case| case.workload.options.get("profile").is_some()) {
+        return Err(Error::user("a plan with `profile` cannot run in a guest, which does not get the file")
+            .hint("write its load into the plan as SQL: pgstrata profile load FILE -o DIR"));
+    }
     if cases.iter().filter_map(|case| case.postgres.as_ref()).any(|postgres| postgres.build.is_some()) {
         return Err(Error::user("a plan with `build` cannot run in a guest, which has neither compiler nor mirror")
             .hint("run it on this machine, or write bin = \"auto\" for the PostgreSQL of the guest's suite"));

@@ -2,11 +2,12 @@
 
 use super::shipped::{self, Shipped, Transaction};
 use crate::error::Error;
-use crate::host::files;
+use crate::host::{Host, files, machine};
 use crate::profile;
 use crate::profile::load::{self, ProfileLoad};
 use crate::record::operation::Writes;
 use crate::record::options::{OptionProblem, OptionValue, Options};
+use crate::units::Bytes;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
 /// # Errors
 /// If the file cannot be read, or is no profile that gives a load.
 pub fn load_of(path: &str) -> Result<ProfileLoad, Error> {
-    load::of(&profile::open(Path::new(path))?)
+    load::of(&profile::open(Path::new(path))?, Bytes(machine::facts(&Host::this()).memory_bytes))
 }
 
 /// The options that such a load is: with them the plan has all of it, whatever becomes of the file.
