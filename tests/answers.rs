@@ -125,10 +125,12 @@ fn table_rows(section: &str) -> Vec<(Vec<&str>, Vec<&str>)> {
     found
 }
 
-/// The ranking that a column is of, and what it states of it: `ours: RANKING, UNIT`, or the table's first head.
+/// The ranking that a column is of, and what it states of it: `ours: RANKING`, or the table's first head; a column
+/// `then: ` has none of ours.
 fn stated<'a>(report: &Value, head: &[&'a str], at: usize) -> Option<(&'a str, &'a str)> {
     match head[at].strip_prefix("ours: ") {
         Some(title) => Some((title, "a second")),
+        None if head[at].starts_with("then: ") => None,
         None => (!ranked(report, head[0]).is_empty()).then_some((head[0], head[at])),
     }
 }
