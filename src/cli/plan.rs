@@ -70,6 +70,9 @@ pub struct Args {
     places: PlaceArgs,
 }
 
+const STOPPING: &[u8] = b"\rinterrupted: removing the small cluster; again to exit immediately\n";
+const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
+
 /// Checks and prints.
 ///
 /// # Errors
@@ -95,7 +98,9 @@ pub fn run(args: &Args) -> Result<u8> {
         must_run_all(plan, &forecast)?;
         must_fit(&forecast)?;
         check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
-        rehearse_plan(&Host::this(), plan, &places.state, &places.ledgers(), &Interrupt::listen()?)?;
+        let interrupt = Interrupt::listen_saying(STOPPING, LEFT)?;
+        let say = |words: &str| out::remark(&harmless(words));
+        rehearse_plan(&Host::this(), plan, &places.state, &places.ledgers(), &interrupt, &say)?;
     } else {
         return Err(Error::user("no plan given").hint("pgstrata plan FILE"));
     }

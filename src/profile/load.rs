@@ -23,10 +23,8 @@ const INSERT: f64 = 59.0;
 /// Longest row that is inserted, bytes of WAL, and what such rows fill of a page.
 const MOST_ROW: f64 = 1000.0;
 const PAGE: f64 = 8000.0;
-/// Rows on a page of `profile_pages`: each client has its own.
-const ROWS: f64 = 32.0;
-/// Part of the memory that PostgreSQL's manual has shared_buffers begin with: one of so many.
-const MOST_BUFFERS: u64 = 4;
+/// Memory for each byte of shared_buffers: PostgreSQL's manual has them begin with a quarter.
+const MEMORY_FOR_BUFFERS: u64 = 4;
 /// Bytes of a page of the server under test.
 const BLOCK: f64 = 8192.0;
 /// A page of 32 rows and its part of the primary key: 20 bytes an entry, pages 90 % full.
@@ -53,7 +51,8 @@ pub struct ProfileLoad {
     pub rate: f64,
     /// Size of the tables.
     pub tables: Bytes,
-    /// Those of the server, at most [`MOST_BUFFERS`] of this machine's memory; `None` where not known.
+    /// Those of the server, or what fits here: a power of two, so that nearly the same memory gives the same load.
+    /// `None` where not known.
     pub shared_buffers: Option<Bytes>,
 }
 
@@ -97,7 +96,7 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     let distance = of.get("checkpoint_distance_bytes").copied().or(most_wal).unwrap_or(bytes);
     let pages = (touched * distance / bytes / touches_of_a_page(images / touched)).ceil();
     // The more pages there are, the more touches miss, and write a page more than once between two checkpoints.
-    let shared_buffers = size_of(profile, "shared_buffers").map(|own| own.min(Bytes(memory.0 / MOST_BUFFERS)));
+    let shared_buffers = size_of(profile, "shared_buffers").map(|own| own.min(most_buffers(memory)));
     let buffers = shared_buffers.map_or(0, |size| size.0) as f64 / BLOCK;
     let missed = touched * pages / (pages + buffers);
     let any = known("any_commits_per_second").max(writing);
@@ -113,7 +112,7 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     let filled = |text: &str| {
         let text = text.replace("@LOOK@", look).replace("@LOOKUPS@", &expression(lookups));
         let text = text.replace("@TOUCHES@", &expression(touched)).replace("@PAGES@", &pages.to_string());
-        text.replace("@READS@", &reads.to_string()).replace("@ID@", id_type(pages))
+        text.replace("@READS@", &reads.to_string())
     };
     let mut scripts = vec![("read".to_owned(), 1.0 - writing / any, filled(read))];
     for (number, (share, size)) in (1..).zip(sizes) {
@@ -131,13 +130,13 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any, tables, shared_buffers })
 }
 
-fn size_of(profile: &Profile, setting: &str) -> Option<Bytes> {
-    Bytes::parse(profile.settings.get(setting)?).ok()
+/// A quarter of the memory, rounded down to a power of two.
+fn most_buffers(memory: Bytes) -> Bytes {
+    Bytes(1 << (memory.0 / MEMORY_FOR_BUFFERS).max(1).ilog2())
 }
 
-/// What counts the rows of so many pages.
-fn id_type(pages: f64) -> &'static str {
-    if ROWS * pages > f64::from(i32::MAX) { "bigint" } else { "int" }
+fn size_of(profile: &Profile, setting: &str) -> Option<Bytes> {
+    Bytes::parse(profile.settings.get(setting)?).ok()
 }
 
 /// Touches of each page between two checkpoints of which this share is the first: solves `(1 - exp(-x)) / x = share`.
@@ -180,8 +179,8 @@ pub fn plan(profile: &Profile, load: &ProfileLoad, options: &str) -> String {
     let settings = settings.collect::<Vec<_>>().join(", ");
     let scaled_by = less.as_ref().zip(own("shared_buffers")).map_or_else(String::new, |(size, own)| {
         format!(
-            "# The server has shared_buffers of {own}. {size} are a quarter of this machine's memory, as many as it should\n\
-             # have; what is read is scaled along.\n"
+            "# The server has shared_buffers of {own}. {size} are what fits into a quarter of this machine's\n\
+             # memory; what is read is scaled along.\n"
         )
     });
     let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", load.rate * factor)).join(", ");
@@ -324,21 +323,10 @@ mod tests {
             let plan = plan(&profile, &load, "profile = \"a.toml\"");
             let parsed: toml::Table = plan.parse().unwrap();
             let asked = parsed["postgres"]["settings"]["shared_buffers"].as_str().unwrap().to_owned();
-            (load.tables, asked, plan.contains("The server has shared_buffers of 100GB. 16384MB are a quarter"))
+            (load.tables, asked, plan.contains("The server has shared_buffers of 100GB. 16384MB are what fits"))
         };
         let (tables, _, _) = made("16GB");
         assert_eq!(made("100GB"), (tables, "16384MB".to_owned(), true));
         assert_eq!(made("16GB"), (tables, "16GB".to_owned(), false));
-    }
-
-    #[test]
-    fn ids_of_more_rows_than_an_int_counts_are_bigint() {
-        let mut profile = profile();
-        for (distance, id) in [(80_000_000, "(id int,"), (8_000_000_000_000_000, "(id bigint,")] {
-            let checkpoints = profile.counts.get_mut("checkpoints").unwrap();
-            checkpoints.insert("distance_bytes".to_owned(), distance);
-            let load = of(&profile, MEMORY).unwrap();
-            assert!(load.setup.contains(id), "{}", load.setup);
-        }
     }
 }

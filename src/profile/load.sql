@@ -1,10 +1,10 @@
 -- Pages that transactions of the load touch, 32 rows in each of 8 kB, one for each client.
 BEGIN;
-CREATE TABLE profile_pages (id @ID@, n int NOT NULL, filler text NOT NULL)
+CREATE TABLE profile_pages (id bigint, n int NOT NULL, filler text NOT NULL)
     WITH (fillfactor = 90, autovacuum_enabled = off);
 INSERT INTO profile_pages
-SELECT i, 0, left((SELECT string_agg(md5((6::bigint * i + part)::text), '') FROM generate_series(0, 5) part), 188)
-FROM generate_series(0, 32 * @PAGES@::@ID@ - 1) i;
+SELECT i, 0, left((SELECT string_agg(md5((6::bigint * i + part)::text), '') FROM generate_series(0, 5) part), 184)
+FROM generate_series(0, 32 * @PAGES@::bigint - 1) i;
 ALTER TABLE profile_pages ADD PRIMARY KEY (id);
 -- Rows that transactions append.
 CREATE TABLE profile_log (filler text NOT NULL) WITH (autovacuum_enabled = off);
@@ -30,7 +30,7 @@ ANALYZE profile_reads;
 WITH touched AS (
     UPDATE profile_pages SET n = n + 1
     WHERE id = ANY (ARRAY(
-        SELECT 32 * floor(random() * @PAGES@)::@ID@ + :slot FROM generate_series(1, :touches)))),
+        SELECT 32 * floor(random() * @PAGES@)::bigint + :slot FROM generate_series(1, :touches)))),
 added AS (INSERT INTO profile_log SELECT repeat('x', @LENGTH@) FROM generate_series(1, @ADDED@))
 SELECT CASE WHEN @MESSAGE@ > 0 THEN pg_logical_emit_message(true, '', repeat('x', @MESSAGE@)) END, @LOOK@;
 -- @

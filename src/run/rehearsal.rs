@@ -18,56 +18,98 @@ use crate::workload::pgbench::Pgbench;
 use crate::workload::{MemorySizes, Place};
 use std::path::Path;
 
-/// The workload of a case at scale 1, if there is SQL in it that may fail.
+/// Settings that would make the small cluster large.
+const OF_MEMORY: [&str; 2] = ["shared_buffers", "huge_pages"];
+
+/// Options that make two workloads the same SQL.
+const OF_SQL: [&str; 3] = ["script", "setup", "mode"];
+
+/// How long `plan` tries a statement, and what the server says then.
+const LONGEST: &str = "20s";
+const TOO_LONG: &str = "statement timeout";
+
+/// The workload of a case at scale 1, if there is SQL in it that may fail. Tablespaces exist only on the stack.
 ///
 /// # Errors
 /// When there is no such workload.
 pub(super) fn small(case: &CaseSpec) -> Result<Option<Options>> {
     let options = &case.workload.options;
     let plain = case::workload(&case.workload.kind)?.as_pgbench(options);
-    Ok(Pgbench.rehearsal(plain.as_ref().unwrap_or(options)))
+    let small = Pgbench.rehearsal(plain.as_ref().unwrap_or(options));
+    Ok(small.filter(|_| case.stack.tablespaces.is_empty()))
 }
 
-/// Makes a cluster in `spec.data`, loads it, runs each script once, and removes it. The caller entered it into a ledger.
+/// Makes a cluster in `spec.data` with the case's settings and those of `spec`, loads it, runs each script once, and
+/// removes it. The caller entered it into a ledger.
 ///
 /// # Errors
 /// With the server's or pgbench's own message.
-pub(super) fn rehearse(place: Place<'_>, spec: &ServerSpec, small: &Options, memory: MemorySizes) -> Result<()> {
-    server::init(place.host, spec)?;
-    let server = Server::start(place.host, spec.clone(), place.interrupt)?;
-    let host = place.host;
+pub(super) fn rehearse(
+    place: Place<'_>,
+    mut spec: ServerSpec,
+    case: &CaseSpec,
+    small: &Options,
+    memory: MemorySizes,
+) -> Result<()> {
+    let own = case.postgres.iter().flat_map(|postgres| postgres.settings.clone());
+    let own = own.filter(|(name, _)| OF_MEMORY.iter().all(|large| !name.eq_ignore_ascii_case(large)));
+    let needed = case::workload(&case.workload.kind)?.server_settings(&case.workload.options);
+    spec.settings = own.chain(needed).chain(spec.settings).collect();
+    spec.settings.insert("fsync".to_owned(), "off".to_owned());
+    let (host, data) = (place.host, spec.data.clone());
+    server::init(host, &spec)?;
+    let server = Server::start(host, spec, place.interrupt)?;
     Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory)?;
     server.stop(host)?;
-    folders::remove_all(&spec.data)
+    folders::remove_all(&data)
 }
 
-/// Tries all SQL of a plan's own, outside of any guest, and leaves nothing. Servers that are not there are left out.
+/// Tries all SQL of a plan's own, outside of any guest, and leaves nothing. Left out are servers that are not there, and
+/// with a word: everything, if nothing can be made in `state`, and statements that take long.
 ///
 /// # Errors
-/// As [`rehearse`], with the workload's name; if something cannot be made in `state` or removed from it.
-pub fn rehearse_plan(host: &Host, plan: &Plan, state: &Path, ledgers: &Path, interrupt: &Interrupt) -> Result<()> {
-    let mut wanted: Vec<(&CaseSpec, &str, Options)> = Vec::new();
+/// As [`rehearse`], with the workload's name; if something cannot be removed.
+pub fn rehearse_plan(
+    host: &Host,
+    plan: &Plan,
+    state: &Path,
+    ledgers: &Path,
+    interrupt: &Interrupt,
+    say: &dyn Fn(&str),
+) -> Result<()> {
+    let mut wanted: Vec<(&CaseSpec, Options)> = Vec::new();
     for case in plan.cases.iter().filter(|case| case.guest.is_none()) {
-        let Some((postgres, small)) = case.postgres.as_ref().zip(small(case)?) else { continue };
-        if wanted.iter().all(|(_, bin, known)| (*bin, known) != (&*postgres.bin, &small)) {
-            wanted.push((case, &postgres.bin, small));
+        let Some(small) = small(case)? else { continue };
+        let bin = |case: &CaseSpec| case.postgres.as_ref().map(|postgres| postgres.bin.clone());
+        let is_same = |(other, known): &(&CaseSpec, Options)| {
+            bin(other) == bin(case) && OF_SQL.iter().all(|key| known.get(key) == small.get(key))
+        };
+        if !wanted.iter().any(is_same) {
+            wanted.push((case, small));
         }
     }
     if wanted.is_empty() {
         return Ok(());
     }
     let id = files::random_id()?;
-    let ledger = Ledger::create(ledgers, &id).map_err(|e| e.hint("choose another folder for it with --state DIR"))?;
-    let tried = rehearse_all(host, &wanted, state, &ledger, interrupt);
-    undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).and(tried)
+    let ledger = match Ledger::create(ledgers, &id) {
+        Ok(ledger) => ledger,
+        Err(e) => {
+            say(&format!("the plan's own SQL was not tried on a small cluster, which --state DIR would hold: {e}"));
+            return Ok(());
+        }
+    };
+    say("trying the plan's own SQL on a small cluster");
+    let tried = rehearse_all(host, &wanted, state, &ledger, (interrupt, say));
+    tried.and(undo::undo(&ledger, 0, host).and_then(|()| ledger.close()))
 }
 
 fn rehearse_all(
     host: &Host,
-    wanted: &[(&CaseSpec, &str, Options)],
+    wanted: &[(&CaseSpec, Options)],
     state: &Path,
     ledger: &Ledger,
-    interrupt: &Interrupt,
+    (interrupt, say): (&Interrupt, &dyn Fn(&str)),
 ) -> Result<()> {
     let id = ledger.run_id();
     let group = cgroup::place(host, id);
@@ -79,8 +121,9 @@ fn rehearse_all(
     let clusters = undo::make_folder_for(ledger, &state.join(format!("{}{id}-scripts", folder::PREFIX)), &user)?;
     let raw = folder::make_for_run(ledger, id)?;
     let socket_folder = undo::make_folder_for(ledger, &raw.join("pgstrata-scripts"), &user)?;
-    for (number, (case, bin, small)) in wanted.iter().enumerate() {
-        let Ok(install) = install::find(host, bin) else { continue };
+    for (number, (case, small)) in wanted.iter().enumerate() {
+        let Some(postgres) = &case.postgres else { continue };
+        let Ok(install) = install::find(host, &postgres.bin) else { continue };
         let spec = ServerSpec {
             install,
             user: user.clone(),
@@ -88,15 +131,25 @@ fn rehearse_all(
             wal: None,
             socket_folder: socket_folder.clone(),
             log: raw.join("server.log"),
-            settings: [("fsync".to_owned(), "off".to_owned())].into(),
-            initdb: case.postgres.iter().flat_map(|postgres| &postgres.initdb).cloned().collect(),
+            settings: [("statement_timeout".to_owned(), LONGEST.to_owned())].into(),
+            initdb: postgres.initdb.clone(),
         };
+        let mark = ledger.mark();
         ledger.enter(undo::server_thing(&spec)?)?;
-        let (folder, raw, user) = (&*spec.data, &*raw, &user);
+        let (folder, raw, user, name) = (&*spec.data.clone(), &*raw, &user, &case.workload.name);
         let place = Place { host, folder, server: None, crash: None, snapshots: None, user, interrupt, raw };
-        rehearse(place, &spec, small, case::memory_of(case, memory)).map_err(|e| {
-            e.while_doing(format!("try the SQL of the workload `{}` on a small cluster", case.workload.name))
-        })?;
+        match rehearse(place, spec, case, small, case::memory_of(case, memory)) {
+            Err(e) if e.to_string().contains(TOO_LONG) => {
+                undo::undo(ledger, mark, host)?;
+                folders::remove_all(folder)?;
+                say(&format!(
+                    "the SQL of the workload `{name}` was not tried to its end: a statement took over {LONGEST}"
+                ));
+            }
+            tried => {
+                tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))?
+            }
+        }
     }
     Ok(())
 }

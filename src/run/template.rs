@@ -125,7 +125,7 @@ fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Pat
     let is_soon = workload.data_set(&case.workload.options, memory).is_none_or(|set| set.expected.0 <= SOON_LOADED)
         && images::of_stack(&case.stack).is_empty();
     match rehearsal::small(case)?.filter(|_| !is_soon) {
-        Some(small) => rehearsal::rehearse(session.place(&spec.data, None, raw), spec, &small, memory)
+        Some(small) => rehearsal::rehearse(session.place(&spec.data, None, raw), spec.clone(), case, &small, memory)
             .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster")),
         None => Ok(()),
     }

@@ -138,7 +138,8 @@ pgbench = { scale = 1, clients = 2, duration = "2s" }
 #[test]
 fn a_journal_commit_with_ignored_fua_loses_acknowledged_commits() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
-    // WAL in new files: each commit allocates, and is durable with the commit block of the journal.
+    // WAL in new files, and a page of it or more in each flush: so it allocates, and is durable with the commit block of
+    // the journal.
     let desk = Desk::new(
         r#"
 name = "journal"
@@ -150,11 +151,11 @@ filesystem = "ext4"
 [postgres]
 settings = { wal_init_zero = "off", wal_recycle = "off", shared_buffers = "16MB" }
 
-[workload.tpcb]
-pgbench = { scale = 1, clients = 1, duration = "1s" }
+[workload.pages]
+pgbench = { scale = 1, clients = 1, duration = "1s", script = "SELECT pg_logical_emit_message(true, '', repeat('x', 8000));" }
 "#,
     );
-    let output = desk.cut(&["--states", "12", "--clients", "1"]).output().unwrap();
+    let output = desk.cut(&["--states", "12", "--clients", "1", "--workload"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let results = results(&output);
     let honest = of_stack(&results, "honest");

@@ -98,10 +98,10 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
         return;
     }
     let shop = Workshop::new();
-    let tried = |setup: &str, script: &str| {
+    let tried = |stack: &str, setup: &str, script: &str| {
         let own = format!("scale = 5, clients = 4, duration = \"3s\", setup = \"{setup}\", script = \"{script}\"");
-        let stack = "stack.tmp.filesystem = { tmpfs = \"1GiB\" }";
-        let plan = format!("name = \"own\"\n{stack}\nworkload.mine.pgbench = {{ {own} }}\n");
+        let settings = "postgres.settings = { max_prepared_transactions = 4, shared_buffers = \"1GB\" }";
+        let plan = format!("name = \"own\"\n{settings}\n{stack}\nworkload.mine.pgbench = {{ {own} }}\n");
         let output = shop.pgstrata(&["plan", shop.file("plan.toml", &plan).to_str().unwrap()]).output().unwrap();
         let left = |folder: std::path::PathBuf| fs::read_dir(folder).map_or(0, Iterator::count);
         assert_eq!(left(shop.state().join("ledger")), 0, "{}", said(&output));
@@ -109,13 +109,19 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
         (output.status.code(), stderr(&output))
     };
     let made = "CREATE TABLE jobs AS SELECT 1 AS id;";
-    assert_eq!(tried(made, "UPDATE jobs SET id = :scale;"), (Some(0), String::new()));
-    let (code, why) = tried(made, "UPDATE job SET id = 2;");
+    let tmp = "stack.tmp.filesystem.tmpfs = \"1GiB\"";
+    let prepared = "BEGIN; UPDATE jobs SET id = :scale; PREPARE TRANSACTION 'a'; ROLLBACK PREPARED 'a';";
+    let (code, why) = tried(tmp, made, prepared);
+    assert!(code == Some(0) && why.contains("trying the plan's own SQL"), "{code:?}: {why}");
+    // What only the stack has is tried by the run alone.
+    let spaces = format!("{tmp}\nstack.tmp.tablespace.fast.filesystem.tmpfs = \"64MiB\"");
+    assert_eq!(tried(&spaces, "CREATE TABLE jobs (id int) TABLESPACE fast;", "SELECT 1;"), (Some(0), String::new()));
+    let (code, why) = tried(tmp, made, "UPDATE job SET id = 2;");
     assert_eq!(code, Some(4), "{why}");
     for part in ["the workload `mine`", "relation \"job\" does not exist"] {
         assert!(why.contains(part), "{part}: {why}");
     }
-    let (_, why) = tried("CREATE TABL jobs;", "SELECT 1;");
+    let (_, why) = tried(tmp, "CREATE TABL jobs;", "SELECT 1;");
     assert!(why.contains("syntax error at or near \"TABL\""), "{why}");
 }
 

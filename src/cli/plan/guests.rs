@@ -45,7 +45,7 @@ pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
 pub fn refuse_what_guests_lack(cases: &[CaseSpec]) -> Result<()> {
     if cases.iter().any(|case| case.workload.options.get("profile").is_some()) {
         return Err(Error::user("a plan with `profile` cannot run in a guest, which does not get the file")
-            .hint("write its load into the plan as SQL: pgstrata profile load FILE -o DIR"));
+            .hint("run it on this machine"));
     }
     if cases.iter().filter_map(|case| case.postgres.as_ref()).any(|postgres| postgres.build.is_some()) {
         return Err(Error::user("a plan with `build` cannot run in a guest, which has neither compiler nor mirror")

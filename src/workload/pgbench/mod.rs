@@ -73,7 +73,7 @@ impl Pgbench {
         // The load of a profile is ours, and as large at any scale.
         let settings = Settings::from(options).ok().filter(|_| scripts::made_of(options).is_none())?;
         let mut sources = settings.setup.iter().chain(settings.scripts.iter().map(|script| &script.source));
-        sources.any(|source| !matches!(source, ScriptSource::Builtin(_))).then(|| {
+        sources.any(|source| matches!(source, ScriptSource::File(_) | ScriptSource::Sql(_))).then(|| {
             let mut small = options.clone();
             // The other way to say how large the data are.
             small.0.remove("data");

@@ -297,7 +297,8 @@ fn own_sql_is_tried_at_scale_1_before_it_is_measured() {
         Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&wanted).unwrap(), MEMORY)
     };
     tried("SELECT abalance FROM pgbench_accounts WHERE aid = 100000 * :scale;\n").unwrap();
-    let mut sized = options(&[("script", text("orders")), ("data", text("20GB"))]);
+    assert_eq!(Pgbench.rehearsal(&options(&[("script", text("orders"))])), None, "nor does what ships");
+    let mut sized = options(&[("script", text("SELECT 1;")), ("data", text("20GB"))]);
     sized.0.remove("scale");
     Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&sized).unwrap(), MEMORY).unwrap();
     let error = tried("SELEC 1;\n").unwrap_err();
