@@ -114,7 +114,7 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
     let (code, why) = tried(tmp, made, prepared);
     assert!(code == Some(0) && why.contains("trying the plan's own SQL"), "{code:?}: {why}");
     // What only the stack has is tried by the run alone.
-    let spaces = format!("{tmp}\nstack.tmp.tablespace.fast.filesystem.tmpfs = \"64MiB\"");
+    let spaces = format!("{tmp}\nstack.tmp.tablespace.fast.tmpfs = \"64MiB\"");
     assert_eq!(tried(&spaces, "CREATE TABLE jobs (id int) TABLESPACE fast;", "SELECT 1;"), (Some(0), String::new()));
     let (code, why) = tried(tmp, made, "UPDATE job SET id = 2;");
     assert_eq!(code, Some(4), "{why}");
