@@ -147,7 +147,7 @@ fn rehearse_all(
                 ));
             }
             tried => {
-                tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))?
+                tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))?;
             }
         }
     }
