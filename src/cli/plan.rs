@@ -10,7 +10,7 @@ use crate::cli::places::PlaceArgs;
 use crate::cli::{on, prepared};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::signals::Interrupt;
+use crate::host::signals::{Interrupt, LEFT};
 use crate::plan::forecast::{CaseUnmet, Forecast};
 use crate::plan::pointed::{self, MachineRefusal, Spot};
 use crate::plan::{self, Paint, Plan, drawing, shipped};
@@ -71,7 +71,6 @@ pub struct Args {
 }
 
 const STOPPING: &[u8] = b"\rinterrupted: removing the small cluster; again to exit immediately\n";
-const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
 
 /// Checks and prints.
 ///

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Printed at the first interrupt. The carriage return overwrites a progress line.
 const ASKED: &[u8] = b"\rinterrupted: cleaning up, complete trials are kept; again to exit immediately\n";
 /// Printed at the second.
-const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
+pub(crate) const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
 
 /// Flag for a requested stop. Cheap to clone and to check.
 #[derive(Debug, Clone, Default)]

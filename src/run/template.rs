@@ -124,11 +124,11 @@ fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Pat
     let (workload, memory) = (workload(&case.workload.kind)?, session.memory_of(case));
     let is_soon = workload.data_set(&case.workload.options, memory).is_none_or(|set| set.expected.0 <= SOON_LOADED)
         && images::of_stack(&case.stack).is_empty();
-    match rehearsal::small(case)?.filter(|_| !is_soon) {
-        Some(small) => rehearsal::rehearse(session.place(&spec.data, None, raw), spec.clone(), case, &small, memory)
-            .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster")),
-        None => Ok(()),
-    }
+    let Some(small) = rehearsal::small(case)?.filter(|_| !is_soon) else { return Ok(()) };
+    // Settings for loading may conflict with the plan's.
+    let plain = ServerSpec { settings: BTreeMap::new(), ..spec.clone() };
+    rehearsal::rehearse(session.place(&spec.data, None, raw), plain, case, &small, memory)
+        .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))
 }
 
 /// Size of the workload's database as the server reports it.
