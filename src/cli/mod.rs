@@ -14,7 +14,7 @@ mod cut;
 mod cut_guest;
 mod doctor;
 #[cfg(test)]
-mod documentation;
+mod documentation_tests;
 mod engines;
 mod estimate;
 mod follow;

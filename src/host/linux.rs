@@ -8,6 +8,7 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
@@ -157,6 +158,14 @@ pub(crate) fn peer(stream: &UnixStream) -> Option<u32> {
 /// allocated.
 pub(super) fn limit_memory(bytes: u64) -> io::Result<()> {
     Ok(rustix::process::setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?)
+}
+
+/// Gives the calling thread, and those that it will start, a table of descriptors of its own, a copy of what is open
+/// (unshare(2), `CLONE_FILES`).
+#[expect(unsafe_code, reason = "from here on a descriptor is not the same file in all threads")]
+pub(crate) fn own_descriptors() -> io::Result<()> {
+    // SAFETY: the callers' threads use only what they open afterwards; the copies close when they end.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::FILES) }?)
 }
 
 /// Runs `start`, which serves disks, in a thread that does not wait for write-back when it needs memory, because the

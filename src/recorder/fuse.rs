@@ -3,21 +3,27 @@
 //! A write to a file is a write to its disk, fsync is a flush, a punched hole a discard, a zeroed range a write of
 //! zeros: the operations that the loop driver issues for the block layer's requests (drivers/block/loop.c). One thread
 //! serves all requests in the kernel's order. The kernel caches nothing (FOPEN_DIRECT_IO).
+//!
+//! The connection to the kernel is open in a table of descriptors of its own: of threads that never wait for these disks. So a
+//! kill closes it at once, and the kernel fails what still waits. In the table of all threads it would stay open as long as one
+//! of them waits, unkillable, in mount(2) or fsync(2) for an answer that nobody gives any more.
 
 use super::disk::Recorder;
 use super::entry::Op;
 use crate::error::{Context, Result};
-use crate::host::linux::as_io_flusher;
-use crate::host::threads::locked;
+use crate::host::linux::{as_io_flusher, own_descriptors};
+use crate::host::threads::{begin_apart, locked};
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
-    ReplyWrite, Request, Session, WriteFlags,
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, MountOption,
+    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session,
+    WriteFlags,
 };
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The kernel asks every time.
@@ -31,8 +37,17 @@ const ZERO_RANGE: i32 = 0x10;
 pub struct Exports {
     folder: PathBuf,
     files: Arc<Mutex<Files>>,
-    /// Unmounts on drop.
-    _session: BackgroundSession,
+    /// The thread that unmounts them when its sender is gone.
+    session: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Drop for Exports {
+    fn drop(&mut self) {
+        if let Some((until, session)) = self.session.take() {
+            drop(until);
+            session.join().ok();
+        }
+    }
 }
 
 /// By inode number, minus 2; numbers are not reused. `None` if a file was removed.
@@ -45,7 +60,13 @@ struct ExportedFile {
     disk: u16,
 }
 
-struct DiskFiles(Arc<Mutex<Files>>);
+type Work = Box<dyn FnOnce() + Send>;
+
+struct DiskFiles {
+    files: Arc<Mutex<Files>>,
+    /// A thread that has the descriptors of the recorder.
+    worker: Sender<Work>,
+}
 
 impl Exports {
     /// Mounts on an existing folder; the mount table shows `source`.
@@ -57,10 +78,26 @@ impl Exports {
         let mut config = Config::default();
         config.mount_options =
             vec![MountOption::FSName(source.to_owned()), MountOption::NoSuid, MountOption::NoDev, MountOption::NoExec];
-        let session = Session::new(DiskFiles(Arc::clone(&files)), folder, &config)
-            .and_then(|session| as_io_flusher(|| session.spawn()))
-            .or_host(|| format!("mount the recorded disks on {}", folder.display()))?;
-        Ok(Exports { folder: folder.to_owned(), files, _session: session })
+        let (worker, work) = channel::<Work>();
+        as_io_flusher(|| begin_apart("disks", move || work.into_iter().for_each(|work| work())))?;
+        let disks = DiskFiles { files: Arc::clone(&files), worker };
+        let (stop, until) = channel();
+        let (tell, told) = channel();
+        let to = folder.to_owned();
+        let session = begin_apart("fuse", move || {
+            let session = own_descriptors()
+                .and_then(|()| Session::new(disks, &to, &config))
+                .and_then(|session| as_io_flusher(|| session.spawn()));
+            let mounted = session.map(|session| {
+                tell.send(Ok(())).ok();
+                until.recv().ok();
+                session.umount_and_join().ok();
+            });
+            mounted.or_else(|e| tell.send(Err(e))).ok();
+        })?;
+        let mounted = told.recv().unwrap_or_else(|_| Err(gone()));
+        mounted.or_host(|| format!("mount the recorded disks on {}", folder.display()))?;
+        Ok(Exports { folder: folder.to_owned(), files, session: Some((stop, session)) })
     }
 
     /// Exports a disk as a file, and returns its path.
@@ -88,36 +125,53 @@ impl Exports {
 impl DiskFiles {
     fn file(&self, inode: INodeNo) -> io::Result<ExportedFile> {
         let place = u64::from(inode).checked_sub(2).and_then(|place| usize::try_from(place).ok());
-        let file = place.and_then(|place| locked(&self.0).get(place)?.clone());
+        let file = place.and_then(|place| locked(&self.files).get(place)?.clone());
         file.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Works on a file's disk in the thread where the recorder's files are open, and would be closed.
+    fn on_disk<T: Send + 'static>(
+        &self,
+        inode: INodeNo,
+        work: impl FnOnce(&Recorder, u16) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let file = self.file(inode)?;
+        let (answer, answered) = channel();
+        let sent = self.worker.send(Box::new(move || {
+            answer.send(work(&file.recorder, file.disk)).ok();
+        }));
+        sent.map_err(|_| gone()).and_then(|()| answered.recv().unwrap_or_else(|_| Err(gone())))
     }
 
     fn attributes(&self, inode: INodeNo) -> io::Result<FileAttr> {
         if inode == INodeNo::ROOT {
             return Ok(attributes_of(inode, FileType::Directory, 0o700, 0));
         }
-        let file = self.file(inode)?;
-        Ok(attributes_of(inode, FileType::RegularFile, 0o600, file.recorder.size(file.disk).unwrap_or(0)))
+        let size = self.on_disk(inode, |recorder, disk| Ok(recorder.size(disk).unwrap_or(0)))?;
+        Ok(attributes_of(inode, FileType::RegularFile, 0o600, size))
     }
 
     fn read_file(&self, inode: INodeNo, offset: u64, size: u32) -> io::Result<Vec<u8>> {
-        let file = self.file(inode)?;
-        let end = file.recorder.size(file.disk).unwrap_or(0);
-        let length = u64::from(size).min(end.saturating_sub(offset));
-        let mut bytes = vec![0; length as usize];
-        file.recorder.read(file.disk, offset, &mut bytes)?;
-        Ok(bytes)
+        self.on_disk(inode, move |recorder, disk| {
+            let end = recorder.size(disk).unwrap_or(0);
+            let mut bytes = vec![0; u64::from(size).min(end.saturating_sub(offset)) as usize];
+            recorder.read(disk, offset, &mut bytes)?;
+            Ok(bytes)
+        })
     }
 
     fn allocate(&self, inode: INodeNo, offset: u64, length: u64, mode: i32) -> io::Result<()> {
-        let file = self.file(inode)?;
         let op = match mode {
             _ if mode & PUNCH_HOLE != 0 => Op::Discard,
             _ if mode & ZERO_RANGE != 0 => Op::WriteZeroes,
             _ => return Err(io::ErrorKind::Unsupported.into()),
         };
-        file.recorder.clear(file.disk, op, offset, length)
+        self.on_disk(inode, move |recorder, disk| recorder.clear(disk, op, offset, length))
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the thread that serves the disks has ended")
 }
 
 fn attributes_of(ino: INodeNo, kind: FileType, perm: u16, size: u64) -> FileAttr {
@@ -150,7 +204,7 @@ fn answer(reply: ReplyEmpty, done: io::Result<()>) {
 
 impl Filesystem for DiskFiles {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let found = locked(&self.0)
+        let found = locked(&self.files)
             .iter()
             .position(|file| file.as_ref().is_some_and(|file| OsStr::new(&file.name) == name))
             .filter(|_| parent == INodeNo::ROOT);
@@ -169,8 +223,8 @@ impl Filesystem for DiskFiles {
     }
 
     fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        match self.file(inode) {
-            Ok(_) => reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO),
+        match self.on_disk(inode, |_, _| Ok(())) {
+            Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO),
             Err(e) => reply.error(e.into()),
         }
     }
@@ -205,9 +259,13 @@ impl Filesystem for DiskFiles {
         reply: ReplyWrite,
     ) {
         // A loop device has no FUA: the block layer turns it into a write and a flush.
-        let written = self.file(inode).and_then(|file| file.recorder.write(file.disk, offset, data, false));
+        let data = data.to_vec();
+        let written = self.on_disk(inode, move |recorder, disk| {
+            recorder.write(disk, offset, &data, false)?;
+            Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
+        });
         match written {
-            Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+            Ok(bytes) => reply.written(bytes),
             Err(e) => reply.error(e.into()),
         }
     }
@@ -218,7 +276,7 @@ impl Filesystem for DiskFiles {
     }
 
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer(reply, self.file(inode).and_then(|file| file.recorder.flush(file.disk)));
+        answer(reply, self.on_disk(inode, Recorder::flush));
     }
 
     fn fallocate(&self, _: &Request, inode: INodeNo, _: FileHandle, at: u64, bytes: u64, mode: i32, reply: ReplyEmpty) {
@@ -229,13 +287,73 @@ impl Filesystem for DiskFiles {
         if inode != INodeNo::ROOT {
             return reply.error(Errno::ENOTDIR);
         }
-        let files = locked(&self.0).clone();
+        let files = locked(&self.files);
         for (place, file) in files.iter().enumerate().skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
             let Some(file) = file else { continue };
             if reply.add(INodeNo(place as u64 + 2), place as u64 + 1, FileType::RegularFile, &file.name) {
                 break;
             }
         }
+        drop(files);
         reply.ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::TestDisks;
+    use super::*;
+    use crate::host::{time, users};
+    use rustix::mount::{UnmountFlags, unmount};
+    use std::fs;
+    use std::os::unix::fs::FileExt;
+    use std::process::{Command, Stdio};
+
+    const FOLDER: &str = "PGSTRATA_TEST_FOLDER";
+
+    /// Serves disks that four threads of this process read without pause.
+    fn wait_for_our_own_disks(folder: &Path) {
+        let disks = TestDisks::recording(1);
+        let exports = Exports::mount(folder, "pgstrata-test").unwrap();
+        let path = exports.add("data", &Arc::new(disks.recorder), 0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| while fs::File::open(&path).unwrap().read_at(&mut [0; 4096], 0).unwrap() > 0 {});
+            }
+        });
+    }
+
+    #[test]
+    fn a_kill_ends_a_program_that_waits_for_its_own_disks() {
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            return wait_for_our_own_disks(Path::new(&folder));
+        }
+        if !users::is_root() || !Path::new("/dev/fuse").exists() {
+            println!("skipped: recorded disks as files need root and /dev/fuse");
+            return;
+        }
+        for _ in 0..5 {
+            let folder = tempfile::tempdir().unwrap();
+            let this = "recorder::fuse::tests::a_kill_ends_a_program_that_waits_for_its_own_disks";
+            let mut serving = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", this])
+                .env(FOLDER, folder.path())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            while !folder.path().join("data").exists() {
+                assert_eq!(serving.try_wait().unwrap(), None);
+                time::sleep(Duration::from_millis(10));
+            }
+            time::sleep(Duration::from_millis(50));
+            serving.kill().unwrap();
+            let ended = (0..1000).any(|_| {
+                time::sleep(Duration::from_millis(10));
+                serving.try_wait().unwrap().is_some()
+            });
+            // What is forced fails the requests, so that nothing waits for ever after this test.
+            unmount(folder.path(), UnmountFlags::FORCE | UnmountFlags::DETACH).unwrap();
+            assert!(ended, "it still waits 10 s after the kill");
+        }
     }
 }
