@@ -40,7 +40,7 @@ check-all: check ## check, types on other systems, advisories of the dependencie
 	@scripts/setup check-all
 	scripts/check --all
 
-test: check ## check, then every test; lists at its end what could not run here and why (15 minutes after the build)
+test: check ## check, then the tests; lists at its end what could not run here and why (15 minutes after the build)
 	@scripts/setup test
 	scripts/test
 

@@ -11,16 +11,26 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
 }
 
-/// What `pgstrata report` says of a run folder in `docs/example`.
-fn report_of(name: &str) -> Value {
+/// A folder with a run folder of `docs/example`.
+fn unpacked(name: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let archive = docs().join(format!("example/{name}.tar.gz"));
     let unpacked = Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(place.path()).status().unwrap();
     assert!(unpacked.success(), "{}", archive.display());
-    let folder = place.path().join(name);
-    let said = Command::new(env!("CARGO_BIN_EXE_pgstrata")).arg("report").arg(folder).arg("--json").output().unwrap();
-    assert!(said.status.success(), "{name}: {}", String::from_utf8_lossy(&said.stderr));
+    place
+}
+
+/// What a subcommand says as JSON.
+fn said(place: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    let said = command.current_dir(place).args(arguments).arg("--json").output().unwrap();
+    assert!(said.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said.stderr));
     serde_json::from_slice(&said.stdout).unwrap()
+}
+
+/// What `pgstrata report` says of a run folder in `docs/example`.
+fn report_of(name: &str) -> Value {
+    said(unpacked(name).path(), &["report", name])
 }
 
 /// Sections of the pages that name a run folder, with its report.
@@ -166,6 +176,28 @@ fn checked(section: &str, report: &Value) -> usize {
 fn figures_of_ours_are_those_of_the_run_folders() {
     let seen: Vec<usize> = sections().iter().map(|(section, report)| checked(section, report)).collect();
     assert!(seen.iter().all(|figures| *figures > 0) && seen.iter().sum::<usize>() >= 60, "{seen:?}");
+}
+
+#[test]
+fn cases_of_a_run_are_compared_at_the_ratios_of_its_report() {
+    let mut seen = 0;
+    for name in ["checksums", "eight-of-2015", "wal-compression"] {
+        let place = unpacked(name);
+        let report = said(place.path(), &["report", name]);
+        let rows = ranked(&report, report["rankings"][0]["title"].as_str().unwrap());
+        let case = |row: &Value| format!("{name}:{}", row["case"].as_str().unwrap());
+        let baseline = rows.iter().find(|row| row["comparison"].is_null()).unwrap();
+        let class = |row: &Value| row["durability"]["class"].clone();
+        for row in rows.iter().filter(|row| !row["comparison"].is_null() && class(row) == class(baseline)) {
+            let compared = said(place.path(), &["compare", &case(baseline), &case(row)]);
+            let of_rate = list(&compared["pairs"][0]["rows"]).iter().find(|it| it["unit"] == "tps").unwrap();
+            let ratio = of_rate["comparison"]["ratio"].as_f64().unwrap();
+            let reported = row["comparison"]["ratio"]["value"].as_f64().unwrap();
+            assert!((ratio / reported - 1.0).abs() < 1e-9, "{}: {ratio}, reported {reported}", case(row));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 4, "{seen}");
 }
 
 /// Lines of a section in fences without a language.

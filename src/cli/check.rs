@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pgstrata check results/new --against results/old --limit 'tps -5 %'
   pgstrata check new --against old --limit 'p99 +10 %' --junit check.xml
-  pgstrata check results/x:pg18 --against results/x:pg17 --limit 'tps -2 %'    two cases of one run: paired
+  pgstrata check results/x:xfs --against results/x:ext4 --limit 'tps -2 %'    two cases of one run: paired
   pgstrata check new --against old --limit 'tps -5 %' --rerun-baseline    both measured again: paired
 
 A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, mean, p50, p95, p99, p99.9 \

@@ -32,7 +32,7 @@ Next: pgstrata plan plan.toml, then pgstrata run plan.toml.
 
 Exit code: 0 written, 2 invalid flag or file exists, 3 disk in use or file not writable.")]
 pub struct Args {
-    /// Where to build the stacks: a disk (/dev/...; ALL ITS DATA ARE LOST in the run), a folder, or `loop` for image files
+    /// Where to build the stacks: a disk (/dev/...; ALL DATA ON IT IS LOST in the run), a folder, or `loop` for image files
     #[arg(long, value_name = "DISK|FOLDER|loop")]
     on: Option<String>,
     /// Question the plan answers, or the name of a shipped plan
@@ -206,7 +206,7 @@ fn ask_place(disks: &[FoundDisk]) -> Result<StackPlace> {
         let size = disk.identity.size_bytes.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
         let model = disk.identity.model.clone().unwrap_or_else(|| "no model".to_owned());
         let path = disk.by_id.as_ref().unwrap_or(&disk.path).display();
-        places.push((place, format!("{path}, {model}{size}; ALL ITS DATA ARE LOST in the run")));
+        places.push((place, format!("{path}, {model}{size}; ALL DATA ON IT IS LOST in the run")));
     }
     out::remark("Where should the stacks be built? Disks in use are not listed.");
     let lines: Vec<String> = places.iter().map(|(_, line)| line.clone()).collect();

@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
   pgstrata run plan.toml --quick                short turns instead of whole checkpoint cycles
   pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
-  pgstrata run encryption --on /dev/disk/by-id/nvme-X   one on a disk of yours; ALL ITS DATA ARE LOST
+  pgstrata run encryption --on /dev/disk/by-id/nvme-X   one on a disk of yours; ALL DATA ON IT IS LOST
   pgstrata run separate-wal --on data=/dev/nvme0n1 --on log=/dev/nvme1n1   one on two disks
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
@@ -79,7 +79,7 @@ pub struct Args {
     /// that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
-    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead; once for each
+    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL DATA ON IT IS LOST) instead; once for each
     /// device where a stack has several: --on data=DISK --on log=DISK (stacks whose single device has no name use the first).
     /// With --quick, and where the plan fills the stack, only a part of the disk as large as the image file is used
     #[arg(long, value_name = "[DEVICE=]DISK|FOLDER", conflicts_with_all = ["resume", "guest"])]

@@ -12,8 +12,9 @@ use crate::provision::layer;
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::durability;
 use crate::record::verdict::{Verdict, VerdictRecord};
-use crate::run::session::{RunPlaces, both};
+use crate::run::session::RunPlaces;
 use crate::run::undo;
+use crate::run::undo::both;
 
 /// Cases that differ in what a power cut affects: guest, stack and server, and the workload if it runs.
 fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> {

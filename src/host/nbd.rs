@@ -26,11 +26,15 @@ const DISCONNECT: u8 = 2;
 const INDEX: u16 = 1;
 const SIZE_BYTES: u16 = 2;
 const BLOCK_SIZE_BYTES: u16 = 3;
+const TIMEOUT_S: u16 = 4;
 const SERVER_FLAGS: u16 = 5;
 const SOCKETS: u16 = 7;
 const IDENTIFIER: u16 = 10;
 const SOCKET_ITEM: u16 = 1;
 const SOCKET_FD: u16 = 1;
+
+/// After so many seconds a request fails, so that a killed server leaves nothing that waits for ever.
+const LONGEST_S: u64 = 120;
 
 /// Hands a connection to the driver; returns the number of the device.
 ///
@@ -43,6 +47,7 @@ pub(crate) fn connect(connection: BorrowedFd<'_>, wish: &Wish<'_>) -> io::Result
     let attributes = [
         attribute(SIZE_BYTES, &wish.size.to_ne_bytes()),
         attribute(BLOCK_SIZE_BYTES, &wish.block_size.to_ne_bytes()),
+        attribute(TIMEOUT_S, &LONGEST_S.to_ne_bytes()),
         attribute(SERVER_FLAGS, &u64::from(wish.flags).to_ne_bytes()),
         attribute(IDENTIFIER, &terminated(wish.identifier)),
         attribute(SOCKETS | NESTED, &sockets),

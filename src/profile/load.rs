@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 use crate::record::profile::{CommitSpread, Profile};
 use crate::units::Bytes;
 
+/// Commits a second of the slowest server whose load can be made: a plan's least rate.
+const LEAST_RATE: f64 = 0.001;
+
 /// A full-page image of a page of `profile_pages`, without the hole, bytes.
 const IMAGE: f64 = 7324.0;
 /// WAL without images of a commit, of one update with the pruning before it, and of a message and an inserted row
@@ -64,8 +67,10 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     let of = figures::of(profile);
     let known = |name: &str| of.get(name).copied().unwrap_or(0.0);
     let (ids, logged) = (known("commits_per_second"), known("wal_bytes_per_commit"));
-    if ids * logged == 0.0 {
-        return Err(Error::user("the profile has no commits that wrote").hint("read the server while it is busy"));
+    if ids < LEAST_RATE || logged == 0.0 {
+        return Err(
+            Error::user("the profile has hardly any commits that wrote").hint("read the server while it is busy")
+        );
     }
     let in_wal = profile.wal.as_ref().filter(|wal| wal.commits > 0);
     let (writing, bytes, images) = match in_wal {
@@ -183,7 +188,8 @@ pub fn plan(profile: &Profile, load: &ProfileLoad, options: &str) -> String {
              # memory; what is read is scaled along.\n"
         )
     });
-    let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.2}", load.rate * factor)).join(", ");
+    let digits = (3 - load.rate.log10().floor() as i32).clamp(2, 6) as usize;
+    let rates = [1.0, 1.5, 2.0, 3.0].map(|factor| format!("{:.digits$}", load.rate * factor)).join(", ");
     // Each client has a row of its own on a page.
     let active = figures::of(profile).get("clients_active_mean").copied().unwrap_or(0.0);
     let clients = (2.0 * active).ceil().clamp(8.0, 32.0).to_string();
@@ -299,7 +305,7 @@ mod tests {
         let load = of(&profile, MEMORY).unwrap();
         assert_eq!(load.scripts.iter().filter(|(name, ..)| name.starts_with("write")).count(), 5, "{load:?}");
         profile.counts.clear();
-        assert!(of(&profile, MEMORY).unwrap_err().to_string().contains("no commits that wrote"));
+        assert!(of(&profile, MEMORY).unwrap_err().to_string().contains("hardly any commits that wrote"));
     }
 
     #[test]
@@ -311,6 +317,8 @@ mod tests {
         assert_eq!(parsed["postgres"]["settings"]["max_wal_size"].as_str(), Some("1GB"));
         let load = &parsed["workload"]["mine"]["pgbench"];
         assert_eq!(load["rate"][3].as_float(), Some(3000.0));
+        let slow = super::plan(&profile, &ProfileLoad { rate: 0.30456, ..of(&profile, MEMORY).unwrap() }, "");
+        assert!(slow.contains("0.3046, 0.4568, 0.6091, 0.9137"), "{slow}");
         assert!(load["profile"].as_str() == Some("a.toml") && !plan.contains('@'), "{plan}");
     }
 

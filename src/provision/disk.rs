@@ -56,7 +56,7 @@ pub fn contents(host: &Host, options: &Options) -> Result<Option<DiskContents>> 
 
 pub(super) const INFO: LayerInfo = LayerInfo::device(NAME, "A real disk or partition, identified by path and serial; it is formatted.", &[
     OptionSpec::required("disk", OptionKind::Path)
-        .doc("Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST."),
+        .doc("Full path of the device: /dev/disk/by-id/nvme-... ALL DATA ON IT IS LOST."),
     OptionSpec::optional("serial", OptionKind::Text)
         .doc("Serial number, as printed by `lsblk --output NAME,SERIAL`; either this or `wwn` must be given and match."),
     OptionSpec::optional("wwn", OptionKind::Text).doc("World Wide Name, as printed by `lsblk --output NAME,WWN`."),
@@ -80,8 +80,8 @@ impl Layer for RealDisk {
         if ["serial", "wwn"].iter().any(|key| options.text(key).is_some_and(|text| !text.trim().is_empty())) {
             Ok(())
         } else {
-            Err(OptionProblem::at("disk", format!("`{path}` has no `serial` or `wwn`"))
-                .help("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows them; add `serial = \"...\"`"))
+            Err(OptionProblem::at("disk", format!("the plan gives no `serial` or `wwn` of `{path}`"))
+                .help("`pgstrata doctor` prints the line for each disk"))
         }
     }
 

@@ -12,6 +12,7 @@ use super::disk::Recorder;
 use super::entry::Op;
 use crate::error::{Context, Result};
 use crate::host::linux::{as_io_flusher, own_descriptors};
+use crate::host::mounts;
 use crate::host::threads::{begin_apart, locked};
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, MountOption,
@@ -23,7 +24,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The kernel asks every time.
@@ -37,16 +37,14 @@ const ZERO_RANGE: i32 = 0x10;
 pub struct Exports {
     folder: PathBuf,
     files: Arc<Mutex<Files>>,
-    /// The thread that unmounts them when its sender is gone.
-    session: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Drop for Exports {
     fn drop(&mut self) {
-        if let Some((until, session)) = self.session.take() {
-            drop(until);
-            session.join().ok();
-        }
+        // The thread that serves ends with the last mount: nobody waits for it, since a copy of this one may be in another
+        // mount namespace. Where it is in use, it stays for the ledger. The files are closed here, where they are open.
+        mounts::unmount(&self.folder).ok();
+        locked(&self.files).clear();
     }
 }
 
@@ -81,23 +79,16 @@ impl Exports {
         let (worker, work) = channel::<Work>();
         as_io_flusher(|| begin_apart("disks", move || work.into_iter().for_each(|work| work())))?;
         let disks = DiskFiles { files: Arc::clone(&files), worker };
-        let (stop, until) = channel();
         let (tell, told) = channel();
         let to = folder.to_owned();
-        let session = begin_apart("fuse", move || {
-            let session = own_descriptors()
-                .and_then(|()| Session::new(disks, &to, &config))
-                .and_then(|session| as_io_flusher(|| session.spawn()));
-            let mounted = session.map(|session| {
-                tell.send(Ok(())).ok();
-                until.recv().ok();
-                session.umount_and_join().ok();
-            });
-            mounted.or_else(|e| tell.send(Err(e))).ok();
-        })?;
+        let serve = move || match own_descriptors().and_then(|()| Session::new(disks, &to, &config)) {
+            Ok(session) => drop(tell.send(Ok(())).map(|()| session.run())),
+            Err(e) => drop(tell.send(Err(e))),
+        };
+        as_io_flusher(|| begin_apart("fuse", serve))?;
         let mounted = told.recv().unwrap_or_else(|_| Err(gone()));
         mounted.or_host(|| format!("mount the recorded disks on {}", folder.display()))?;
-        Ok(Exports { folder: folder.to_owned(), files, session: Some((stop, session)) })
+        Ok(Exports { folder: folder.to_owned(), files })
     }
 
     /// Exports a disk as a file, and returns its path.

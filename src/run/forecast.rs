@@ -388,7 +388,13 @@ fn described(case: &CaseSpec, turns: &[String]) -> Result<String> {
     let turns = together::turn_lengths_us(span_us);
     let longest = Micros(turns.first().copied().unwrap_or_default());
     let (number, warm_up) = (turns.len(), Micros(warm_up_us));
-    Ok(format!("{number} turns of {longest} side by side with the others, after a warm-up of {warm_up}"))
+    let is_asked = |name: &&str| case.postgres.iter().any(|postgres| postgres.asked(name).is_some());
+    let replaced: Vec<&str> = window::REPLACED.into_iter().filter(is_asked).collect();
+    let replaced = match replaced.is_empty() {
+        true => String::new(),
+        false => format!("; so that no checkpoint begins, the plan's {} is replaced", replaced.join(" and ")),
+    };
+    Ok(format!("{number} turns of {longest} side by side with the others, after a warm-up of {warm_up}{replaced}"))
 }
 
 /// Peak space needed by the plan, by place.

@@ -4,9 +4,10 @@ use super::{case, undo};
 use crate::cluster::install;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
+use crate::host::time::now;
 use crate::host::{Host, files, folders, machine, users};
 use crate::plan::Plan;
 use crate::provision::folder;
@@ -16,6 +17,7 @@ use crate::record::options::Options;
 use crate::units::Bytes;
 use crate::workload::pgbench::Pgbench;
 use crate::workload::{MemorySizes, Place};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Settings that would make the small cluster large.
@@ -24,8 +26,8 @@ const OF_MEMORY: [&str; 2] = ["shared_buffers", "huge_pages"];
 /// Options that make two workloads the same SQL.
 const OF_SQL: [&str; 3] = ["script", "setup", "mode"];
 
-/// How long `plan` tries a statement, and what the server says then.
-const LONGEST: &str = "20s";
+/// How long a statement is tried, and what the server says then.
+const LONGEST_S: u64 = 20;
 const TOO_LONG: &str = "statement timeout";
 
 /// The workload of a case at scale 1, if there is SQL in it that may fail. Tablespaces exist only on the stack.
@@ -39,8 +41,8 @@ pub(super) fn small(case: &CaseSpec) -> Result<Option<Options>> {
     Ok(small.filter(|_| case.stack.tablespaces.is_empty()))
 }
 
-/// Makes a cluster in `spec.data` with the case's settings and those of `spec`, loads it, runs each script once, and
-/// removes it. The caller entered it into a ledger.
+/// Makes a cluster in `spec.data` with the case's settings instead of those of `spec`, loads it, runs each script once, and
+/// removes it. The caller entered it into a ledger. False if that took too long, and was not done to its end.
 ///
 /// # Errors
 /// With the server's or pgbench's own message.
@@ -50,18 +52,25 @@ pub(super) fn rehearse(
     case: &CaseSpec,
     small: &Options,
     memory: MemorySizes,
-) -> Result<()> {
+) -> Result<bool> {
     let own = case.postgres.iter().flat_map(|postgres| postgres.settings.clone());
     let own = own.filter(|(name, _)| OF_MEMORY.iter().all(|large| !name.eq_ignore_ascii_case(large)));
     let needed = case::workload(&case.workload.kind)?.server_settings(&case.workload.options);
-    spec.settings = own.chain(needed).chain(spec.settings).collect();
-    spec.settings.insert("fsync".to_owned(), "off".to_owned());
+    let tried = [("fsync", "off".to_owned()), ("statement_timeout", format!("{LONGEST_S}s"))];
+    spec.settings = own.chain(needed).chain(tried.map(|(name, value)| (name.to_owned(), value))).collect();
     let (host, data) = (place.host, spec.data.clone());
     server::init(host, &spec)?;
     let server = Server::start(host, spec, place.interrupt)?;
-    Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory)?;
+    let begun = now();
+    let tried = Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory);
+    let is_too_long = |e: &Error| begun.elapsed().as_secs() >= LONGEST_S && e.to_string().contains(TOO_LONG);
+    let is_cut_short = tried.as_ref().is_err_and(is_too_long);
+    if !is_cut_short {
+        tried?;
+    }
     server.stop(host)?;
-    folders::remove_all(&data)
+    folders::remove_all(&data)?;
+    Ok(!is_cut_short)
 }
 
 /// Tries all SQL of a plan's own, outside of any guest, and leaves nothing. Left out are servers that are not there, and
@@ -101,7 +110,7 @@ pub fn rehearse_plan(
     };
     say("trying the plan's own SQL on a small cluster");
     let tried = rehearse_all(host, &wanted, state, &ledger, (interrupt, say));
-    tried.and(undo::undo(&ledger, 0, host).and_then(|()| ledger.close()))
+    undo::both(tried, undo::undo(&ledger, 0, host).and_then(|()| ledger.close()))
 }
 
 fn rehearse_all(
@@ -131,24 +140,17 @@ fn rehearse_all(
             wal: None,
             socket_folder: socket_folder.clone(),
             log: raw.join("server.log"),
-            settings: [("statement_timeout".to_owned(), LONGEST.to_owned())].into(),
+            settings: BTreeMap::new(),
             initdb: postgres.initdb.clone(),
         };
-        let mark = ledger.mark();
         ledger.enter(undo::server_thing(&spec)?)?;
         let (folder, raw, user, name) = (&*spec.data.clone(), &*raw, &user, &case.workload.name);
         let place = Place { host, folder, server: None, crash: None, snapshots: None, user, interrupt, raw };
-        match rehearse(place, spec, case, small, case::memory_of(case, memory)) {
-            Err(e) if e.to_string().contains(TOO_LONG) => {
-                undo::undo(ledger, mark, host)?;
-                folders::remove_all(folder)?;
-                say(&format!(
-                    "the SQL of the workload `{name}` was not tried to its end: a statement took over {LONGEST}"
-                ));
-            }
-            tried => {
-                tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))?;
-            }
+        let tried = rehearse(place, spec, case, small, case::memory_of(case, memory));
+        if !tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))? {
+            say(&format!(
+                "the SQL of the workload `{name}` was not tried to its end: a statement took over {LONGEST_S} s"
+            ));
         }
     }
     Ok(())

@@ -125,9 +125,9 @@ fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Pat
     let is_soon = workload.data_set(&case.workload.options, memory).is_none_or(|set| set.expected.0 <= SOON_LOADED)
         && images::of_stack(&case.stack).is_empty();
     let Some(small) = rehearsal::small(case)?.filter(|_| !is_soon) else { return Ok(()) };
-    // Settings for loading may conflict with the plan's.
-    let plain = ServerSpec { settings: BTreeMap::new(), ..spec.clone() };
-    rehearsal::rehearse(session.place(&spec.data, None, raw), plain, case, &small, memory)
+    // What takes too long to be tried may be right.
+    rehearsal::rehearse(session.place(&spec.data, None, raw), spec.clone(), case, &small, memory)
+        .map(drop)
         .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))
 }
 

@@ -4,7 +4,8 @@
 use super::fail_fast::{FailFast, TrialFailure};
 use super::guests::Guests;
 use super::looks::Looks;
-use super::session::{Ending, Judge, Session, both, count_trials, give_to_person};
+use super::session::{Ending, Judge, Session, count_trials, give_to_person};
+use super::undo::both;
 use super::{case, repeats, share, trial};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};

@@ -125,3 +125,18 @@ fn end_run(host: &Host, run: &str, group: Option<&Path>) -> Result<()> {
         }
     }
 }
+
+/// Combines the error of the work and that of undoing it.
+///
+/// # Errors
+/// Either, or both in one.
+pub fn both(done: Result<()>, undone: Result<()>) -> Result<()> {
+    const CLEAN: &str = "`pgstrata clean` tries again; what is left is in the ledger";
+    match (done, undone) {
+        (done, Ok(())) => done,
+        (Ok(()), Err(left)) => Err(left.hint(CLEAN)),
+        (Err(why), Err(left)) => {
+            Err(Error::new(why.kind(), format!("{why}\nand not all of it could be undone: {left}")).hint(CLEAN))
+        }
+    }
+}

@@ -115,6 +115,9 @@ pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, St
     settings
 }
 
+/// Settings that turns take from the plan.
+pub const REPLACED: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
+
 /// Settings for turns: no checkpoint and no autovacuum falls into them. They win over the plan's, but for autovacuum;
 /// cases that differ in checkpoints are measured over whole trials.
 pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {

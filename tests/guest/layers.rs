@@ -49,7 +49,7 @@ const NOWHERE: &str = "bcachefs needs";
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pgstrata");
 
 /// How long the tests of one filter may take: the processor is ten times slower there.
-const LIMIT_MS: u64 = 1_800_000;
+const LIMIT_MS: u64 = 3_300_000;
 
 /// The program of some tests (`--lib`), which cargo builds where it is not built.
 fn tests_of(target: &[&str]) -> PathBuf {

@@ -28,6 +28,7 @@ pub fn trial_window(number: u32) -> TrialWindow {
         }),
     };
     TrialWindow {
+        replaced: Default::default(),
         asked_cycles: Some(2),
         whole_cycles: if number == 2 { 1 } else { 2 },
         cut: number == 2,

@@ -15,6 +15,7 @@ use crate::record::operation::{Operation, Writes};
 use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
+use crate::record::turns::TurnsRecord;
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
@@ -197,6 +198,8 @@ impl CaseOfSide<'_> {
     fn rate(&self, found: &MeasureFinding, item: &str) -> Option<SideMeasure> {
         let rate = found.rate.as_ref()?;
         let is_main = self.found.measures.first().is_some_and(|first| first.name == found.name);
+        let taken = self.findings.turns.iter().flat_map(|turns| &turns.cases).find(|turns| turns.case == self.spec.id);
+        let borne = |block| taken.and_then(|turns| turns.borne.get(&block)).filter(|_| is_main).copied().unwrap_or(0.0);
         let means = self.trials.iter().filter_map(|trial| {
             let measure = measure_of(trial, &found.name)?;
             let within = match measure.slices.is_empty() {
@@ -204,7 +207,9 @@ impl CaseOfSide<'_> {
                 true => self.within(trial.trial).filter(|_| is_main && trial.turns.is_none()),
                 false => within_slices(measure),
             };
-            Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })
+            let of_turns = trial.turns.as_ref().filter(|_| is_main).and_then(TurnsRecord::rate);
+            let mean = of_turns.or_else(|| rate_of(measure))? * f64::exp(-borne(trial.trial));
+            Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within } })
         });
         let (ends, spread) = (rate.low.zip(rate.high), self.spread(means.collect()));
         Some(SideMeasure { ends, spread, ..self.measure(item, FigureKind::Rate, &found.unit, rate.value) })

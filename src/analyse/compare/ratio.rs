@@ -18,7 +18,7 @@ const LEAST_WIDTH: f64 = 1e-9;
 
 /// `a` over `b`, the reference; `None` if either did no work.
 pub fn compare(a: &SideMeasure, b: &SideMeasure) -> Option<Comparison> {
-    let plain = a.value / b.value;
+    let plain = alone(a) / alone(b);
     if !(plain.is_finite() && plain > 0.0) {
         return None;
     }
@@ -47,6 +47,14 @@ pub fn compare(a: &SideMeasure, b: &SideMeasure) -> Option<Comparison> {
             Comparison { ratio: plain, low: None, high: None, outcome: RatioOutcome::NoInterval, method, how }
         }
     })
+}
+
+/// A single trial's rate without what its turns bore, as the report's ratios have it; else the figure.
+fn alone(measure: &SideMeasure) -> f64 {
+    match &measure.spread {
+        MeasureSpread::Trials { means, .. } if means.len() == 1 => means[0].trial.mean,
+        _ => measure.value,
+    }
 }
 
 /// Method with its description.

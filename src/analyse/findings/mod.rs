@@ -122,6 +122,8 @@ pub struct CaseTurns {
     pub after: Option<Estimate>,
     /// True if that differs from 1, at 5 % over all cases.
     pub is_carried_over: bool,
+    /// By block, the natural logarithm of what other programs and the cases before did to its rate. Ratios are without it.
+    pub borne: BTreeMap<u32, f64>,
 }
 
 /// Answer of a run: the question, the result, and remarks.

@@ -3,6 +3,7 @@
 use crate::analyse::findings::estimate::Estimate;
 use crate::record::window::CheckpointDone;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialWindow {
@@ -19,6 +20,8 @@ pub struct TrialWindow {
     pub settled: Option<bool>,
     /// True if WAL was written beforehand, so that segments are recycled.
     pub prefilled: bool,
+    /// Settings of the plan that its window replaced: the plan's value, and what the server had.
+    pub replaced: BTreeMap<String, (String, String)>,
     /// WAL segments newly created in the window.
     pub wal_segments_new: Option<u64>,
     pub checkpoints: Vec<CheckpointFinding>,

@@ -59,6 +59,7 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
             trials: u32::try_from(case.trials.len()).unwrap_or(u32::MAX),
         }),
         is_carried_over: after.is_some_and(|after| after.is_seen()),
+        borne: case.turns.borne.clone(),
     });
     let cases: Vec<CaseTurns> = cases.collect();
     let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);

@@ -73,6 +73,11 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         end.min(end_us).saturating_sub((end - elapsed.min(end)).max(window.first_operation_us))
     };
     let vacuum_us: u64 = vacuums.clone().map(|vacuum| in_window((vacuum.ended_us, vacuum.elapsed_us))).sum();
+    let asked = |name: &str| record.case.postgres.as_ref().and_then(|postgres| postgres.asked(name));
+    let replaced = window.settings.iter().filter_map(|(name, ours)| {
+        let own = asked(name).filter(|own| own != ours)?;
+        Some((name.clone(), (own.to_owned(), ours.clone())))
+    });
     Some(TrialWindow {
         asked_cycles,
         whole_cycles,
@@ -81,6 +86,7 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         warm_up_cycles: window.warm_up.len() as u64,
         settled: window.settled,
         prefilled: window.prefill.is_some(),
+        replaced: replaced.collect(),
         wal_segments_new: segments.map(|(before, after)| (after + removed).saturating_sub(before)),
         checkpoints: checkpoints.collect(),
         // The steps of a search have different rates, and so have its cycles.

@@ -6,6 +6,7 @@ use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseFinding, TrialWindow};
 use crate::record::operation::Writes;
 use crate::record::run::{QuickOf, RunRecord};
+use std::collections::BTreeSet;
 
 /// Autovacuum's share of the time above which it is reported.
 const VACUUM_WORTH_SAYING: f64 = 0.01;
@@ -109,8 +110,17 @@ pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> S
     let lacks: Vec<String> =
         lacks.into_iter().filter(|(lacking, _)| *lacking).map(|(_, what)| what.to_owned()).collect();
     let lacks = if lacks.is_empty() { String::new() } else { format!(": its windows lack {}", list(&lacks)) };
+    let replaced: BTreeSet<String> = windows
+        .iter()
+        .flat_map(|window| &window.replaced)
+        .map(|(name, (own, ours))| format!("{name} = {ours} in place of {own}"))
+        .collect();
+    let replaced = match replaced.is_empty() {
+        true => String::new(),
+        false => format!(" In turns its servers had {}.", list(&replaced.into_iter().collect::<Vec<_>>())),
+    };
     let part = part_of_plan(run, whole).map_or_else(String::new, |part| format!(" It had {part}."));
-    format!("This was a quick run{lacks}.{part}")
+    format!("This was a quick run{lacks}.{replaced}{part}")
 }
 
 /// "13 of the plan's 171 cases, 1 block instead of 3 and loop=2GiB"; `None` if nothing was left out.

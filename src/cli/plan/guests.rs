@@ -38,14 +38,19 @@ pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
     Ok(unmet)
 }
 
-/// Refuses builds in guests, which have neither compiler nor mirror, and profiles, which they do not get.
+/// Refuses builds in guests, which have neither compiler nor mirror, and files, which they do not get.
 ///
 /// # Errors
-/// If one of the cases has its server built, or its load made of a profile.
+/// If one of the cases has its server built, or its load made of a profile or a file.
 pub fn refuse_what_guests_lack(cases: &[CaseSpec]) -> Result<()> {
     if cases.iter().any(|case| case.workload.options.get("profile").is_some()) {
         return Err(Error::user("a plan with `profile` cannot run in a guest, which does not get the file")
             .hint("run it on this machine"));
+    }
+    let texts = cases.iter().flat_map(|case| ["script", "setup"].map(|key| case.workload.options.texts(key)).concat());
+    if let Some(file) = texts.into_iter().find(|text| text.starts_with('/') && !text.starts_with("/*")) {
+        return Err(Error::user(format!("a plan in a guest cannot use the file {file}, which the guest does not get"))
+            .hint("write its SQL into the plan, as a text that ends with `;`"));
     }
     if cases.iter().filter_map(|case| case.postgres.as_ref()).any(|postgres| postgres.build.is_some()) {
         return Err(Error::user("a plan with `build` cannot run in a guest, which has neither compiler nor mirror")

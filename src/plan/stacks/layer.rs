@@ -173,6 +173,11 @@ const NOT_YET: &[(&str, &str)] =
     &[("ntfs", "NTFS"), ("nfs", "NFS"), ("overlay", "overlayfs"), ("multipath", "multipath")];
 
 fn not_yet(name: &str) -> Option<String> {
+    if name.starts_with("/dev/") {
+        return Some(format!(
+            "write {{ disk = \"{name}\", serial = \"...\" }}; `pgstrata doctor` prints the line for each disk"
+        ));
+    }
     let (_, trade_name) = NOT_YET.iter().find(|(word, _)| word.eq_ignore_ascii_case(name))?;
     Some(format!(
         "{trade_name} is not supported yet; set it up yourself and name a folder on it: directory = \"/FOLDER\""

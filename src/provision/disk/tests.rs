@@ -305,7 +305,7 @@ fn a_disk_without_path_or_identity_is_refused_at_parsing() {
             .map_err(|problem| problem.message)
     };
     assert_eq!(check("/dev/disk/by-id/x", "S5GX"), Ok(()));
-    assert!(check("/dev/sda", " ").unwrap_err().contains("has no `serial` or `wwn`"));
+    assert!(check("/dev/sda", " ").unwrap_err().contains("gives no `serial` or `wwn`"));
     assert!(check("sda", "S5GX").unwrap_err().contains("full path"));
     assert!(check("/dev/../tmp/x", "S5GX").unwrap_err().contains("full path"));
     let missing = options_of(&[("disk", text("/dev/no-such-disk")), ("serial", text("1"))]);

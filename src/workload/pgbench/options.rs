@@ -328,7 +328,8 @@ fn scale(options: &Options) -> Result<Scale, OptionProblem> {
         Some(other) => format!("`{}` is not a scale", other.plain()),
         None => "is missing".to_owned(),
     };
-    Err(OptionProblem::at("scale", wrong).help(FORMS))
+    let help = if options.get("setup").is_some() { "write scale = 1: your tables come from `setup`" } else { FORMS };
+    Err(OptionProblem::at("scale", wrong).help(help))
 }
 
 fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProblem> {

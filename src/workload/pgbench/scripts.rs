@@ -11,6 +11,7 @@ use crate::units::Bytes;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Built-in scripts available in every version since 9.6.
 pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
@@ -80,7 +81,8 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
 /// # Errors
 /// If the file cannot be read, or is no profile that gives a load.
 pub fn load_of(path: &str) -> Result<ProfileLoad, Error> {
-    load::of(&profile::open(Path::new(path))?, Bytes(machine::facts(&Host::this()).memory_bytes))
+    static MEMORY: LazyLock<Bytes> = LazyLock::new(|| Bytes(machine::facts(&Host::this()).memory_bytes));
+    load::of(&profile::open(Path::new(path))?, *MEMORY)
 }
 
 /// The options that such a load is: with them the plan has all of it, whatever becomes of the file.
@@ -104,14 +106,26 @@ pub fn made_of(options: &Options) -> Option<(String, f64, u64)> {
     Some((parts.next()?.to_owned(), rate, bytes))
 }
 
-/// Checks that a profile gave its load, and that nothing stands beside it that it decides.
+/// Checks that a profile gave its load, which nothing has changed since, and that nothing stands beside it that it decides.
 ///
 /// # Errors
 /// As [`load_of`]; an option that the profile decides.
 pub fn check_profile(options: &Options) -> Result<(), OptionProblem> {
-    let Some(path) = options.text("profile").filter(|_| made_of(options).is_none()) else { return Ok(()) };
+    let Some(path) = options.text("profile") else { return Ok(()) };
+    let is_made = |key: &str| match key {
+        "data" => false,
+        "scale" => options.integer(key) == Some(1),
+        "script" => options.texts(key).iter().all(|text| text.starts_with("-- ")),
+        _ => made_of(options).is_some_and(|(known, ..)| {
+            known.rsplit_once(" (").is_some_and(|(name, _)| Path::new(path).ends_with(name))
+        }),
+    };
+    let own = DECIDED.into_iter().find(|key| options.get(key).is_some() && !is_made(key));
+    if own.is_none() && made_of(options).is_some() {
+        return Ok(());
+    }
     load_of(path).map_err(|e| OptionProblem::at("profile", format!("{path}: {e}")))?;
-    let key = DECIDED.into_iter().find(|key| options.get(key).is_some()).unwrap_or("profile");
+    let key = own.unwrap_or("profile");
     Err(OptionProblem::at(key, "conflicts with `profile`, whose load has tables and scripts of its own")
         .help(format!("remove `{key}` or `profile`; to change its scripts: pgstrata profile load FILE -o DIR")))
 }
@@ -379,11 +393,19 @@ mod tests {
         let (known, rate, _) = made_of(&options).unwrap();
         assert!(known.starts_with("busy.toml (") && rate == 1000.0, "{known}");
         for (key, value) in [("scale", OptionValue::Integer(9)), ("data", text("1GB")), ("script", text("tpcb-like"))] {
-            let problem = check_profile(&asked(&[(key, value)])).unwrap_err();
+            let problem = check_profile(&asked(&[(key, value.clone())])).unwrap_err();
             assert!(problem.key.as_deref() == Some(key) && problem.message.contains("`profile`"), "{problem:?}");
+            // `[quick] set` comes after the load was made.
+            let mut changed = options.clone();
+            changed.set(key, value);
+            assert_eq!(check_profile(&changed).unwrap_err().key.as_deref(), Some(key));
         }
+        std::fs::write(folder.path().join("other.toml"), busy).unwrap();
+        let mut other = options.clone();
+        other.set("profile", text(&folder.path().join("other.toml").to_string_lossy()));
+        assert!(check_profile(&other).unwrap_err().message.contains("`profile`"));
         std::fs::write(&file, busy.replace("50000", "0")).unwrap();
-        assert!(check_profile(&asked(&[])).unwrap_err().message.contains("no commits that wrote"));
+        assert!(check_profile(&asked(&[])).unwrap_err().message.contains("hardly any commits that wrote"));
         std::fs::remove_file(&file).unwrap();
         assert!(check_profile(&asked(&[])).unwrap_err().message.contains("busy.toml"));
     }
