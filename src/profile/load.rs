@@ -68,9 +68,7 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     let known = |name: &str| of.get(name).copied().unwrap_or(0.0);
     let (ids, logged) = (known("commits_per_second"), known("wal_bytes_per_commit"));
     if ids < LEAST_RATE || logged == 0.0 {
-        return Err(
-            Error::user("the profile has hardly any commits that wrote").hint("read the server while it is busy")
-        );
+        return Err(Error::user("the profile has hardly any commits that wrote").hint("read it while it is busy"));
     }
     let in_wal = profile.wal.as_ref().filter(|wal| wal.commits > 0);
     let (writing, bytes, images) = match in_wal {

@@ -32,7 +32,9 @@ impl Layer for Directory {
         let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
         let path_shown = path.display();
         let (what, hint) = match files::may_write_in(path) {
-            _ if !paths::is_folder(path) => (format!("the folder {path_shown}"), format!("is its filesystem mounted? If so: mkdir -p {path_shown}")),
+            _ if !paths::is_folder(path) => {
+                (format!("the folder {path_shown}"), format!("is its filesystem mounted? If so: mkdir -p {path_shown}"))
+            }
             Ok(()) if files::free_bytes(path).is_ok_and(|free| free == 0) => {
                 (format!("free space in {path_shown}"), "choose a folder on a filesystem that has some".to_owned())
             }

@@ -392,7 +392,7 @@ fn described(case: &CaseSpec, turns: &[String]) -> Result<String> {
     let replaced: Vec<&str> = window::REPLACED.into_iter().filter(is_asked).collect();
     let replaced = match replaced.is_empty() {
         true => String::new(),
-        false => format!("; so that no checkpoint begins, the plan's {} is replaced", replaced.join(" and ")),
+        false => format!(", without the plan's {}, so that no checkpoint begins", replaced.join(" and ")),
     };
     Ok(format!("{number} turns of {longest} side by side with the others, after a warm-up of {warm_up}{replaced}"))
 }

@@ -105,8 +105,7 @@ pub struct TurnsFinding {
     pub made_again: u64,
     /// True if ratios of rates are without what turns bore from the cases before.
     pub is_taken_out: bool,
-    /// Change of the logarithm of a turn's rate where programs outside of the run take all CPUs around it: ratios of rates
-    /// are without it. 0 if nothing was taken out; of several guests the one that lost most.
+    /// Change of a turn's log rate if others took all CPUs around it, which ratios are without; of guests the largest.
     pub others_slope: f64,
     pub cases: Vec<CaseTurns>,
 }
