@@ -2,6 +2,7 @@
 //! more, and second columns not at all.
 
 use crate::report::text::{at_width, columns, paragraph, width};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The command line whose help, here and below, is folded at this width.
 pub(super) fn at(columns: u16, command: clap::Command) -> clap::Command {
@@ -9,6 +10,23 @@ pub(super) fn at(columns: u16, command: clap::Command) -> clap::Command {
     let command = command.term_width(usize::from(columns)).max_term_width(usize::from(columns));
     let command = folded.into_iter().fold(command, clap::Command::after_help);
     command.mut_subcommands(|subcommand| at(columns, subcommand))
+}
+
+/// Names the subcommands that have the flag which the one called lacks.
+pub(super) fn pointed(mut usage: clap::Error, command: &clap::Command) -> clap::Error {
+    let flag = match usage.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if usage.kind() == ErrorKind::UnknownArgument => flag.clone(),
+        _ => return usage,
+    };
+    let has = |one: &&clap::Command| one.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"));
+    let having = command.get_subcommands().filter(|one| !one.is_hide_set()).filter(has);
+    let having: Vec<String> = having.map(|one| format!("`pgstrata {}`", one.get_name())).collect();
+    if !having.is_empty() {
+        usage.remove(ContextKind::SuggestedArg);
+        let tip = format!("{flag} is an option of {}", having.join(", "));
+        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    usage
 }
 
 /// Folds prose, items of lists and second columns, each of which continues in the next line of the source.
@@ -52,6 +70,19 @@ fn columns_of(line: &str, indent: usize) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_of_another_subcommand_is_pointed_to_there() {
+        let told = |words: &[&str]| {
+            let usage = crate::cli::command().try_get_matches_from(words).unwrap_err();
+            pointed(usage, &crate::cli::command()).to_string()
+        };
+        let blocks = told(&["pgstrata", "plan", "plan.toml", "--blocks", "2"]);
+        assert!(blocks.contains("tip: --blocks is an option of `pgstrata run`"), "{blocks}");
+        assert!(!blocks.contains("as a value"), "{blocks}");
+        let wrong = told(&["pgstrata", "plan", "plan.toml", "--jsn"]);
+        assert!(wrong.contains("'--json'"), "{wrong}");
+    }
 
     #[test]
     fn every_help_is_folded_once_at_80_and_120_columns() {

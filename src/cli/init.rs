@@ -172,8 +172,10 @@ pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<StackPlace> {
         let text = path.to_str().ok_or_else(|| Error::user(format!("{} is not UTF-8", path.display())))?;
         return Ok(StackPlace::Folder(text.to_owned()));
     }
-    let real = std::fs::canonicalize(&path)
-        .map_err(|e| Error::user(format!("{}: {e}", out::harmless(on))).hint("`pgstrata doctor` lists the disks"))?;
+    let real = std::fs::canonicalize(&path).map_err(|e| {
+        Error::user(format!("{}: {e}", out::harmless(on)))
+            .hint("`pgstrata doctor` lists the disks; make a folder before you name it")
+    })?;
     let found = disks.iter().find(|disk| disk.path == real);
     let found = found.ok_or_else(|| {
         Error::user(format!("{} is neither a whole disk nor a folder", out::harmless(on)))

@@ -166,6 +166,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(usage) => {
+            let usage = help::pointed(usage, &command());
             // An error about printing an error could not be printed.
             let printed = out::settle(usage.print());
             return match (usage.exit_code(), printed) {

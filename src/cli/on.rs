@@ -130,10 +130,14 @@ fn check(targets: &[Placement], names: &BTreeSet<String>) -> Result<()> {
             );
         }
         if let Some(name) = target.device.as_ref().filter(|name| !names.contains(*name)) {
-            let there = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             let name = harmless(name);
             let what = format!("no stack of the plan has an image file for a device named `{name}`");
-            return Err(Error::user(what).hint(format!("there are: {there}")));
+            let hint = if names.iter().eq([ONLY]) {
+                "each stack has one device, without a name: write --on DISK or --on FOLDER".to_owned()
+            } else {
+                format!("there are: {}", names.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+            };
+            return Err(Error::user(what).hint(hint));
         }
     }
     Ok(())

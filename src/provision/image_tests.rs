@@ -11,7 +11,7 @@ use super::{Base, LayerInput, Site, guard, image_file};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::extents::FileRange;
-use crate::host::{Host, files};
+use crate::host::{Host, files, paths};
 use crate::record::options::Options;
 use crate::record::stack::{BaseName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
@@ -198,6 +198,19 @@ fn an_image_in_use_is_not_given_to_another_trial() {
     let again = StackSpec { name: "again".to_owned(), ..spec };
     let error = on_images(&place, &mut images, &again).unwrap_err().to_string();
     assert!(error.contains("still has a loop device"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn an_image_is_free_of_the_devices_of_an_earlier_boot() {
+    let Some(place) = TestPlace::new() else { return };
+    let mut images = Images::default();
+    let spec = place.on_written("ext2", "4MiB");
+    images.make(&place.site(""), &spec, &|_, _| Ok(())).unwrap();
+    let image = images.by_node(&spec)["loop"].clone();
+    let device = Thing::new("loop", "device").with("number", "0").with("boot", "before the crash");
+    place.ledger().enter(image_file::known_by(device, &paths::look_at(&image).unwrap())).unwrap();
+    on_images(&place, &mut images, &spec).unwrap();
     place.clean();
 }
 

@@ -167,8 +167,11 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
 fn free_for_reuse(site: &Site<'_>, image: &Path, size: Bytes) -> Result<()> {
     let file = image_file::opened(site.ledger, image)?;
     let found = paths::look_at_open(&file, image)?;
-    let mut devices = site.ledger.open_things().into_iter().filter(|(_, thing)| thing.kind == "device");
-    if devices.any(|(_, thing)| known(&thing) == Some((found.filesystem, found.inode))) {
+    let boot = knobs::boot(site.host);
+    let stands = |thing: &Thing| thing.kind == "device" && thing.marks.get("boot") == Some(&boot);
+    let is_on_it = |thing: &Thing| known(thing) == Some((found.filesystem, found.inode));
+    // Those of a boot that a crash has ended are worked off with the session.
+    if site.ledger.open_things().iter().any(|(_, thing)| stands(thing) && is_on_it(thing)) {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
     if found.bytes != size.0 {

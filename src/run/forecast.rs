@@ -62,6 +62,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         warnings.extend(warnings::of_case(host, case, plan.quick.is_some())?);
     }
     warnings.extend(warnings::checksums_by_version(host, &here.cases));
+    warnings.extend(warnings::one_filesystem(&here.cases));
     let templates = templates(plan, memory)?;
     let state_templates = self::templates(&here, memory)?;
     let together = together::ids(&plan.cases, plan.is_in_turns(), memory)?;

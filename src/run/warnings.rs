@@ -10,6 +10,7 @@ use crate::record::operation::Writes;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 
 /// Warnings of one case.
 ///
@@ -70,6 +71,22 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
         "cases differ in data checksums as well as in version: PostgreSQL {with} creates clusters with them, {without} \
          without; set initdb = {{ data-checksums = true }}, or false, for all cases"
     ))
+}
+
+/// A warning if stacks are folders of one filesystem, as where one of several is not mounted.
+pub(super) fn one_filesystem(cases: &[CaseSpec]) -> Option<String> {
+    let mut stacks: BTreeMap<u64, BTreeMap<&str, &str>> = BTreeMap::new();
+    for stack in cases.iter().map(|case| &case.stack) {
+        if let [node] = stack.nodes.as_slice()
+            && let Some(folder) = node.options.text("directory")
+            && let Ok(found) = std::fs::metadata(folder)
+        {
+            stacks.entry(found.dev()).or_default().insert(&stack.name, folder);
+        }
+    }
+    let folders = stacks.into_values().find(|folders| folders.len() > 1)?;
+    let named: Vec<String> = folders.into_iter().map(|(name, folder)| format!("{name} ({folder})")).collect();
+    Some(format!("{} are folders of one filesystem: is one of them not mounted?", named.join(" and ")))
 }
 
 /// The major version of a case's server, if known.
@@ -155,6 +172,20 @@ pub(super) mod tests {
         assert!(!warned(newest, "compress=zstd", &[("file_extend_method", "write_zeros")]));
         let of = |major| warned(major, "compress=zstd", &[]);
         assert_eq!((of(Some(15)), of(Some(16)), of(None)), (false, true, true));
+    }
+
+    #[test]
+    fn folders_of_one_filesystem_are_warned_of() {
+        let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let on = |name: &str, folder: &std::path::Path| {
+            let mut options = Options::default();
+            options.set("directory", OptionValue::Text(folder.display().to_string()));
+            CaseSpec { stack: StackSpec::linear(name, vec![("directory", options)]), ..case(1, &[]) }
+        };
+        let warning = one_filesystem(&[on("a", one.path()), on("b", other.path())]).unwrap();
+        assert!(warning.starts_with("a (/") && warning.contains(" and b (/"), "{warning}");
+        assert_eq!(one_filesystem(&[on("a", one.path()), on("a", one.path())]), None);
+        assert_eq!(one_filesystem(&[on("a", one.path()), on("b", std::path::Path::new("/proc"))]), None);
     }
 
     #[test]

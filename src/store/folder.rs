@@ -56,7 +56,8 @@ impl RunFolder {
             "the file is truncated or was changed: restore it from a copy; the run cannot be read without it";
         let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| e.or_hint(DAMAGED))?;
         let record = record.ok_or_else(|| {
-            Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
+            let why = if path.exists() { format!("has no {RUN}") } else { "does not exist".to_owned() };
+            Error::user(format!("{} is not a run folder: it {why}", path.display()))
                 .hint("name a folder in results/, or start a run with `pgstrata run PLAN`")
         })?;
         sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;

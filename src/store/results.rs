@@ -37,7 +37,9 @@ impl Results {
     /// # Errors
     /// When it is not a folder, or is itself a run folder.
     pub fn open(path: &Path) -> Result<Results> {
-        let root = fs::canonicalize(path).or_user(|| format!("find {}", path.display()))?;
+        let root = fs::canonicalize(path).map_err(|e| {
+            Error::user(format!("{}: {e}", path.display())).hint("name the folder in which the runs are: results")
+        })?;
         if !root.is_dir() {
             return Err(Error::user(format!("{} is not a folder", path.display()))
                 .hint("name the folder in which the runs are: results"));

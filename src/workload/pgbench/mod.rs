@@ -116,11 +116,15 @@ impl Workload for Pgbench {
                  pgbench_branches, so clients wait for each other instead of storage; set the scale to at least {clients}"
             )
         });
+        let unread = (settings.setup.is_some() && units > 1 && !settings.uses_scale()).then(|| {
+            let key = if options.get("data").is_some() { "data" } else { "scale" };
+            format!("`{key}` sizes pgbench's own tables, which neither `script` nor `setup` names: leave it out")
+        });
         let unknown = settings
             .setup
             .filter(|_| scripts::made_of(options).is_none())
             .map(|_| "the space does not include the tables that `setup` makes: their size is not known yet".into());
-        waiting.into_iter().chain(unknown).collect()
+        waiting.into_iter().chain(unread).chain(unknown).collect()
     }
 
     fn connections(&self, options: &Options) -> u64 {

@@ -39,7 +39,7 @@ pub const SPECS: &[OptionSpec] = &[
     ),
     OptionSpec::optional("scale", OptionKind::IntegerOrShare).doc(
         "number of units: 100 000 accounts (15 MiB), or 1 to 1.6 MiB of a shipped script; or a share of memory: `50% of \
-         RAM`. A plan sets this or `data`",
+         RAM`. A plan sets this or `data`, or has its tables from `setup`",
     ),
     OptionSpec::optional("data", OptionKind::Text).doc(
         "size of tables and indexes, in whole units: `20GB`; `2x RAM`, `50% of RAM`; or `in shared_buffers` (half of \
@@ -238,6 +238,15 @@ impl Settings {
         writes(&self.scripts)
     }
 
+    /// True if a script or `setup` is pgbench's own, names a table of it or the scale, or cannot be read.
+    pub fn uses_scale(&self) -> bool {
+        let names = |source: &ScriptSource| {
+            let sql = source.text().map(|sql| String::from_utf8_lossy(&sql).into_owned()).unwrap_or_default();
+            sql.is_empty() || ["pgbench_", ":scale"].iter().any(|name| sql.contains(name))
+        };
+        self.scripts.iter().map(|script| &script.source).chain(&self.setup).any(names)
+    }
+
     /// True if there is a built-in script: pgbench then determines the scale itself.
     pub fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|script| matches!(script.source, ScriptSource::Builtin(_)))
@@ -326,10 +335,10 @@ fn scale(options: &Options) -> Result<Scale, OptionProblem> {
             format!("`{text}` is not a scale")
         }
         Some(other) => format!("`{}` is not a scale", other.plain()),
+        None if options.get("setup").is_some() => return Ok(Scale::Units(1)),
         None => "is missing".to_owned(),
     };
-    let help = if options.get("setup").is_some() { "write scale = 1: your tables come from `setup`" } else { FORMS };
-    Err(OptionProblem::at("scale", wrong).help(help))
+    Err(OptionProblem::at("scale", wrong).help(FORMS))
 }
 
 fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProblem> {

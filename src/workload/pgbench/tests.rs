@@ -399,6 +399,20 @@ fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
 }
 
 #[test]
+fn a_size_of_tables_that_nothing_reads_is_warned_of() {
+    let own = |script: &str, size: &[(&str, OptionValue)]| {
+        let own = [("script", text(script)), ("setup", text("CREATE TABLE jobs (id int);"))];
+        let mut given = options(&own);
+        given.0.remove("scale");
+        given.0.extend(size.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        Pgbench.warnings(&given, MEMORY)
+    };
+    assert_eq!(own("SELECT 1;", &[]).len(), 1, "`setup` needs no size");
+    assert!(own("SELECT 1;", &[("data", text("20GB"))])[0].contains("`data` sizes pgbench's own tables"));
+    assert_eq!(own("SELECT count(*) FROM pgbench_tellers;", &[("data", text("20GB"))]).len(), 1);
+}
+
+#[test]
 fn more_clients_than_scale_is_warned_of() {
     assert!(Pgbench.warnings(&options(&[]), MEMORY)[0].contains("2 clients at scale 1"));
     assert!(Pgbench.warnings(&options(&[("script", text("select-only"))]), MEMORY).is_empty());
