@@ -59,8 +59,9 @@ fn tests_of(target: &[&str]) -> PathBuf {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let executable = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).next_back();
-    executable.unwrap()
+    // The program that they start is built, too, and may be named last.
+    let mut tests = messages.filter(|message| message["profile"]["test"] == true);
+    PathBuf::from(tests.find_map(|message| Some(message["executable"].as_str()?.to_owned())).unwrap())
 }
 
 /// Why the tests of one filter are no success; `None` where they are.
