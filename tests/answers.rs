@@ -225,6 +225,8 @@ fn quoted_lines_of_a_probe_are_those_that_were_printed() {
         assert!(printed.lines().any(|it| it.starts_with(line)), "{line}");
     }
     assert!(lines.len() >= 3, "{lines:?}");
+    let answer = printed.split_once("\n\n").unwrap().0;
+    assert!(std::fs::read_to_string(docs().join("probe.md")).unwrap().contains(answer), "{answer}");
 }
 
 /// A plan without remarks and empty lines.

@@ -170,6 +170,17 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
     Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
 }
 
+/// A limit on a gain of a figure whose loss nothing limits, and the limit that was probably meant.
+pub fn on_gains_alone(limits: &[Limit], sides: &[Side]) -> Option<(String, String)> {
+    limits.iter().find_map(|limit| {
+        let of_figure = |measure: &&SideMeasure| limit.names(measure);
+        let more_is_better = sides.iter().flat_map(|side| &side.measures).find(of_figure)?.more_is_better();
+        let is_on_loss = |other: &&Limit| other.figure == limit.figure && other.is_fall == more_is_better;
+        let meant = Limit { is_fall: more_is_better, ..limit.clone() };
+        limits.iter().find(is_on_loss).is_none().then(|| (limit.words(), meant.words()))
+    })
+}
+
 /// Advice if an interval includes a limit; after a rerun, `run` refers to its folder.
 const MORE_BLOCKS: &str = "More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N";
 
@@ -277,13 +288,15 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
 /// `finding` with what the figure of a side says of it.
 fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &SideMeasure) -> LimitFinding {
     let Some(measure) = partner(side, expected) else {
-        return LimitFinding { how: "the run has no such figure".to_owned(), ..finding };
+        let how = "the run did not measure it".to_owned();
+        return LimitFinding { outcome: Compliance::Fail, how, ..finding };
     };
     let finding = LimitFinding { value: Some(measure.value), ..finding };
     if let Some(objection) = judge::objection(measure, expected) {
         let (run, baseline) = objection.values;
         let how = format!("not compared: {}: {run}; baseline: {baseline}", reason_title(objection.reason));
-        return LimitFinding { how, ..finding };
+        let outcome = if judge::gave_up(measure, expected) { Compliance::Fail } else { Compliance::Undecided };
+        return LimitFinding { outcome, how, ..finding };
     }
     let Some(comparison) = ratio::compare(measure, expected) else {
         return LimitFinding { how: "not compared: no operations were done".to_owned(), ..finding };
@@ -341,6 +354,7 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
 mod tests {
     use super::super::compare::side::{ConditionKind, MeasureCondition, MeasureSpread, Medium};
     use super::*;
+    use crate::analyse::findings::{Durability, DurabilityClass};
     use crate::stats::ratio::BlockMean;
 
     fn tps(run: &str, means: &[f64]) -> SideMeasure {
@@ -438,6 +452,30 @@ mod tests {
         let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
         assert_eq!(found.outcome, Compliance::Undecided);
         assert_eq!(found.limits[0].how, "not compared: memory vs. disk: in memory; baseline: on a device");
+    }
+
+    #[test]
+    fn what_the_run_gave_up_or_did_not_measure_exceeds_a_limit() {
+        let durable = |run, class| {
+            let durability =
+                Durability { class, reason: "barrier".to_owned(), otherwise: None, sight_ends: Vec::new() };
+            SideMeasure { durability: Some(durability), ..tps(run, &[1000.0, 1002.0, 998.0]) }
+        };
+        let outcome = |new: Vec<SideMeasure>, old: SideMeasure| {
+            check(of("new", &[side("a", new)]), of("old", &[side("a", vec![old])]), &limits(&["tps -5 %"])).outcome
+        };
+        let [flushed, volatile] = [DurabilityClass::Flushed, DurabilityClass::Volatile];
+        assert_eq!(outcome(vec![durable("new", volatile)], durable("old", flushed)), Compliance::Fail);
+        assert_eq!(outcome(vec![durable("new", flushed)], durable("old", volatile)), Compliance::Undecided);
+        assert_eq!(outcome(Vec::new(), durable("old", flushed)), Compliance::Fail);
+    }
+
+    #[test]
+    fn a_limit_on_a_gain_alone_is_told() {
+        let sides = [side("a", vec![tps("one", &[1.0])])];
+        let told = |texts: &[&str]| on_gains_alone(&limits(texts), &sides);
+        assert_eq!(told(&["tps +5 %"]), Some(("tps +5 %".to_owned(), "tps -5 %".to_owned())));
+        assert_eq!(told(&["tps +50 %", "tps -5 %"]), None);
     }
 
     #[test]

@@ -26,8 +26,9 @@ use std::path::{Path, PathBuf};
 
 A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, mean, p50, p95, p99, p99.9 \
 (latencies, which files call latency_us_p50 and so on), a row of a probe such as fdatasync, or a measure as \
-`pgstrata compare` prints it. Cases are matched by name, and what `compare` refuses to compare is undecided, with the \
-reason. So is a case of the baseline that the run lacks; one that only the run has is listed.
+`pgstrata compare` prints it. Cases are matched by name. A figure that the run did not measure exceeds its limit, and so does one of a stack that can lose \
+commits where the baseline's cannot. What else `compare` refuses to compare is undecided, with the reason, and so is a case that \
+is not in the run's plan; one that only the run has is listed.
 
 Trials of two runs are not paired: what changed on the machine between the runs counts as a change, and the interval \
 cannot tell the two apart. For a check that holds on a machine that drifts, put both variants into one plan and check one \
@@ -85,6 +86,10 @@ pub fn run(args: &Args) -> Result<u8> {
         return Err(
             Error::user(format!("no case has the figure `{figure}`")).hint(hint_at_nearest(&figure, &names, &known))
         );
+    }
+    if let Some((limit, meant)) = limits::on_gains_alone(&args.limits, &baseline.sides) {
+        return Err(Error::user(format!("`{limit}` limits a gain, and nothing limits a loss of that figure"))
+            .hint(format!("write --limit '{meant}', beside it if a gain is suspect, too")));
     }
     let findings = match args.rerun_baseline {
         false => limits::check(run.checked(), baseline.checked(), &args.limits),

@@ -83,7 +83,7 @@ fn named(page: &str) -> Vec<Vec<String>> {
 
 /// Arguments up to a remark, a redirection or a pipe; `None` for prose about the program.
 fn words(rest: &str) -> Option<Vec<String>> {
-    let ends = ["  ", " #", " | ", " > "].iter().filter_map(|end| rest.find(end));
+    let ends = ["  ", " #", " | ", " || ", " > "].iter().filter_map(|end| rest.find(end));
     let rest = &rest[..ends.min().unwrap_or(rest.len())];
     let words = shlex::split(rest).unwrap_or_else(|| panic!("{rest}: a quote is not closed"));
     words.first()?.starts_with(|first: char| first.is_ascii_lowercase()).then_some(words)

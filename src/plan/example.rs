@@ -165,10 +165,10 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Integer { min } => min.max(1).to_string(),
         OptionKind::Number => "100".to_owned(),
         OptionKind::Boolean => "true".to_owned(),
-        OptionKind::Text | OptionKind::Scalar => "\"...\"".to_owned(),
+        OptionKind::Text | OptionKind::Sql | OptionKind::Scalar => "\"...\"".to_owned(),
         OptionKind::Path => "\"/srv/pgstrata\"".to_owned(),
         OptionKind::OneOf(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
-        OptionKind::TextOrList => "\"NAME\"".to_owned(),
+        OptionKind::SqlOrList => "\"NAME\"".to_owned(),
         OptionKind::TextList => "[\"...\"]".to_owned(),
         OptionKind::Size => "\"4GiB\"".to_owned(),
         OptionKind::Span if spec.key.starts_with("latency") => "\"10ms\"".to_owned(),
@@ -195,7 +195,8 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
         OptionKind::Span => Micros::parse(text).is_ok(),
         OptionKind::Path => text.starts_with('/'),
         OptionKind::Text
-        | OptionKind::TextOrList
+        | OptionKind::Sql
+        | OptionKind::SqlOrList
         | OptionKind::TextList
         | OptionKind::Scalar
         | OptionKind::OrDefault(_)

@@ -171,9 +171,10 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
                 let name = format!("`{}` of initdb", key.text);
                 if !key.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') || key.text.starts_with('-') {
                     let message = format!("`{}` is not an initdb option", key.text);
-                    problems.add(
-                        Problem::at(&key.span, message).help("write it without leading dashes, such as wal-segsize"),
-                    );
+                    let plain = key.text.to_lowercase().replace('_', "-");
+                    let help =
+                        format!("write it as initdb has it, without leading dashes: {}", plain.trim_matches('-'));
+                    problems.add(Problem::at(&key.span, message).help(help));
                 }
                 let choices = read_choices(&name, node, node.items(), problems, |node| read(OptionKind::Scalar, node));
                 if let Some(choices) = choices {

@@ -162,11 +162,9 @@ pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str
     if let Some(question) = did_you_mean(word, known.iter().copied()) {
         return question;
     }
-    let list = known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-    match known.len() {
-        0 => "no names are defined here".to_owned(),
-        1..=12 => format!("known: {list}"),
-        all => format!("known: {list} and {} more", all - 12),
+    match known.as_slice() {
+        [] => "no names are defined here".to_owned(),
+        known => format!("known: {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -58,10 +58,10 @@ pub fn describe(kind: OptionKind) -> String {
         OptionKind::Integer { min } => format!("a whole number of at least {min}"),
         OptionKind::Number => "a number greater than 0".to_owned(),
         OptionKind::Boolean => "true or false".to_owned(),
-        OptionKind::Text => "text".to_owned(),
+        OptionKind::Text | OptionKind::Sql => "text".to_owned(),
         OptionKind::Path => "an absolute path".to_owned(),
         OptionKind::OneOf(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
-        OptionKind::TextOrList => "a string or a list of strings".to_owned(),
+        OptionKind::SqlOrList => "a string or a list of strings".to_owned(),
         OptionKind::TextList => "a list of strings".to_owned(),
         OptionKind::Size => "a size with its unit, such as \"6GiB\"".to_owned(),
         OptionKind::Span => "a time span with its unit, such as \"60s\"".to_owned(),
@@ -82,7 +82,7 @@ pub fn describe(kind: OptionKind) -> String {
 pub(super) fn is_scalar(kind: OptionKind) -> bool {
     match kind {
         OptionKind::OrDefault(kind) => is_scalar(*kind),
-        kind => !matches!(kind, OptionKind::TextOrList | OptionKind::TextList),
+        kind => !matches!(kind, OptionKind::SqlOrList | OptionKind::TextList),
     }
 }
 
@@ -101,14 +101,13 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal
         (OptionKind::Boolean | OptionKind::Scalar, Toml::Boolean(flag)) => OptionValue::Boolean(*flag),
         (OptionKind::Scalar, Toml::Integer(n)) => OptionValue::Integer(*n),
         (OptionKind::Scalar, Toml::Number(n)) => OptionValue::Number(*n),
-        (OptionKind::Text | OptionKind::TextOrList | OptionKind::Scalar, Toml::Text(_)) => {
-            OptionValue::Text(proper_text(node)?)
-        }
+        (OptionKind::Text | OptionKind::Scalar, Toml::Text(_)) => OptionValue::Text(proper_text(node)?),
+        (OptionKind::Sql | OptionKind::SqlOrList, Toml::Text(_)) => OptionValue::Text(sql(node)?),
         (OptionKind::Path, Toml::Text(_)) => OptionValue::Text(absolute_path(node)?),
         (OptionKind::OneOf(words), Toml::Text(text)) if words.contains(&text.as_str()) => {
             OptionValue::Text(text.clone())
         }
-        (OptionKind::TextOrList | OptionKind::TextList, Toml::List(items)) => text_list(kind, node, items)?,
+        (OptionKind::SqlOrList | OptionKind::TextList, Toml::List(items)) => text_list(kind, node, items)?,
         (OptionKind::IntegerOrShare, Toml::Text(text)) => match share_of_memory(text) {
             Some(share) => OptionValue::Text(share),
             None => return Err(refuse(kind, node)),
@@ -216,6 +215,16 @@ pub(super) fn proper_text(node: &Node) -> Result<String, ValueRefusal> {
     Ok(text.to_owned())
 }
 
+/// The text of the node; SQL may have lines, as commands of pgbench need.
+fn sql(node: &Node) -> Result<String, ValueRefusal> {
+    match node.text() {
+        Some(text) if text.contains(';') && !text.chars().any(|c| c.is_control() && !"\n\r\t".contains(c)) => {
+            Ok(text.replace("\r\n", "\n").trim().to_owned())
+        }
+        _ => proper_text(node),
+    }
+}
+
 /// The text of the node as an absolute path.
 pub(super) fn absolute_path(node: &Node) -> Result<String, ValueRefusal> {
     let text = proper_text(node)?;
@@ -235,7 +244,8 @@ fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValu
             let message = format!("must be {}, found {} in the list", describe(kind), item.noun());
             return Err(ValueRefusal::new(&item.span, message).help("put quotes around it"));
         }
-        texts.push(OptionValue::Text(proper_text(item)?));
+        let is_sql = matches!(kind, OptionKind::SqlOrList);
+        texts.push(OptionValue::Text(if is_sql { sql(item) } else { proper_text(item) }?));
     }
     Ok(OptionValue::List(texts))
 }
@@ -286,6 +296,7 @@ mod tests {
         assert!(refusal(OptionKind::Integer { min: 1 }, "0").contains("at least 1, found 0"));
         assert!(refusal(OptionKind::IntegerOrShare, "'half of RAM'").contains("50% of RAM"));
         assert!(refusal(OptionKind::Number, "-1.5").contains("greater than 0"));
-        assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line break"));
+        assert!(refusal(OptionKind::Text, "\"a\\nb;\"").contains("line break"));
+        assert!(refusal(OptionKind::Sql, "\"a\\nb\"").contains("line break"));
     }
 }

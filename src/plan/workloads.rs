@@ -89,7 +89,11 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
                 [kind] => {
                     let stranger = if kind.text == first.text { second } else { first };
                     let message = format!("`{}` is next to the kind `{}`, not inside it", stranger.text, kind.text);
-                    let help = format!("move options inside: {} = {{ {} = ... }}", kind.text, stranger.text);
+                    let help = if super::KEYS.contains(&stranger.text.as_str()) {
+                        format!("a `{}` of the plan stands above its first [table]", stranger.text)
+                    } else {
+                        format!("move options inside: {} = {{ {} = ... }}", kind.text, stranger.text)
+                    };
                     problems.add(Problem::at(&stranger.span, message).help(help));
                 }
                 [one, other, ..] => {

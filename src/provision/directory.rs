@@ -32,6 +32,7 @@ impl Layer for Directory {
         let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
         let path_shown = path.display();
         let (what, hint) = match files::may_write_in(path) {
+            _ if paths::is_file(path) => (format!("a folder: {path_shown} is a file"), "name a folder".to_owned()),
             _ if !paths::is_folder(path) => {
                 (format!("the folder {path_shown}"), format!("is its filesystem mounted? If so: mkdir -p {path_shown}"))
             }

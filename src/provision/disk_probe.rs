@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Length of a probe; the flush that exceeds it is the last one.
 const LENGTH: Duration = Duration::from_millis(150);
 
+/// The layer of existing folders, and its option for the folder.
+const DIRECTORY: &str = "directory";
+
 /// A page of WAL, aligned for writes past the page cache.
 #[repr(align(4096))]
 struct Page([u8; 8192]);
@@ -22,12 +25,18 @@ static PAGE: Page = Page([0x5a; 8192]);
 /// Pages written in turn; all are allocated before the first flush that counts.
 const PAGES: u64 = 16;
 
-/// Folder of the first image that a stack stands on.
+/// Folder of the first image that a stack stands on, or the existing folder.
 pub fn folder_of(spec: &StackSpec) -> Option<PathBuf> {
-    spec.nodes.iter().find_map(|node| match layer(&node.layer)?.space(&node.options)? {
+    let of_image = spec.nodes.iter().find_map(|node| match layer(&node.layer)?.space(&node.options)? {
         Space::Disk(folder, _) | Space::Image(folder, _) => Some(folder),
         Space::Memory(_) => None,
-    })
+    });
+    of_image.or_else(|| existing_folder(spec).map(Path::to_path_buf))
+}
+
+/// Existing folder that the stack's data go into, if they do.
+pub fn existing_folder(spec: &StackSpec) -> Option<&Path> {
+    spec.nodes.iter().find_map(|node| node.options.text(DIRECTORY).map(Path::new))
 }
 
 /// Probes the filesystem of this folder with an unnamed file, which leaves no trace.

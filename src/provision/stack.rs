@@ -16,7 +16,7 @@ use crate::host::extents::Pieces;
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
 use crate::record::options::Options;
-use crate::record::stack::{BaseName, End, NodeSpec, Role, StackSpec};
+use crate::record::stack::{BaseKind, BaseName, End, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -308,12 +308,14 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
     spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
-/// True if all that the stack stands on is made for it, so that there may be several of them.
-pub fn is_made_whole(spec: &StackSpec) -> bool {
+/// True if several such stacks may stand at once: on devices that are made for each, in memory, or in private folders.
+pub fn may_be_several(spec: &StackSpec) -> bool {
     let is_only = |node: &NodeSpec| layer(&node.layer).is_some_and(|layer| layer.claims(&node.options).is_some());
-    let mut lowest = spec.nodes.iter().filter(|node| node.inputs.is_empty());
-    !spec.nodes.iter().any(is_only)
-        && lowest.all(|node| layer(&node.layer).and_then(|layer| layer.space(&node.options)).is_some())
+    let is_made = |node: &NodeSpec| {
+        let is_folder = |layer: &dyn Layer| matches!(layer.info().offers, BaseKind::Folder);
+        layer(&node.layer).is_some_and(|layer| is_folder(layer) || layer.space(&node.options).is_some())
+    };
+    !spec.nodes.iter().any(is_only) && spec.nodes.iter().filter(|node| node.inputs.is_empty()).all(is_made)
 }
 
 /// Maximum capacity of a base, if it is known before the build.

@@ -65,8 +65,10 @@ pub enum OptionKind {
     Path,
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// One word or file, or a list of them.
-    TextOrList,
+    /// SQL, which may have several lines, or a file.
+    Sql,
+    /// A word, a file or SQL, or a list of them.
+    SqlOrList,
     /// A list of texts.
     TextList,
     /// A size with its unit: `6GiB`.

@@ -28,7 +28,7 @@ impl Labelled<'_> {
         ]);
         table.note(
             "Storage: share of backends waiting for reads, writes and flushes, or for a lock whose holder waited for them \
-             (sampled once a second); at a fixed rate, of the time without client pauses. A stack in memory can gain more \
+             (sampled ten times a second); at a fixed rate, of the time without client pauses. A stack in memory can gain more \
              than this share, because storage also costs CPU time, or less.",
         )
     }

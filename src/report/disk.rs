@@ -1,4 +1,4 @@
-//! How steady the disk below the images was: a sentence for the terminal, a line with its course for the page.
+//! How steady the disk below the stacks was: a sentence for the terminal, a line with its course for the page.
 
 use crate::analyse::findings::DiskCourse;
 use crate::units::significant;
@@ -12,13 +12,13 @@ const HEIGHT: f64 = 24.0;
 /// The drawing spans at least this factor around the median, so that a steady disk looks steady.
 const LEAST_FACTOR: f64 = 3.0;
 
-/// "The disk below the images did 4300 synced writes/s around the trials (2100–8700)"; of several disks, each by its folder.
+/// "The disk below the stacks did 4300 synced writes/s around the trials (2100–8700)"; of several disks, each by its folder.
 pub(super) fn sentence(disks: &[DiskCourse]) -> Option<String> {
     let figures = disks.iter().map(|disk| (significant(disk.per_s_median), range(disk)));
     match figures.collect::<Vec<_>>().as_slice() {
         [] => None,
         [(median, range)] => {
-            Some(format!("The disk below the images did {median} synced writes/s around the trials ({range})"))
+            Some(format!("The disk below the stacks did {median} synced writes/s around the trials ({range})"))
         }
         several => {
             let named = disks.iter().zip(several);
@@ -32,7 +32,7 @@ pub(super) fn sentence(disks: &[DiskCourse]) -> Option<String> {
 pub(super) fn lines(disks: &[DiskCourse]) -> Vec<Value> {
     let lines = disks.iter().map(|disk| {
         context! {
-            name => if disks.len() > 1 { name(disk, disks) } else { "Disk below the images".to_owned() },
+            name => if disks.len() > 1 { name(disk, disks) } else { "Disk below the stacks".to_owned() },
             median => significant(disk.per_s_median),
             range => format!("{} in {} probes", range(disk), disk.probes.len()),
             drawing => drawing(disk),
@@ -97,7 +97,7 @@ mod tests {
     fn a_stalled_disk_reaches_the_edge() {
         let stalled = course(&[4000.0, 40.0]);
         assert!(drawing(&stalled).contains("180.0,24.0"), "{}", drawing(&stalled));
-        let words = "The disk below the images did 4000 synced writes/s around the trials (40–4000)";
+        let words = "The disk below the stacks did 4000 synced writes/s around the trials (40–4000)";
         assert_eq!(sentence(std::slice::from_ref(&stalled)).unwrap(), words);
         let other = DiskCourse { folder: "/other".to_owned(), ..course(&[100.0]) };
         let words = "Synced writes/s around the trials: /images 4000 (40–4000), /other 100 (100–100)";

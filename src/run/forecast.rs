@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, DriveLine, Forecast, ImagesLine, SpaceLine};
+use crate::provision::disk_probe::existing_folder;
 use crate::provision::images::{self, Images};
 use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::build::UNBUILT;
@@ -407,16 +408,16 @@ fn space(
     state: &Path,
 ) -> Result<Vec<SpaceLine>> {
     let mut lines = Vec::new();
-    let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let most = most(plan, turns);
-    for (disk, bytes) in most.disks {
-        add(&mut disks, files::nearest_existing(&disk), bytes);
+    let mut needs: Vec<(PathBuf, u64)> = most.disks.into_iter().collect();
+    // One after another they need the space of one, which is compared with what its folder has.
+    for case in plan.cases.iter().filter(|case| turns.contains(&case.id)) {
+        let data = existing_folder(&case.stack).zip(data_needs(case, memory)?);
+        needs.extend(data.map(|(folder, (_, bytes))| (folder.to_path_buf(), bytes.0)));
     }
     let template_bytes = templates.values().copied().fold(age_cost::aside_bytes(plan, memory)?, u64::saturating_add);
-    if template_bytes > 0 {
-        add(&mut disks, files::nearest_existing(state), template_bytes);
-    }
-    for (folder, bytes) in by_filesystem(disks) {
+    needs.extend((template_bytes > 0).then(|| (state.to_path_buf(), template_bytes)));
+    for (folder, bytes) in by_filesystem(needs) {
         let has = files::free_bytes(&folder)?;
         let what = format!("disk space in {}", folder.display());
         lines.push(SpaceLine { what, needs: Bytes(bytes), has: Some(Bytes(has)), fits: bytes <= has });
@@ -480,26 +481,34 @@ impl Most {
     }
 }
 
-/// Adds up folders on the same filesystem, under the first of them.
-fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
-    let mut sums: BTreeMap<Option<u64>, (PathBuf, u64)> = BTreeMap::new();
-    for (folder, bytes) in disks {
-        let device = paths::look_at(&folder).ok().map(|facts| facts.filesystem);
-        let sum = &mut sums.entry(device).or_insert_with(|| (folder, 0)).1;
-        *sum = sum.saturating_add(bytes);
+/// Adds up folders on the same filesystem, under the one that needs most.
+fn by_filesystem(all: Vec<(PathBuf, u64)>) -> Vec<(PathBuf, u64)> {
+    let mut filesystems: BTreeMap<Option<u64>, Vec<(u64, PathBuf)>> = BTreeMap::new();
+    for (folder, bytes) in all {
+        let folder = files::nearest_existing(&folder);
+        let filesystem = paths::look_at(&folder).ok().map(|facts| facts.filesystem);
+        filesystems.entry(filesystem).or_default().push((bytes, folder));
     }
-    sums.into_values().collect()
+    let sums = filesystems.into_values().filter_map(|needs| {
+        let sum = needs.iter().fold(0u64, |sum, (bytes, _)| sum.saturating_add(*bytes));
+        Some((needs.into_iter().max()?.1, sum))
+    });
+    sums.collect()
+}
+
+/// Name of a case's data, and the space that they need.
+fn data_needs(case: &CaseSpec, memory: Bytes) -> Result<Option<(String, Bytes)>> {
+    let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory));
+    let needs = |expected: Bytes| Bytes((expected.0.saturating_add(EMPTY_CLUSTER) as f64 / DATA_SHARE) as u64);
+    Ok(set.map(|set| (set.key, needs(set.expected))))
 }
 
 /// The space line of a case's data on its stack.
 fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
-    let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory)) else {
-        return Ok(None);
-    };
+    let Some((key, needs)) = data_needs(case, memory)? else { return Ok(None) };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
-    let needs = Bytes((set.expected.0.saturating_add(EMPTY_CLUSTER) as f64 / DATA_SHARE) as u64);
     let share = (DATA_SHARE * 100.0).round();
-    let what = format!("stack {} for {} ({share} % of it data)", case.stack.name, set.key);
+    let what = format!("stack {} for {key} ({share} % of it data)", case.stack.name);
     Ok(Some(SpaceLine { what, needs, has: Some(capacity), fits: needs <= capacity }))
 }
 

@@ -82,10 +82,10 @@ fn is_plain_load(case: &CaseSpec) -> Result<bool> {
     Ok(is_plain && case.age.is_empty() && workload.operation(options)?.cache != Some(CacheState::Cold))
 }
 
-/// True if all devices of the stack are made for it, so that there may be several.
+/// True if there may be several of its stack.
 fn is_had_twice(case: &CaseSpec) -> bool {
     let is_prepared = case.stack.nodes.iter().any(|node| node.options.get("precondition").is_some());
-    stack::is_made_whole(&case.stack) && !is_prepared && !case.stack.reuse
+    stack::may_be_several(&case.stack) && !is_prepared && !case.stack.reuse
 }
 
 /// What a case sets for all that stand at once, parameters of kernel modules among it, and what decides its checkpoints.
@@ -160,6 +160,19 @@ mod tests {
         let mut kept = alike.clone();
         kept[1].stack.reuse = true;
         assert_eq!(together(&kept), 0);
+    }
+
+    #[test]
+    fn folders_and_ramfs_take_turns_but_a_disk_is_one() {
+        let on = |layer: &'static str, key: &str, value: &str| {
+            let options = Options([(key.to_owned(), OptionValue::Text(value.to_owned()))].into());
+            let stack = StackSpec::linear(layer, vec![(layer, options)]);
+            CaseSpec { id: layer.into(), stack, ..case("", ("full_page_writes", "on")) }
+        };
+        let ids = |cases: &[CaseSpec]| ids(cases, true, Bytes(64 << 30)).unwrap();
+        let folder = on("directory", "directory", "/srv");
+        assert_eq!(ids(&[folder.clone(), on("ramfs", "mode", "0700")]), ["directory", "ramfs"]);
+        assert!(ids(&[folder, on("disk", "disk", "/dev/sdz")]).is_empty());
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use super::case::workload;
 use crate::cluster::{install, server};
 use crate::error::Result;
-use crate::host::Host;
+use crate::host::{Host, paths};
 use crate::record::build::UNBUILT;
 use crate::record::case::{BARE_SIZES, CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Warnings of one case.
 ///
@@ -79,9 +79,9 @@ pub(super) fn one_filesystem(cases: &[CaseSpec]) -> Option<String> {
     for stack in cases.iter().map(|case| &case.stack) {
         if let [node] = stack.nodes.as_slice()
             && let Some(folder) = node.options.text("directory")
-            && let Ok(found) = std::fs::metadata(folder)
+            && let Ok(found) = paths::look_at(Path::new(folder))
         {
-            stacks.entry(found.dev()).or_default().insert(&stack.name, folder);
+            stacks.entry(found.filesystem).or_default().insert(&stack.name, folder);
         }
     }
     let folders = stacks.into_values().find(|folders| folders.len() > 1)?;
@@ -177,7 +177,7 @@ pub(super) mod tests {
     #[test]
     fn folders_of_one_filesystem_are_warned_of() {
         let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let on = |name: &str, folder: &std::path::Path| {
+        let on = |name: &str, folder: &Path| {
             let mut options = Options::default();
             options.set("directory", OptionValue::Text(folder.display().to_string()));
             CaseSpec { stack: StackSpec::linear(name, vec![("directory", options)]), ..case(1, &[]) }
@@ -185,7 +185,7 @@ pub(super) mod tests {
         let warning = one_filesystem(&[on("a", one.path()), on("b", other.path())]).unwrap();
         assert!(warning.starts_with("a (/") && warning.contains(" and b (/"), "{warning}");
         assert_eq!(one_filesystem(&[on("a", one.path()), on("a", one.path())]), None);
-        assert_eq!(one_filesystem(&[on("a", one.path()), on("b", std::path::Path::new("/proc"))]), None);
+        assert_eq!(one_filesystem(&[on("a", one.path()), on("b", Path::new("/proc"))]), None);
     }
 
     #[test]

@@ -54,6 +54,10 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<RunFolder> {
         const DAMAGED: &str =
             "the file is truncated or was changed: restore it from a copy; the run cannot be read without it";
+        if path.is_file() {
+            return Err(Error::user(format!("{} is a file, and no run folder", path.display()))
+                .hint("name the folder; one in an archive is unpacked first: tar xzf FILE"));
+        }
         let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| e.or_hint(DAMAGED))?;
         let record = record.ok_or_else(|| {
             let why = if path.exists() { format!("has no {RUN}") } else { "does not exist".to_owned() };

@@ -101,6 +101,31 @@ fn cases_of_a_quick_run_alternate_on_standing_stacks() {
 }
 
 #[test]
+fn existing_folders_and_ramfs_alternate_too() {
+    if !can_build_stacks("turns in existing folders and in memory") {
+        return;
+    }
+    let shop = Workshop::new();
+    let stacks = PLAN.find("[stack.ext4]").unwrap()..PLAN.find("[postgres]").unwrap();
+    let folder = shop.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let there = format!("[stack.ext4]\ndirectory = {folder:?}\n\n[stack.noatime]\nfilesystem = \"ramfs\"\n\n");
+    let text = PLAN.replace(&PLAN[stacks], &there).replace("BLOCKS", "1").replace("DURATION", "3s");
+    let plan = shop.file("plan.toml", &text);
+    let output = shop.pgstrata(&["run", plan.to_str().unwrap(), "--quick"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for ((case, _), record) in records(&shop.run_folder(), 1) {
+        let own = turns(&record);
+        assert_eq!(own.len(), 2, "{record}");
+        let is_probed = own.iter().all(|turn| turn["probe"]["folder"] == folder.to_str().unwrap());
+        assert_eq!(is_probed, case == CASES[0], "{record}");
+        let between = record["turns"]["between"].as_object();
+        assert!(between.is_none_or(serde_json::Map::is_empty), "its disk is not its own: {record}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
 fn a_killed_block_of_turns_is_measured_again_whole() {
     if can_build_stacks("kill -9 among turns") {
         killed_blocks_are_measured_again(&["build", "settle", "measure"]);

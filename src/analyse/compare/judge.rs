@@ -136,9 +136,18 @@ fn circumstances(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
 
 /// True if two classes may promise the same. A case known to lose commits is not compared with one that is not.
 fn may_promise_the_same(one: DurabilityClass, other: DurabilityClass) -> bool {
-    use DurabilityClass::{DeclaredStable, Flushed, NotApplicable, Unknown};
-    let may_keep_all = |class| matches!(class, NotApplicable | Flushed | DeclaredStable | Unknown);
     one == other || (may_keep_all(one) && may_keep_all(other))
+}
+
+fn may_keep_all(class: DurabilityClass) -> bool {
+    use DurabilityClass::{DeclaredStable, Flushed, NotApplicable, Unknown};
+    matches!(class, NotApplicable | Flushed | DeclaredStable | Unknown)
+}
+
+/// True if a figure is of a stack that is known to lose commits or whose sync failed, and the baseline's is not.
+pub fn gave_up(measure: &SideMeasure, baseline: &SideMeasure) -> bool {
+    let keeps = |of: &SideMeasure| of.durability.as_ref().is_none_or(|known| may_keep_all(known.class));
+    (keeps(baseline) && !keeps(measure)) || (measure.failure.is_some() && baseline.failure.is_none())
 }
 
 fn form_words(form: UnsyncedForm) -> &'static str {

@@ -301,7 +301,7 @@ pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], found: &[CaseFind
     }
     let some = cases.iter().any(|case| !case.trials.is_empty());
     if some && cases.iter().all(|case| case.trials.len() < 2) {
-        let what = "one trial per case cannot separate cases: set blocks to 5";
+        let what = "one trial per case cannot separate cases: that takes three blocks or more";
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));

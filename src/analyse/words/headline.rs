@@ -280,7 +280,7 @@ impl HeadlineSentence<'_> {
         let faster = if by == RankedBy::InTime { "in time more often" } else { "faster" };
         let how = [
             format!("{faster}, but"),
-            format!("{faster}, without an interval, but"),
+            format!("not shown to be {faster}, for want of trials, and"),
             format!("not shown to be {faster} and"),
         ];
         let compared = class.rows.iter().map(|row| {

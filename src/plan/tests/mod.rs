@@ -61,7 +61,7 @@ const TMPFS: &[OptionSpec] = &[
 ];
 const DIRECTORY: &[OptionSpec] = &[required(spec("directory", OptionKind::Path, "The folder."))];
 const PGBENCH: &[OptionSpec] = &[
-    or(spec("script", OptionKind::TextOrList, "Built-in script or files."), "tpcb-like"),
+    or(spec("script", OptionKind::SqlOrList, "Built-in script or files."), "tpcb-like"),
     or(spec("scale", OptionKind::IntegerOrShare, "Size of the data."), "10"),
     or(spec("clients", OptionKind::Integer { min: 1 }, "Number of clients."), "1"),
     or(spec("jobs", OptionKind::Integer { min: 1 }, "Number of threads."), "1"),

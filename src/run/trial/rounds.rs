@@ -8,6 +8,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::folders;
 use crate::host::time::{micros, now, wall_us};
 use crate::plan;
+use crate::provision::disk_probe::existing_folder;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::counts::FirstDone;
 use crate::record::event::{Event, Step};
@@ -262,11 +263,15 @@ impl<'s> Standing<'s> {
 
     /// Puts its turns into the record and into files.
     fn finish(&mut self, session: &mut Session<'_>) -> Result<()> {
-        let turns = std::mem::take(&mut self.turns);
+        let mut turns = std::mem::take(&mut self.turns);
         self.go(session, |trial, session| {
             let began_us = turns.began_us().ok_or_else(|| Error::tool("no turn of it counts"))?;
             let mut record = trial.record.clone();
             let (options, target) = (trial.options(), target_of(trial)?);
+            // Below an existing folder the others' turns are counted, too.
+            if existing_folder(&trial.case.stack).is_some() {
+                turns.record.between.clear();
+            }
             turns.store(&measurement(session, trial, &options, &target)?, &mut record)?;
             trial.record = record;
             let watch = trial.watch.take();

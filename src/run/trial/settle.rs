@@ -66,7 +66,7 @@ pub(super) fn wait(session: &Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Probes the filesystem below the stack's images, and what CPU time others take. A failed probe is a gap: the images may
+/// Probes the filesystem below the stack's images, or of its folder, and what CPU time others take. A failed probe is a gap: the images may
 /// still work.
 pub(super) fn probe_disk(host: &Host, trial: &mut Trial<'_>) -> Option<DiskProbe> {
     let folder = disk_probe::folder_of(&trial.case.stack)?;
@@ -74,7 +74,7 @@ pub(super) fn probe_disk(host: &Host, trial: &mut Trial<'_>) -> Option<DiskProbe
     let (probe, others_ns) = others_beside(host, || disk_probe::probe(&folder));
     let (others_cpu_us, whole_us) = (others_ns.map(|ns| ns / 1000), Some(micros(begun.elapsed())));
     let probe = probe.map(|probe| DiskProbe { others_cpu_us, whole_us, ..probe });
-    probe.map_err(|e| trial.record.notes.push(format!("the disk below the images was not probed: {}", e.chain()))).ok()
+    probe.map_err(|e| trial.record.notes.push(format!("the disk below the stack was not probed: {}", e.chain()))).ok()
 }
 
 fn is_quiet(seen: &SettleRecord) -> bool {

@@ -24,12 +24,12 @@ const QUICK_WARMUP: &str = "2s";
 
 /// Option specs, in the order of the manual.
 pub const SPECS: &[OptionSpec] = &[
-    OptionSpec::with_default("script", OptionKind::TextOrList, DEFAULT_SCRIPT).doc(
+    OptionSpec::with_default("script", OptionKind::SqlOrList, DEFAULT_SCRIPT).doc(
         "a shipped mix with tables of its own (orders, events, queue, documents), a script built into pgbench \
          (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's folder, or SQL that ends \
          with `;`; a list is mixed, with optional weights: `select-only@9`",
     ),
-    OptionSpec::with_default("setup", OptionKind::Text, "nothing").doc(
+    OptionSpec::with_default("setup", OptionKind::Sql, "nothing").doc(
         "SQL that ends with `;`, or a file `path.sql`, run once after the data are loaded: the tables of a script of \
          your own",
     ),

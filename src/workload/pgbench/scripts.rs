@@ -189,9 +189,14 @@ pub(crate) fn script(text: &str) -> Result<Script, OptionProblem> {
             let message =
                 format!("`{what}` is no script that is known, nor a file `path.sql`, nor SQL that ends with `;`");
             let (builtin, shipped) = (BUILTINS.join(", "), shipped::names());
-            return Err(OptionProblem::at("script", message).help(format!(
-                "shipped: {shipped}; built into pgbench: {builtin}; a file of such a name: `./{what}`"
-            )));
+            let help = match what {
+                _ if what.contains(".sql@") => "a weight is a whole number of at least 1: `path.sql@3`".to_owned(),
+                _ if what.contains(' ') => format!("end SQL with `;`: \"{what};\""),
+                _ => {
+                    format!("shipped: {shipped}; built into pgbench: {builtin}; a file of such a name: `./{what}`")
+                }
+            };
+            return Err(OptionProblem::at("script", message).help(help));
         }
     };
     Ok(Script { name: source.plain_name(), source, weight })
