@@ -187,11 +187,18 @@ pub(super) fn refuse_unknown<'a>(
     problems: &mut Problems,
 ) {
     for key in keys {
-        if !known.contains(&key.text.as_str()) {
-            problems.add(
-                Problem::at(&key.span, format!("unknown key `{}` in {at}", key.text))
-                    .help(suggestion(&key.text, known.iter().copied())),
-            );
+        let word = key.text.as_str();
+        if !known.contains(&word) {
+            let help = match word {
+                "stack" | "workload" | "postgres" | "machine" | "quick" => {
+                    format!("what follows a [table] belongs to it: write `{word}` as a [table] of its own")
+                }
+                "name" | "seed" | "blocks" | "precision" | "baseline" | "durability" => {
+                    format!("what follows a [table] belongs to it: write `{word}` above the first one")
+                }
+                _ => suggestion(word, known.iter().copied()),
+            };
+            problems.add(Problem::at(&key.span, format!("unknown key `{word}` in {at}")).help(help));
         }
     }
 }

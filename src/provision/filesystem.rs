@@ -32,6 +32,11 @@ impl Described for Recipe {
 impl Layer for Recipe {
     /// Checks that apply to every filesystem.
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if let Some(first) = options.texts("mkfs").first().filter(|first| !first.starts_with('-')) {
+            let message = format!("`{first}` is no option of mkfs, whose arguments these are");
+            return Err(OptionProblem::at("mkfs", message)
+                .help(format!("a mount option is written {{ mount = [\"{first}\"] }}")));
+        }
         for argument in options.texts("mkfs") {
             let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
             if argument.is_empty() || argument.chars().any(char::is_control) {
@@ -479,8 +484,10 @@ mod tests {
             "a\nb",
             "crc=1,uuid=2",
         ] {
-            assert!(crate::provision::xfs::XFS.check(&mkfs(&[bad])).is_err(), "{bad:?}");
+            assert!(crate::provision::xfs::XFS.check(&mkfs(&["-m", bad])).is_err(), "{bad:?}");
         }
+        let mount = crate::provision::ext::EXT4.check(&mkfs(&["noatime"])).unwrap_err();
+        assert!(mount.help.unwrap().contains("mount = [\"noatime\"]"));
         assert_eq!(
             crate::provision::ext::EXT4.check(&mkfs(&[
                 "-E",
