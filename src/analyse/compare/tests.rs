@@ -121,6 +121,9 @@ fn a_mean_is_not_held_against_a_percentile() {
         (Reason::MeanAgainstPercentile, "mean vs. percentile: mean (A) against p99 (B)")
     );
     assert_eq!(refusal(latency(FigureKind::Percentile("p95".to_owned())), p99()).0, Reason::MeanAgainstPercentile);
+    let [one, other] = [vec![p99()], vec![p99(), latency(FigureKind::Mean)]];
+    let found = compare(&[side(0, "a", SideOrigin::Imported, one), side(1, "b", SideOrigin::Imported, other)]);
+    assert!(found.refused.is_empty(), "a figure more is no objection: {:?}", found.refused);
 }
 
 #[test]
