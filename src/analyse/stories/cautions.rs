@@ -258,3 +258,14 @@ fn unsent_operations_are_attributed_to_all_scripts_together() {
     };
     assert!(said_of(stalled_with_two_scripts as fn(&mut TrialRecord)) && !said_of(stalled_at_its_end));
 }
+
+#[test]
+fn a_case_without_turns_among_others_is_cautioned_of() {
+    let mut story =
+        ["ext4", "xfs", "zram"].into_iter().fold(Story::of(3, None), |story, stack| story.with(&Act::on(stack)));
+    let ids: Vec<String> = story.input.run.cases.iter().map(|case| case.id.clone()).collect();
+    story.input.run.turns = ids[..2].to_vec();
+    let found = story.findings();
+    let said = found.cautions.iter().find(|caution| caution.text.starts_with("measured by itself")).unwrap();
+    assert_eq!(said.cases, ids[2..]);
+}

@@ -11,6 +11,7 @@ use crate::analyse::run::{durability, power_cuts};
 use crate::analyse::trial::arc;
 use crate::analyse::words::window;
 use crate::record::built::{NodeFacts, StackFacts};
+use crate::record::case::CaseSpec;
 use crate::record::claim::Claim;
 use crate::record::facts::{Fits, HostFacts, MountFacts};
 use crate::record::run::RunRecord;
@@ -37,6 +38,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(durability::unlogged(sums).map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
+    remarks.extend(beside_turns(&sums.spec, run));
     remarks.extend(sums.capacity.remarks());
     remarks.extend(sums.epochs.remarks());
     remarks.extend(sums.ageing.remarks());
@@ -86,6 +88,16 @@ fn clock(sums: &CaseSums) -> Option<Remark> {
          checkpoints, vacuums and log lines may not match its seconds"
     );
     Some(Remark::plain(Weight::Unlike, what))
+}
+
+/// Remark on a case that is ranked among others that had turns, and had none.
+fn beside_turns(spec: &CaseSpec, run: &RunRecord) -> Option<Remark> {
+    let has_turns = |case: &CaseSpec| run.turns.contains(&case.id);
+    let is_among_turns = run.cases.iter().any(|other| has_turns(other) && other.workload == spec.workload);
+    (is_among_turns && !has_turns(spec)).then(|| {
+        let what = "measured by itself, minutes from the others' turns, and with the checkpoints of the plan";
+        Remark::plain(Weight::Unlike, what)
+    })
 }
 
 fn other_programs(sums: &CaseSums) -> Option<Remark> {
