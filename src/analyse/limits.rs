@@ -1,7 +1,7 @@
 //! Limits on the difference between a run's figures and a baseline's: `pgstrata check`.
 //!
-//! A limit passes only if the whole 95 % interval of the ratio is within it, and fails only if all of it is beyond;
-//! otherwise the trials do not decide. Figures are matched, refused and compared as in `compare`. Each limit is decided
+//! A limit passes only if the whole 95 % interval of the ratio is within it, and fails if all of it is beyond, if the
+//! case was tried and has no figure, or if it gave up durability; otherwise the trials do not decide. Figures are matched, refused and compared as in `compare`. Each limit is decided
 //! by its own interval: there is no correction for their number, and the findings say so.
 
 use super::compare::findings::{Comparison, FactDifference};
@@ -173,11 +173,12 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
 /// A limit on a gain of a figure whose loss nothing limits, and the limit that was probably meant.
 pub fn on_gains_alone(limits: &[Limit], sides: &[Side]) -> Option<(String, String)> {
     limits.iter().find_map(|limit| {
-        let of_figure = |measure: &&SideMeasure| limit.names(measure);
-        let more_is_better = sides.iter().flat_map(|side| &side.measures).find(of_figure)?.more_is_better();
-        let is_on_loss = |other: &&Limit| other.figure == limit.figure && other.is_fall == more_is_better;
-        let meant = Limit { is_fall: more_is_better, ..limit.clone() };
-        limits.iter().find(is_on_loss).is_none().then(|| (limit.words(), meant.words()))
+        let named = |measure: &&SideMeasure| limit.names(measure);
+        let measure = sides.iter().flat_map(|side| &side.measures).find(named)?;
+        let more_is_better = measure.more_is_better();
+        let is_on_loss = |other: &Limit| other.names(measure) && other.is_fall == more_is_better;
+        let meant = Limit { is_fall: more_is_better, change: limit.change.min(0.05), ..limit.clone() };
+        (!limits.iter().any(is_on_loss)).then(|| (limit.words(), meant.words()))
     })
 }
 
@@ -288,15 +289,23 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
 /// `finding` with what the figure of a side says of it.
 fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &SideMeasure) -> LimitFinding {
     let Some(measure) = partner(side, expected) else {
-        let how = "the run did not measure it".to_owned();
-        return LimitFinding { outcome: Compliance::Fail, how, ..finding };
+        return match &side.not_run {
+            Some(reason) => {
+                LimitFinding { outcome: Compliance::Fail, how: format!("not measured: {reason}"), ..finding }
+            }
+            None => LimitFinding { how: "the run has no such figure".to_owned(), ..finding },
+        };
     };
     let finding = LimitFinding { value: Some(measure.value), ..finding };
     if let Some(objection) = judge::objection(measure, expected) {
         let (run, baseline) = objection.values;
-        let how = format!("not compared: {}: {run}; baseline: {baseline}", reason_title(objection.reason));
-        let outcome = if judge::gave_up(measure, expected) { Compliance::Fail } else { Compliance::Undecided };
-        return LimitFinding { outcome, how, ..finding };
+        return match judge::gave_up(measure, expected) {
+            Some(how) => LimitFinding { outcome: Compliance::Fail, how, ..finding },
+            None => {
+                let how = format!("not compared: {}: {run}; baseline: {baseline}", reason_title(objection.reason));
+                LimitFinding { how, ..finding }
+            }
+        };
     }
     let Some(comparison) = ratio::compare(measure, expected) else {
         return LimitFinding { how: "not compared: no operations were done".to_owned(), ..finding };
@@ -467,7 +476,13 @@ mod tests {
         let [flushed, volatile] = [DurabilityClass::Flushed, DurabilityClass::Volatile];
         assert_eq!(outcome(vec![durable("new", volatile)], durable("old", flushed)), Compliance::Fail);
         assert_eq!(outcome(vec![durable("new", flushed)], durable("old", volatile)), Compliance::Undecided);
-        assert_eq!(outcome(Vec::new(), durable("old", flushed)), Compliance::Fail);
+        assert_eq!(outcome(vec![tps("new", &[0.0; 3])], durable("old", flushed)), Compliance::Fail);
+        assert_eq!(outcome(Vec::new(), durable("old", flushed)), Compliance::Undecided, "not reached, or not asked");
+        let failed = Side { not_run: Some("the server does not start".to_owned()), ..side("a", Vec::new()) };
+        let old = [side("a", vec![durable("old", flushed)])];
+        let found = check(of("new", &[failed]), of("old", &old), &limits(&["tps -5 %"]));
+        assert_eq!(found.limits[0].how, "not measured: the server does not start");
+        assert_eq!(found.outcome, Compliance::Fail);
     }
 
     #[test]
@@ -475,7 +490,10 @@ mod tests {
         let sides = [side("a", vec![tps("one", &[1.0])])];
         let told = |texts: &[&str]| on_gains_alone(&limits(texts), &sides);
         assert_eq!(told(&["tps +5 %"]), Some(("tps +5 %".to_owned(), "tps -5 %".to_owned())));
-        assert_eq!(told(&["tps +50 %", "tps -5 %"]), None);
+        assert_eq!(told(&["tps +150 %"]).unwrap().1, "tps -5 %");
+        for both in [["tps +50 %", "tps -5 %"], ["tps +50 %", "pgbench/clients 4/tps -5 %"]] {
+            assert_eq!(told(&both), None);
+        }
     }
 
     #[test]

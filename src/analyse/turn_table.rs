@@ -26,7 +26,7 @@ const COLUMNS: [(&str, &str, ColumnType, &str); 17] = [
     ("wal_flush_us", "us", ColumnType::Count, "flushing WAL that clients did not wait for, afterwards"),
     ("sync_us", "us", ColumnType::Count, "writing back everything else, then"),
     ("operations_most", "", ColumnType::Count, "operations that each turn was given; absent for turns of equal time"),
-    ("probe_flushes", "", ColumnType::Count, "synced writes below the images just before it; absent without images"),
+    ("probe_flushes", "", ColumnType::Count, "synced writes below the images, or in the folder, just before it"),
     ("probe_us", "us", ColumnType::Count, "time of these"),
     ("probe_others_cpu_us", "us", ColumnType::Count, "CPU time that programs outside of the run took meanwhile"),
     ("probe_whole_us", "us", ColumnType::Count, "time in which they took it, with the making of the probe's file"),

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// Check a run against a baseline: fail where a figure is beyond a limit
 ///
 /// Each limit is decided by the 95 % interval of the ratio to the baseline, for every case and workload that has the
-/// figure: kept where the whole interval is within the limit, exceeded where all of it is beyond, else undecided.
+/// figure: kept where the whole interval is within the limit, exceeded where all of it is beyond, else undecided. A case that
+/// could not be measured, or that gave up durability, exceeds its limits.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata check results/new --against results/old --limit 'tps -5 %'
@@ -26,8 +27,8 @@ use std::path::{Path, PathBuf};
 
 A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, mean, p50, p95, p99, p99.9 \
 (latencies, which files call latency_us_p50 and so on), a row of a probe such as fdatasync, or a measure as \
-`pgstrata compare` prints it. Cases are matched by name. A figure that the run did not measure exceeds its limit, and so does one of a stack that can lose \
-commits where the baseline's cannot. What else `compare` refuses to compare is undecided, with the reason, and so is a case that \
+`pgstrata compare` prints it. Cases are matched by name. A case that was tried and could not be measured exceeds its limits, and so does one that can lose \
+commits where the baseline's cannot, or did nothing. What else `compare` refuses to compare is undecided, with the reason, and so is a case that \
 is not in the run's plan; one that only the run has is listed.
 
 Trials of two runs are not paired: what changed on the machine between the runs counts as a change, and the interval \

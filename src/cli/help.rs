@@ -18,7 +18,8 @@ pub(super) fn pointed(mut usage: clap::Error, command: &clap::Command) -> clap::
         Some(ContextValue::String(flag)) if usage.kind() == ErrorKind::UnknownArgument => flag.clone(),
         _ => return usage,
     };
-    let has = |one: &&clap::Command| one.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"));
+    let Some(long) = flag.strip_prefix("--") else { return usage };
+    let has = |one: &&clap::Command| one.get_arguments().any(|arg| arg.get_long() == Some(long));
     let having = command.get_subcommands().filter(|one| !one.is_hide_set()).filter(has);
     let having: Vec<String> = having.map(|one| format!("`pgstrata {}`", one.get_name())).collect();
     if !having.is_empty() {
@@ -82,6 +83,10 @@ mod tests {
         assert!(!blocks.contains("as a value"), "{blocks}");
         let wrong = told(&["pgstrata", "plan", "plan.toml", "--jsn"]);
         assert!(wrong.contains("'--json'"), "{wrong}");
+        for stray in ["foo", "-z"] {
+            let told = told(&["pgstrata", "doctor", stray]);
+            assert!(!told.contains("is an option of"), "{told}");
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ Examples:
 SQL of the plan's own is run once on a small cluster, which is then removed.
 
 Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its \
-cases cannot run here (listed at the end), 4 its own SQL fails.")]
+cases cannot run here (listed at the end), 4 its own SQL fails, whatever else is missing.")]
 pub struct Args {
     /// Plan file, or the name of a shipped plan (see `pgstrata plans`)
     #[arg(required_unless_present_any = ["example", "schema"])]

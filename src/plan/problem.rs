@@ -179,6 +179,17 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     })
 }
 
+/// Where a key of the plan itself belongs; `None` for other words.
+pub(super) fn misplaced(word: &str) -> Option<String> {
+    let place = match word {
+        _ if !super::KEYS.contains(&word) => return None,
+        super::machine::MACHINE | "stack" | "postgres" | "workload" | "quick" => "as a [table] of its own",
+        "exclude" => "as [[exclude]]",
+        _ => "above the first one",
+    };
+    Some(format!("what follows a [table] belongs to it: write `{word}` {place}"))
+}
+
 /// Adds a problem for every key not among `known`; `at` completes "unknown key `x` in ...".
 pub(super) fn refuse_unknown<'a>(
     keys: impl IntoIterator<Item = &'a Key>,
@@ -189,15 +200,7 @@ pub(super) fn refuse_unknown<'a>(
     for key in keys {
         let word = key.text.as_str();
         if !known.contains(&word) {
-            let help = match word {
-                "stack" | "workload" | "postgres" | "machine" | "quick" => {
-                    format!("what follows a [table] belongs to it: write `{word}` as a [table] of its own")
-                }
-                "name" | "seed" | "blocks" | "precision" | "baseline" | "durability" => {
-                    format!("what follows a [table] belongs to it: write `{word}` above the first one")
-                }
-                _ => suggestion(word, known.iter().copied()),
-            };
+            let help = misplaced(word).unwrap_or_else(|| suggestion(word, known.iter().copied()));
             problems.add(Problem::at(&key.span, format!("unknown key `{word}` in {at}")).help(help));
         }
     }

@@ -221,6 +221,9 @@ fn sql(node: &Node) -> Result<String, ValueRefusal> {
         Some(text) if text.contains(';') && !text.chars().any(|c| c.is_control() && !"\n\r\t".contains(c)) => {
             Ok(text.replace("\r\n", "\n").trim().to_owned())
         }
+        Some(text) if text.trim().contains('\n') => {
+            Err(ValueRefusal::new(&node.span, "has lines, and no `;`").help("end SQL with `;`"))
+        }
         _ => proper_text(node),
     }
 }
@@ -297,6 +300,16 @@ mod tests {
         assert!(refusal(OptionKind::IntegerOrShare, "'half of RAM'").contains("50% of RAM"));
         assert!(refusal(OptionKind::Number, "-1.5").contains("greater than 0"));
         assert!(refusal(OptionKind::Text, "\"a\\nb;\"").contains("line break"));
-        assert!(refusal(OptionKind::Sql, "\"a\\nb\"").contains("line break"));
+        assert!(refusal(OptionKind::Sql, "\"a\\nb\"").contains("end SQL with `;`"));
+        assert!(refusal(OptionKind::SqlOrList, "[\"a;\\u0007\"]").contains("control character"));
+    }
+
+    #[test]
+    fn sql_keeps_its_lines() {
+        let value = |kind, text: String| read(kind, &node(&text)).unwrap().value;
+        let sql = "\\set id random(1, 9)\nSELECT :id;";
+        assert_eq!(value(OptionKind::Sql, format!("'''\n{sql}\n'''")).plain(), sql);
+        let mixed = value(OptionKind::SqlOrList, format!("['a.sql@3', '''{sql}''']"));
+        assert_eq!(mixed, OptionValue::List(["a.sql@3", sql].map(|text| OptionValue::Text(text.to_owned())).into()));
     }
 }

@@ -3,7 +3,7 @@
 use super::limits::Key;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, read_options};
-use super::problem::{Problem, Problems, nearest, suggestion};
+use super::problem::{Problem, Problems, misplaced, nearest, suggestion};
 use super::tree::{Node, Pair, Toml};
 use super::{Catalogue, CatalogueEntry};
 use std::path::Path;
@@ -89,11 +89,8 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
                 [kind] => {
                     let stranger = if kind.text == first.text { second } else { first };
                     let message = format!("`{}` is next to the kind `{}`, not inside it", stranger.text, kind.text);
-                    let help = if super::KEYS.contains(&stranger.text.as_str()) {
-                        format!("a `{}` of the plan stands above its first [table]", stranger.text)
-                    } else {
-                        format!("move options inside: {} = {{ {} = ... }}", kind.text, stranger.text)
-                    };
+                    let inside = || format!("move options inside: {} = {{ {} = ... }}", kind.text, stranger.text);
+                    let help = misplaced(&stranger.text).unwrap_or_else(inside);
                     problems.add(Problem::at(&stranger.span, message).help(help));
                 }
                 [one, other, ..] => {

@@ -1,4 +1,4 @@
-//! A moment of synced writes to the filesystem below the images: whether the machine's storage is in its usual state.
+//! A moment of synced writes to the filesystem below the images, or of the existing folder: whether the machine's storage is in its usual state.
 
 use super::{Space, layer};
 use crate::error::{Context, Result};
@@ -36,7 +36,8 @@ pub fn folder_of(spec: &StackSpec) -> Option<PathBuf> {
 
 /// Existing folder that the stack's data go into, if they do.
 pub fn existing_folder(spec: &StackSpec) -> Option<&Path> {
-    spec.nodes.iter().find_map(|node| node.options.text(DIRECTORY).map(Path::new))
+    let lowest = spec.node(spec.data.node()).filter(|node| node.layer == DIRECTORY)?;
+    lowest.options.text(DIRECTORY).map(Path::new)
 }
 
 /// Probes the filesystem of this folder with an unnamed file, which leaves no trace.

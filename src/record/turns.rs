@@ -15,7 +15,8 @@ pub struct TurnsRecord {
     pub operations: Option<u64>,
     /// Time between its turns, while others had theirs, microseconds.
     pub between_us: u64,
-    /// Growth of the counters of its devices in that time, by column: what an idle stack does all the same.
+    /// Growth of the counters of its devices in that time, by column: what an idle stack does all the same. Empty in an
+    /// existing folder, whose devices have the turns of others, too.
     pub between: BTreeMap<String, u64>,
 }
 
@@ -26,7 +27,7 @@ pub struct TurnRecord {
     pub round: u32,
     /// Id of the case whose turn came before it; `None` for the first turn of a block.
     pub after: Option<String>,
-    /// Probe of the disk below the images just before it; `None` without images.
+    /// Probe of the disk below the images, or of the folder, just before it; `None` without either.
     pub probe: Option<DiskProbe>,
     /// Start of its first operation, microseconds since 1970.
     pub began_us: u64,

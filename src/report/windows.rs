@@ -69,7 +69,7 @@ impl Labelled<'_> {
         ]);
         table.note(format!(
             "Each case had one turn in each of {rounds} rounds{again}. Wrote between them: bytes that the idle stack wrote while \
-             others had their turns. Turns after its own: the rate of whichever turn followed, against all turns; {ratios}.{beside}"
+             others had their turns, not known in an existing folder. Turns after its own: the rate of whichever turn followed, against all turns; {ratios}.{beside}"
         ))
     }
 

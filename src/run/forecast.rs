@@ -412,8 +412,9 @@ fn space(
     let mut needs: Vec<(PathBuf, u64)> = most.disks.into_iter().collect();
     // One after another they need the space of one, which is compared with what its folder has.
     for case in plan.cases.iter().filter(|case| turns.contains(&case.id)) {
+        let wal = case.postgres.as_ref().and_then(|postgres| window::prefill_of_turns(postgres, u64::MAX)).unwrap_or(0);
         let data = existing_folder(&case.stack).zip(data_needs(case, memory)?);
-        needs.extend(data.map(|(folder, (_, bytes))| (folder.to_path_buf(), bytes.0)));
+        needs.extend(data.map(|(folder, (_, bytes))| (folder.to_path_buf(), bytes.0.saturating_add(wal))));
     }
     let template_bytes = templates.values().copied().fold(age_cost::aside_bytes(plan, memory)?, u64::saturating_add);
     needs.extend((template_bytes > 0).then(|| (state.to_path_buf(), template_bytes)));
@@ -423,8 +424,7 @@ fn space(
         lines.push(SpaceLine { what, needs: Bytes(bytes), has: Some(Bytes(has)), fits: bytes <= has });
     }
     if most.memory > 0 {
-        let fits = most.memory <= memory.0;
-        let what = "memory for stacks in memory".to_owned();
+        let (what, fits) = ("memory for stacks in memory".to_owned(), most.memory <= memory.0);
         lines.push(SpaceLine { what, needs: Bytes(most.memory), has: Some(memory), fits });
     }
     for case in &plan.cases {

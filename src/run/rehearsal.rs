@@ -97,6 +97,7 @@ pub fn rehearse_plan(
             wanted.push((case, small));
         }
     }
+    wanted.retain(|(case, _)| case.postgres.as_ref().is_some_and(|own| install::find(host, &own.bin).is_ok()));
     if wanted.is_empty() {
         return Ok(());
     }

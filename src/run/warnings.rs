@@ -75,13 +75,13 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
 
 /// A warning if stacks are folders of one filesystem, as where one of several is not mounted.
 pub(super) fn one_filesystem(cases: &[CaseSpec]) -> Option<String> {
-    let mut stacks: BTreeMap<u64, BTreeMap<&str, &str>> = BTreeMap::new();
+    let mut stacks: BTreeMap<u64, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for stack in cases.iter().map(|case| &case.stack) {
         if let [node] = stack.nodes.as_slice()
             && let Some(folder) = node.options.text("directory")
             && let Ok(found) = paths::look_at(Path::new(folder))
         {
-            stacks.entry(found.filesystem).or_default().insert(&stack.name, folder);
+            stacks.entry(found.filesystem).or_default().insert((&stack.name, folder));
         }
     }
     let folders = stacks.into_values().find(|folders| folders.len() > 1)?;
@@ -184,6 +184,7 @@ pub(super) mod tests {
         };
         let warning = one_filesystem(&[on("a", one.path()), on("b", other.path())]).unwrap();
         assert!(warning.starts_with("a (/") && warning.contains(" and b (/"), "{warning}");
+        assert!(one_filesystem(&[on("a", one.path()), on("a", other.path())]).is_some(), "an axis of folders");
         assert_eq!(one_filesystem(&[on("a", one.path()), on("a", one.path())]), None);
         assert_eq!(one_filesystem(&[on("a", one.path()), on("b", Path::new("/proc"))]), None);
     }

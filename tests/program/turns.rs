@@ -119,6 +119,7 @@ fn existing_folders_and_ramfs_alternate_too() {
         assert_eq!(own.len(), 2, "{record}");
         let is_probed = own.iter().all(|turn| turn["probe"]["folder"] == folder.to_str().unwrap());
         assert_eq!(is_probed, case == CASES[0], "{record}");
+        assert_ne!(record["window"]["settings"]["max_wal_size"], "80MB", "room for all turns: {record}");
         let between = record["turns"]["between"].as_object();
         assert!(between.is_none_or(serde_json::Map::is_empty), "its disk is not its own: {record}");
     }

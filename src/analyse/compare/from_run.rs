@@ -109,8 +109,15 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
         measures.extend(case.measures());
         caveats.extend(found.cautions.iter().filter(|caution| !caveats.contains(caution)).cloned().collect::<Vec<_>>());
     }
+    let was_measured = |case: &str| source.trials.iter().any(|trial| trial.case.id == case);
+    let not_run = source
+        .findings
+        .not_run
+        .iter()
+        .find(|it| it.step.is_some() && cases.iter().any(|spec| spec.id == it.case) && !was_measured(&it.case));
+    let not_run = not_run.map(|it| it.reason.clone());
     let (origin, facts) = (SideOrigin::Run, facts.texts());
-    Side { argument, label, name, origin, facts, measures, caveats, ..Side::default() }
+    Side { argument, label, name, origin, facts, measures, not_run, caveats, ..Side::default() }
 }
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {

@@ -144,10 +144,14 @@ fn may_keep_all(class: DurabilityClass) -> bool {
     matches!(class, NotApplicable | Flushed | DeclaredStable | Unknown)
 }
 
-/// True if a figure is of a stack that is known to lose commits or whose sync failed, and the baseline's is not.
-pub fn gave_up(measure: &SideMeasure, baseline: &SideMeasure) -> bool {
-    let keeps = |of: &SideMeasure| of.durability.as_ref().is_none_or(|known| may_keep_all(known.class));
-    (keeps(baseline) && !keeps(measure)) || (measure.failure.is_some() && baseline.failure.is_none())
+/// What a figure gave up that the baseline's has: commits may be lost, a sync failed, or nothing was done.
+pub fn gave_up(measure: &SideMeasure, baseline: &SideMeasure) -> Option<String> {
+    let lossy = |of: &SideMeasure| of.durability.clone().filter(|known| !may_keep_all(known.class));
+    let lost = lossy(measure).filter(|_| lossy(baseline).is_none());
+    let lost = lost.map(|it| format!("commits may be lost: {} ({})", class_word(it.class), it.reason));
+    let failed = measure.failure.clone().filter(|_| baseline.failure.is_none());
+    let is_idle = measure.more_is_better() && measure.value <= 0.0 && baseline.value > 0.0;
+    lost.or(failed.map(|why| format!("a sync failed: {why}"))).or(is_idle.then(|| "nothing was done".to_owned()))
 }
 
 fn form_words(form: UnsyncedForm) -> &'static str {

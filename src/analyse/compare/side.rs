@@ -18,6 +18,8 @@ pub struct Side {
     /// Known facts by dotted key: `stack.filesystem` -> `ext4`.
     pub facts: BTreeMap<String, String>,
     pub measures: Vec<SideMeasure>,
+    /// Why a case of a run that was tried has no figure at all.
+    pub not_run: Option<String>,
     /// What to know about this side.
     pub caveats: Vec<String>,
     /// Outputs without information about a workload, which are not compared: `iostat -x`.

@@ -147,7 +147,7 @@ pub struct Caution {
     pub scope: Option<String>,
 }
 
-/// Synced writes a second to the filesystem below the images, in a moment before and after each trial.
+/// Synced writes a second to the filesystem below the images or of the folder, in a moment before and after each trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskCourse {
     /// Host name of its machine.
@@ -186,7 +186,7 @@ pub struct RunSummary {
     pub trials_damaged: u32,
     /// Measured trials with a probe of the disk, before or after, that was off by more than a factor of three.
     pub trials_disturbed: u32,
-    /// How steady the disks below the images were; none without probes.
+    /// How steady the disks below the stacks were; none without probes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCourse>,
     /// Share of the wall time spent measuring a workload, 0 to 1; `None` while the run has not ended.

@@ -9,7 +9,8 @@ use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::host::time::now;
-use crate::record::case::PostgresSpec;
+use crate::provision::disk_probe::existing_folder;
+use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::facts::{DataFacts, Fits, ServerFacts};
 use crate::record::operation::CacheState;
 use crate::record::stack::End;
@@ -47,6 +48,9 @@ pub(super) fn load(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<(
     Ok(())
 }
 
+/// Part of the memory that WAL may take on a filesystem without a size: one of so many.
+const UNLIMITED_PARTS: u64 = 8;
+
 /// Starts the server on the data, which are on the stack by now.
 pub(super) fn start(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     let taken = trial.cluster.take();
@@ -56,7 +60,7 @@ pub(super) fn start(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<
     let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
     template::set_cache(&spec.data, cache, &session.interrupt)?;
     let window = trial.workload.window(&trial.case.workload.options);
-    let free = files::free_bytes(spec.wal.as_deref().and_then(Path::parent).unwrap_or(&folder))?;
+    let free = room_for_wal(session, trial, spec.wal.as_deref().and_then(Path::parent).unwrap_or(&folder))?;
     let (mut ours, prefill) = match (&trial.case.postgres, window.extent) {
         (Some(postgres), Extent::Cycles { .. }) => (window::settings(postgres, free), window::prefill(postgres, free)),
         (Some(postgres), Extent::Span { .. }) if session.record.turns.contains(&trial.case.id) => {
@@ -92,6 +96,18 @@ pub(super) fn start(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<
     trial.record.server = Some(facts);
     (trial.server, trial.watch) = (Some(server), Some(watch));
     Ok(())
+}
+
+/// Bytes free for WAL: those of its filesystem; of an existing one a part, if several clusters stand there; in memory without
+/// a limit, a part of it.
+fn room_for_wal(session: &Session<'_>, trial: &Trial<'_>, place: &Path) -> Result<u64> {
+    let in_folder = |case: &CaseSpec| session.record.turns.contains(&case.id) && existing_folder(&case.stack).is_some();
+    let beside = match in_folder(trial.case) {
+        true => session.record.cases.iter().filter(|case| in_folder(case)).count() as u64,
+        false => 1,
+    };
+    let unlimited = || session.memory_of(trial.case).total.0 / UNLIMITED_PARTS;
+    Ok(files::free_bytes_if_limited(place)?.map_or_else(unlimited, |free| free / beside))
 }
 
 /// A server that differs from what the plan had built would measure another case.

@@ -28,7 +28,9 @@ use crate::cluster::server::Server;
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Kind, Result};
 use crate::host::command::CommandLog;
+use crate::host::folders;
 use crate::host::time::{self, micros, now};
+use crate::provision::disk_probe::existing_folder;
 use crate::provision::snapshots::StackSnapshots;
 use crate::provision::stack::BuiltStack;
 use crate::provision::{images, knobs};
@@ -236,6 +238,10 @@ impl<'s> Trial<'s> {
             session.undo_from(mark);
         }
         if self.record.counts.is_some() && self.record.turns.is_none() {
+            // What was removed there is written by now, so that the probe does not meet what the case left.
+            if let Some(folder) = existing_folder(&self.case.stack) {
+                folders::sync_filesystem(folder).unwrap_or_default();
+            }
             let probe = settle::probe_disk(&session.host, self);
             self.record.disk_probes.extend(probe);
         }

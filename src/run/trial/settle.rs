@@ -66,15 +66,22 @@ pub(super) fn wait(session: &Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Probes the filesystem below the stack's images, or of its folder, and what CPU time others take. A failed probe is a gap: the images may
-/// still work.
+/// Probes the filesystem below the stack's images, or of its folder, and what CPU time others take. A failed probe is a gap:
+/// the images may still work.
 pub(super) fn probe_disk(host: &Host, trial: &mut Trial<'_>) -> Option<DiskProbe> {
     let folder = disk_probe::folder_of(&trial.case.stack)?;
     let begun = now();
     let (probe, others_ns) = others_beside(host, || disk_probe::probe(&folder));
     let (others_cpu_us, whole_us) = (others_ns.map(|ns| ns / 1000), Some(micros(begun.elapsed())));
     let probe = probe.map(|probe| DiskProbe { others_cpu_us, whole_us, ..probe });
-    probe.map_err(|e| trial.record.notes.push(format!("the disk below the stack was not probed: {}", e.chain()))).ok()
+    probe
+        .map_err(|e| {
+            let note = format!("the disk below the stack was not probed: {}", e.chain());
+            if !trial.record.notes.contains(&note) {
+                trial.record.notes.push(note);
+            }
+        })
+        .ok()
 }
 
 fn is_quiet(seen: &SettleRecord) -> bool {
