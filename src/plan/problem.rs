@@ -183,7 +183,7 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
 pub(super) fn misplaced(word: &str) -> Option<String> {
     let place = match word {
         _ if !super::KEYS.contains(&word) => return None,
-        super::machine::MACHINE | "stack" | "postgres" | "workload" | "quick" => "as a [table] of its own",
+        "machine" | "stack" | "postgres" | "workload" | "quick" => "as a [table] of its own",
         "exclude" => "as [[exclude]]",
         _ => "above the first one",
     };
