@@ -37,4 +37,4 @@ mod rank_errors;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 #[cfg(test)]
-mod turn_errors;
+mod turn_error_tests;

@@ -28,26 +28,20 @@ pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<ComparisonRefusal>
 /// Objections between two sides; the result does not depend on their order.
 fn between<'s>(a: &'s Side, b: &'s Side) -> Vec<(Objection, [&'s SideMeasure; 2])> {
     let mut pairs: Vec<(Option<Objection>, [&SideMeasure; 2])> = Vec::new();
-    // A percentile that one side lacks is no objection to those that both have.
-    let is_lacking = |difference: &Option<Objection>, other_is_compared: bool| {
-        other_is_compared && difference.as_ref().is_some_and(|it| it.reason == Reason::MeanAgainstPercentile)
-    };
     for measure in &a.measures {
         match same_in(b, measure) {
             Some(same) => pairs.push((objection(measure, same), [measure, same])),
-            None => pairs.extend(nearest(measure, b).filter_map(|it| {
-                let difference = weightiest_difference(measure, it);
-                (!is_lacking(&difference, same_in(a, it).is_some())).then_some((difference, [measure, it]))
-            })),
+            None => pairs.extend(nearest(measure, b).map(|it| (weightiest_difference(measure, it), [measure, it]))),
         }
     }
     for measure in b.measures.iter().filter(|measure| same_in(a, measure).is_none()) {
-        pairs.extend(nearest(measure, a).filter_map(|it| {
-            let difference = weightiest_difference(it, measure);
-            (!is_lacking(&difference, same_in(b, it).is_some())).then_some((difference, [it, measure]))
-        }));
+        pairs.extend(nearest(measure, a).map(|it| (weightiest_difference(it, measure), [it, measure])));
     }
-    pairs.into_iter().filter_map(|(objection, of)| Some((objection?, of))).collect()
+    // A percentile that one side lacks is no objection to those that both have.
+    let is_told = |it: &Objection, [one, other]: [&SideMeasure; 2]| {
+        it.reason != Reason::MeanAgainstPercentile || (same_in(b, one).is_none() && same_in(a, other).is_none())
+    };
+    pairs.into_iter().filter_map(|(objection, of)| Some((objection?, of))).filter(|(it, of)| is_told(it, *of)).collect()
 }
 
 /// Figures of a side with the same subject and the fewest differing conditions.
