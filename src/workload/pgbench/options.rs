@@ -21,6 +21,7 @@ const DEFAULT_DURATION: Micros = Micros(60_000_000);
 const DEFAULT_WARMUP: Micros = Micros(10_000_000);
 const QUICK_DURATION: &str = "12s";
 const QUICK_WARMUP: &str = "2s";
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Option specs, in the order of the manual.
 pub const SPECS: &[OptionSpec] = &[
@@ -379,6 +380,10 @@ pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
         {
             return Err(OptionProblem::at(key, format!("the file {} does not exist", path.display()))
                 .help("relative paths start at the plan's folder"));
+        }
+        if source.text().is_ok_and(|sql| sql.starts_with(BYTE_ORDER_MARK)) {
+            let what = "a script begins with a byte order mark, which a server takes for SQL";
+            return Err(OptionProblem::at(key, what).help("save it as UTF-8 without a byte order mark"));
         }
     }
     Ok(())

@@ -375,6 +375,8 @@ mod tests {
         assert!(problem("create table t ()").message.contains("ends with `;`"));
         let missing = Settings::from(&options(&[("setup", text("/nowhere/x.sql"))])).unwrap();
         assert_eq!(check_files(&missing).unwrap_err().key.as_deref(), Some("setup"));
+        let marked = Settings::from(&options(&[("script", text("\u{feff}SELECT 1;"))])).unwrap();
+        assert!(check_files(&marked).unwrap_err().message.contains("byte order mark"));
     }
 
     #[test]
