@@ -230,7 +230,7 @@ fn cases(findings: &serde_json::Value) -> &[serde_json::Value] {
 fn zfs_sync_tells_what_sync_disabled_leaves_undone() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let (desk, found) = quick(Desk::new(), "zfs-sync");
-    assert_eq!(cases(&found).len(), 15);
+    assert_eq!(cases(&found).len(), 10);
     for case in cases(&found) {
         let disabled = case["axes"]["zfs.sync"] == "disabled";
         let (class, reason) = (&case["durability"]["class"], case["durability"]["reason"].as_str().unwrap());
