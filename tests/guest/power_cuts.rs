@@ -155,7 +155,7 @@ settings = { wal_init_zero = "off", wal_recycle = "off", shared_buffers = "16MB"
 pgbench = { scale = 1, clients = 1, duration = "1s", script = "SELECT pg_logical_emit_message(true, '', repeat('x', 8000));" }
 "#,
     );
-    let output = desk.cut(&["--states", "30", "--clients", "1", "--workload"]).output().unwrap();
+    let output = desk.cut(&["--states", "12", "--clients", "1", "--workload"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let results = results(&output);
     let honest = of_stack(&results, "honest");
