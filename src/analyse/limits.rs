@@ -1,8 +1,9 @@
 //! Limits on the difference between a run's figures and a baseline's: `pgstrata check`.
 //!
 //! A limit passes only if the whole 95 % interval of the ratio is within it, and fails if all of it is beyond, if the
-//! case was tried and has no figure, or if it gave up durability; otherwise the trials do not decide. Figures are matched, refused and compared as in `compare`. Each limit is decided
-//! by its own interval: there is no correction for their number, and the findings say so.
+//! case was tried and has no figure, or if it gave up durability; otherwise the trials do not decide. Figures are
+//! matched, refused and compared as in `compare`. Each limit is decided by its own interval: there is no correction
+//! for their number, and the findings say so.
 
 use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
