@@ -26,6 +26,9 @@ const HONEST_FOR_OTHER: usize = 20;
 const LEAST_OF_OTHER: usize = 5;
 /// How many of these go through all steps.
 const WHOLES_OF_OTHER: usize = 2;
+/// Acknowledgements at which such a device is cut while it lacks what the honest one holds, if arithmetic finds no loss:
+/// a commit block of a journal is not WAL, and the next flush makes it durable.
+const LACKING: usize = 40;
 
 /// Moments with more in-flight requests than this are thinned out: a disk that is never flushed has thousands at each.
 const CROWDED: usize = 1000;
@@ -346,8 +349,11 @@ impl Trying<'_> {
             let keeps_all = device.name == DeviceModel::PowerProtected.to_string();
             // Disks declared as write-through are judged by that model instead.
             let is_own = keeps_all && self.writes_through();
-            let (states, _) =
+            let (mut states, _) =
                 self.chosen(&device.durable, if is_own { self.judged.session.cutting.states } else { count });
+            if !result.devices[place].verdict.convicts() {
+                states.extend(self.lacking(&honest.durable, &device.durable));
+            }
             let mut other = VerdictRecord::default();
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
             let so_far = tails.iter().map(|(_, verdict)| verdict).chain([&result.devices[place].verdict]);
@@ -375,6 +381,14 @@ impl Trying<'_> {
             };
         }
         Ok(failed)
+    }
+
+    /// Acknowledgements at which a device lacks a write that the honest one holds, each with nothing in flight kept.
+    fn lacking(&self, honest: &Durable, device: &Durable) -> Vec<State> {
+        let marks: Vec<Seq> = self.judged.recorded.clients.history.acknowledged.iter().map(|one| one.mark).collect();
+        let floors: Vec<State> =
+            honest.ahead_of(device, &marks).into_iter().map(|at| untorn(Class::Floor, at, Vec::new())).collect();
+        spread(&floors.iter().collect::<Vec<_>>(), LACKING)
     }
 
     /// The state of the honest device that keeps the same requests.

@@ -106,6 +106,24 @@ impl Durable {
         (0..self.from.len()).filter(|number| self.from[*number] < at).collect()
     }
 
+    /// Which of these positions have an entry in this durable set that is missing in the other's.
+    pub fn ahead_of(&self, other: &Durable, positions: &[Seq]) -> Vec<Seq> {
+        let mut gaps: Vec<(Seq, Seq)> = self.from.iter().copied().zip(other.from.iter().copied()).collect();
+        gaps.retain(|(held, lacked)| held < lacked);
+        gaps.sort_unstable();
+        // Of all that begin no later, the end of the one that ends last.
+        let mut last = 0;
+        gaps.iter_mut().for_each(|(_, lacked)| {
+            last = last.max(*lacked);
+            *lacked = last;
+        });
+        let is_ahead = |at: &Seq| {
+            let begun = gaps.partition_point(|(held, _)| held < at);
+            gaps[..begun].last().is_some_and(|(_, lacked)| lacked >= at)
+        };
+        positions.iter().copied().filter(is_ahead).collect()
+    }
+
     /// Entries submitted before `at` that may or may not survive: entry numbers, in order.
     pub fn in_play(&self, entries: &[Entry], at: Seq) -> Vec<usize> {
         let in_play_now = (0..self.from.len()).filter(|number| {

@@ -152,6 +152,12 @@ proptest! {
             }
             prop_assert_eq!(of(DeviceModel::BoundedCache { bytes: u64::MAX }).from(number), NEVER);
         }
+        let positions: Vec<Seq> = (0..=end).collect();
+        for liar in DeviceModel::ALL.map(of) {
+            let lacks = |at: &Seq| honest.at(*at).iter().any(|number| !liar.at(*at).contains(number));
+            let by_definition: Vec<Seq> = positions.iter().copied().filter(lacks).collect();
+            prop_assert_eq!(honest.ahead_of(&liar, &positions), by_definition);
+        }
         let bounded = of(DeviceModel::BoundedCache { bytes: 2048 });
         let held: u64 = bounded.in_play(&entries, end).iter().filter(|number| entries[**number].disk == 0)
             .filter(|number| entries[**number].op == Op::Write).map(|number| entries[*number].length).sum();
