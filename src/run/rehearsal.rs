@@ -9,6 +9,7 @@ use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{Host, files, folders, machine, users};
+use crate::parse::no_space::{self, FULL};
 use crate::plan::Plan;
 use crate::provision::folder;
 use crate::provision::ledger::Ledger;
@@ -74,7 +75,7 @@ pub(super) fn rehearse(
 }
 
 /// Tries all SQL of a plan's own, outside of any guest, and leaves nothing. Left out are servers that are not there, and
-/// with a word: everything, if nothing can be made in `state`, and statements that take long.
+/// with a word: everything, if nothing can be made in `state` or it is full, and statements that take long.
 ///
 /// # Errors
 /// As [`rehearse`], with the workload's name; if something cannot be removed.
@@ -145,9 +146,14 @@ fn rehearse_all(
             initdb: postgres.initdb.clone(),
         };
         ledger.enter(undo::server_thing(&spec)?)?;
-        let (folder, raw, user, name) = (&*spec.data.clone(), &*raw, &user, &case.workload.name);
+        let (folder, log) = (&*spec.data.clone(), spec.log.clone());
+        let (raw, user, name) = (&*raw, &user, &case.workload.name);
         let place = Place { host, folder, server: None, crash: None, snapshots: None, user, interrupt, raw };
         let tried = rehearse(place, spec, case, small, case::memory_of(case, memory));
+        if let Some(full) = tried.as_ref().err().and_then(|e| lacks_room(e, &log)) {
+            say(&format!("the SQL of the workload `{name}` was not tried: {} is full: {full}", state.display()));
+            return Ok(());
+        }
         if !tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))? {
             say(&format!(
                 "the SQL of the workload `{name}` was not tried to its end: a statement took over {LONGEST_S} s"
@@ -155,4 +161,11 @@ fn rehearse_all(
         }
     }
     Ok(())
+}
+
+/// The message about a full filesystem behind a failure. A server that cannot write its WAL tells only its log.
+fn lacks_room(failed: &Error, log: &Path) -> Option<String> {
+    let log = files::read(log).unwrap_or_default();
+    let all = format!("{}\n{}", failed.chain(), String::from_utf8_lossy(&log));
+    no_space::line(&all, FULL).map(str::to_owned)
 }

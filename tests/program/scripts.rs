@@ -5,6 +5,7 @@ use crate::depth::waits_for_full;
 use crate::program::workshop::{Workshop, can_build_stacks, json, said, stderr};
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 /// Stacks of this size, and workloads with this much data.
 fn plan(stack: &str, data: &str, scripts: &[&str]) -> String {
@@ -123,6 +124,32 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
     }
     let (_, why) = tried(tmp, "CREATE TABL jobs;", "SELECT 1;");
     assert!(why.contains("syntax error at or near \"TABL\""), "{why}");
+}
+
+#[test]
+fn a_full_disk_is_no_mistake_of_a_plans_sql() {
+    if !can_build_stacks("a full disk") {
+        return;
+    }
+    let shop = Workshop::new();
+    let workload =
+        "workload.mine.pgbench = { setup = \"CREATE TABLE jobs AS SELECT 1 AS id;\", script = \"SELECT 1;\" }";
+    let plan = shop.file("plan.toml", &format!("name = \"own\"\nstack.tmp.filesystem.tmpfs = \"1GiB\"\n{workload}\n"));
+    fs::create_dir_all(shop.state()).unwrap();
+    let done = |program: &str, arguments: &[&str]| {
+        let done = Command::new(program).args(arguments).arg(shop.state()).status();
+        assert!(done.unwrap().success(), "{program}");
+    };
+    done("mount", &["-t", "tmpfs", "-o", "size=24m", "pgstrata-test"]);
+    let output = shop.pgstrata(&["plan", plan.to_str().unwrap()]).output().unwrap();
+    let left = fs::read_dir(shop.state()).map_or(0, Iterator::count);
+    done("umount", &[]);
+    let why = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{why}");
+    for part in ["was not tried", "No space left on device", "the plan needs"] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+    assert!(left <= 2, "{left} entries are left");
 }
 
 #[test]
