@@ -2,7 +2,7 @@
 
 use super::out;
 use crate::cluster::install;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, machine};
 use crate::profile::{self, figures, load, reading, text, waldump};
@@ -11,6 +11,9 @@ use crate::units::Bytes;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+/// Variables of libpq that name a server.
+const OF_SERVER: [&str; 2] = ["PGHOST", "PGSERVICE"];
+
 /// Below this rate a server's commits say little, 1/s.
 const IDLE: f64 = 1.0;
 
@@ -18,7 +21,6 @@ const IDLE: f64 = 1.0;
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
     after_help = "Examples:
   pgstrata profile --dsn 'host=db1 user=monitor dbname=shop'    connect, read for ten minutes, write profile.toml
   pgstrata profile --script --minutes 10 > p.sql                where no connection is allowed, run this script there:
@@ -38,7 +40,7 @@ pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     /// Connection string of the server (libpq: PGHOST and the like, and ~/.pgpass are used)
-    #[arg(long, required_unless_present_any = ["from", "script"])]
+    #[arg(long)]
     dsn: Option<OsString>,
     /// Output of the script; or a profile, to add --wal to it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dsn", "minutes"])]
@@ -94,12 +96,19 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn make(args: &Args) -> Result<()> {
     let host = Host::this();
-    let text = match &args.from {
+    let mut profile = match &args.from {
         Some(from) => given(from)?,
-        None => connect(&host, args.dsn.as_deref().unwrap_or_default(), args.minutes)?,
+        None => {
+            let is_named = args.dsn.is_some() || OF_SERVER.iter().any(|name| std::env::var_os(name).is_some());
+            if !is_named {
+                return Err(Error::user("no server is named: --dsn, or PGHOST or PGSERVICE in the environment").hint(
+                    "where no connection is allowed: --script prints what to run there, --from reads its output",
+                ));
+            }
+            files::check_output(&args.output)?;
+            connect(&host, args.dsn.as_deref().unwrap_or_default(), args.minutes)?
+        }
     };
-    // A profile starts with a remark, what the script prints never does.
-    let mut profile = if text.starts_with('#') { profile::from_file(&text)? } else { reading::read(&text)? };
     write(&profile, &args.output)?;
     if let Some(folder) = &args.wal {
         let at = args.output.display();
@@ -149,14 +158,17 @@ fn show(profile: &Profile, json: bool) -> Result<()> {
     out::json_or(json, &document, || out::harmless_lines(&text::summary(profile)))
 }
 
-fn given(path: &Path) -> Result<String> {
+fn given(path: &Path) -> Result<Profile> {
     // Far more than a day's samples.
     let bytes = files::read_given(path, 1 << 30, || format!("read {}", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes);
+    // What the script prints is neither a remark nor TOML.
+    let is_profile = text.starts_with('#') || text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty());
+    if is_profile { profile::from_file(&text) } else { reading::read(&text) }
 }
 
-/// What the script prints on a server. psql is the one in PATH, else that of the newest installation.
-fn connect(host: &Host, dsn: &OsStr, minutes: u32) -> Result<String> {
+/// Reads a server. psql is the one in PATH, else that of the newest installation.
+fn connect(host: &Host, dsn: &OsStr, minutes: u32) -> Result<Profile> {
     let program = match host.has_program("psql") {
         true => PathBuf::from("psql"),
         false => install::find(host, "auto")?.bin.join("psql"),

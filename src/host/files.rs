@@ -103,7 +103,21 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Same, with mode and owner, for a file on the stack under test or in a folder of the server's user: a failure there
+/// Looks whether [`write_output`] could write there now: before something long whose result it is.
+///
+/// # Errors
+/// [`crate::error::Kind::Store`], with the path.
+pub(crate) fn check_output(path: &Path) -> Result<()> {
+    let place = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Ok(found) if !found.is_file() => Ok(path),
+        _ => Ok(path.parent().unwrap_or(Path::new("/"))),
+    };
+    let can = place.and_then(|place| Ok(rustix::fs::access(place, rustix::fs::Access::WRITE_OK)?));
+    can.or_store(|| format!("write {}", path.display()))
+}
+
+/// As [`write_output`], with mode and owner, for a file on the stack under test or in a folder of the server's user: a failure there
 /// is the machine's, not the run folder's.
 ///
 /// # Errors

@@ -68,7 +68,7 @@ fn quantity(profile: &Profile, name: &str) -> Option<f64> {
         "blocks" => Some(count("databases.blks_hit")? + count("databases.blks_read")?),
         "samples" => Some(profile.samples as f64),
         "sessions" | "active" if profile.unseen.contains_key("sessions") => None,
-        "sessions" => Some(profile.sessions.values().sum::<i64>() as f64),
+        "sessions" => Some(profile.sessions.values().map(|sessions| *sessions as f64).sum()),
         "active" => Some(active(profile).fold(0.0, |all, (_, sessions)| all + sessions)),
         _ if name.starts_with('/') => serde_json::to_value(profile.wal.as_ref()?).ok()?.pointer(name)?.as_f64(),
         _ => {
@@ -91,6 +91,9 @@ fn active(profile: &Profile) -> impl Iterator<Item = (&str, f64)> {
 
 /// Shares of the active time by what it waits for, the largest first; `running` where no wait was reported.
 pub fn waits(profile: &Profile) -> Vec<(&str, f64)> {
+    if profile.unseen.contains_key("sessions") {
+        return Vec::new();
+    }
     let all: f64 = active(profile).map(|(_, sessions)| sessions).sum();
     let named =
         active(profile).map(|(wait, sessions)| (if wait.is_empty() { "running" } else { wait.trim() }, sessions));

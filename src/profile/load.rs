@@ -3,14 +3,15 @@
 //! A writing transaction updates rows of `profile_pages`, each on a random page, appends rows to `profile_log` that fill
 //! as many new pages, and adds a message to the WAL (`pg_logical_emit_message`) that makes up the rest of its bytes.
 //! Between two checkpoints, `touches` page touches over `pages` pages write `pages * (1 - exp(-touches / pages))`
-//! full-page images: the pages are as many as give the profile's. Reads that miss shared_buffers are look-ups in
+//! full-page images: the pages are as many as give the profile's. Where there are no images (`full_page_writes` off),
+//! the pages that checkpoints write stand for them. Reads that miss shared_buffers are look-ups in
 //! `profile_reads`, four times as large: at least three of four miss. Clients never share a row: locks are not
 //! imitated, nor plans, nor the CPU time of queries.
 
 use super::figures;
 use crate::error::{Error, Result};
 use crate::record::profile::{CommitSpread, Profile};
-use crate::units::Bytes;
+use crate::units::{Bytes, Micros};
 
 /// Commits a second of the slowest server whose load can be made: a plan's least rate.
 const LEAST_RATE: f64 = 0.001;
@@ -39,6 +40,12 @@ const LEAST_READS: f64 = 64.0;
 const MOST_IMAGES: f64 = 0.95;
 /// Share of look-ups that miss in a table four times as large as shared_buffers, of which others take their part.
 const MISSES: f64 = 0.95;
+/// PostgreSQL's default of checkpoint_completion_target.
+const COMPLETION: f64 = 0.9;
+/// Checkpoint cycles of a trial, with those of the warm-up, for whose appended rows there is room.
+const CYCLES: f64 = 8.0;
+/// Room for the tables, of their size.
+const SLACK: f64 = 1.25;
 /// The tables, of which the second is made where reads miss; a transaction that writes, one that reads, a look-up.
 const TEXTS: &str = include_str!("load.sql");
 const PLAN: &str = include_str!("plan.toml");
@@ -57,19 +64,47 @@ pub struct ProfileLoad {
     /// Those of the server, or what fits here: a power of two, so that nearly the same memory gives the same load.
     /// `None` where not known.
     pub shared_buffers: Option<Bytes>,
+    /// Bytes of appended rows for each byte of WAL.
+    pub appended: f64,
 }
 
-/// Makes the load for a machine with this much memory.
+/// What a transaction of the server that writes does to its storage.
+struct Demand {
+    /// Commits, and those of them that write, 1/s.
+    any: f64,
+    writing: f64,
+    /// WAL of one, bytes: all of it, and without full-page images.
+    bytes: f64,
+    own: f64,
+    /// Shares of them with their WAL without images, bytes.
+    sizes: Vec<(f64, f64)>,
+    /// Pages: dirtied; those with rows that were there before; of these the ones changed for the first time since a
+    /// checkpoint.
+    dirtied: f64,
+    changed: f64,
+    firsts: f64,
+    /// WAL between checkpoints, bytes.
+    distance: f64,
+    /// 1 where a page that is added counts as one more that was written and missed, as before PostgreSQL 16.
+    added: f64,
+}
+
+/// Reads the demand out of a profile.
 ///
 /// # Errors
-/// If the server wrote nothing, or its commits were not seen.
-pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
+/// As [`of`].
+fn demand(profile: &Profile) -> Result<Demand> {
     let of = figures::of(profile);
-    let known = |name: &str| of.get(name).copied().unwrap_or(0.0);
+    let figure = |name: &str| of.get(name).copied();
+    let known = |name: &str| figure(name).unwrap_or(0.0);
     let (ids, logged) = (known("commits_per_second"), known("wal_bytes_per_commit"));
     if ids < LEAST_RATE || logged == 0.0 {
         return Err(Error::user("the profile has hardly any commits that wrote").hint("read it while it is busy"));
     }
+    let Some(any) = figure("any_commits_per_second") else {
+        let why = profile.unseen.get("databases").map_or("", String::as_str);
+        return Err(Error::user(format!("the profile does not say how many commits there were: {why}")));
+    };
     let in_wal = profile.wal.as_ref().filter(|wal| wal.commits > 0);
     let (writing, bytes, images) = match in_wal {
         // Sub-transactions have ids, too.
@@ -78,35 +113,49 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
             let images = wal.full_page_bytes as f64 / commits / IMAGE;
             (ids * commits / (commits + wal.subtransactions as f64), wal.bytes as f64 / commits, images)
         }
-        None => (ids, logged, known("full_pages_per_commit").min(logged / IMAGE)),
+        None => {
+            let most = (logged - COMMIT - MESSAGE).max(0.0) / IMAGE;
+            (ids, logged, known("full_pages_per_commit").min(most))
+        }
     };
-    if images <= 0.0 {
-        let error =
-            Error::user("the profile does not say how many pages are written to the WAL in full, or there are none");
-        return Err(error.hint("their number gives the load's pages: read from PostgreSQL 14 on, or add --wal"));
-    }
-    let own = bytes - images * IMAGE;
+    let (own, of_one) = (bytes - images * IMAGE, ids / writing);
     let sizes = in_wal.map_or(vec![(1.0, own)], |wal| classes(&wal.commit_bytes, own));
-    let rows = (known("rows_updated_per_commit") + known("rows_deleted_per_commit")) * ids / writing;
-    // Before version 16, a page that is added counts as one more that was written, and as one that was missed.
+    let has_images = profile.settings.get("full_page_writes").is_none_or(|value| value != "off");
     let added = if profile.counts.contains_key("io") { 0.0 } else { 1.0 };
-    let written = (known("pages_written_per_commit") + added * images) / (1.0 + added);
-    let dirtied = of.get("pages_dirtied_per_commit").copied().unwrap_or(written) * ids / writing;
+    let all_written = known("pages_written_per_commit") * of_one;
+    let written = if has_images { (all_written + added * images) / (1.0 + added) } else { all_written };
+    let dirtied = figure("pages_dirtied_per_commit").map_or(written, |pages| pages * of_one);
+    let rows = figure("rows_updated_per_commit").zip(figure("rows_deleted_per_commit"));
+    let changed = rows.map_or(dirtied, |(updated, deleted)| dirtied.min((updated + deleted) * of_one));
+    // Without images, what is written beyond as many new pages as the WAL fills.
+    let firsts = if has_images { images } else { (written - own / PAGE).min(changed * MOST_IMAGES) };
+    if firsts <= 0.0 {
+        return Err(without_images(profile, has_images));
+    }
+    let distance = figure("checkpoint_distance_bytes").or_else(|| due(profile, known("wal_bytes_per_second")));
+    let (any, distance) = (any.max(writing), distance.unwrap_or(bytes));
+    Ok(Demand { any, writing, bytes, own, sizes, dirtied, changed, firsts, distance, added })
+}
+
+/// Makes the load for a machine with this much memory.
+///
+/// # Errors
+/// If the server wrote nothing, its commits were not seen, or nothing tells which pages it changes.
+pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
+    let Demand { any, writing, bytes, own, sizes, dirtied, changed, firsts, distance, added } = demand(profile)?;
     // As many as change there, on no more pages, and as far as their records fit into the smallest commits.
-    let most = rows.min(dirtied).min((sizes[0].1 - COMMIT - MESSAGE) / UPDATE);
-    let touched = most.max(images / MOST_IMAGES).max(0.01);
-    let most_wal = size_of(profile, "max_wal_size").map(|size| size.0 as f64);
-    let distance = of.get("checkpoint_distance_bytes").copied().or(most_wal).unwrap_or(bytes);
-    let pages = (touched * distance / bytes / touches_of_a_page(images / touched)).ceil();
+    let most = changed.min((sizes[0].1 - COMMIT - MESSAGE) / UPDATE);
+    let touched = most.max(firsts / MOST_IMAGES).max(0.01);
+    let pages = (touched * distance / bytes / touches_of_a_page(firsts / touched)).ceil();
     // The more pages there are, the more touches miss, and write a page more than once between two checkpoints.
     let shared_buffers = size_of(profile, "shared_buffers").map(|own| own.min(most_buffers(memory)));
     let buffers = shared_buffers.map_or(0, |size| size.0) as f64 / BLOCK;
     let missed = touched * pages / (pages + buffers);
-    let any = known("any_commits_per_second").max(writing);
     // Other dirtied pages are new: the part of the WAL that fills them.
     let rest = COMMIT + touched * UPDATE;
-    let fresh = (dirtied - images.max(missed)).max(0.0);
-    let lookups = ((known("read_misses_per_any_commit") - (missed + added * fresh) * writing / any) / MISSES).max(0.0);
+    let fresh = (dirtied - firsts.max(missed)).max(0.0);
+    let misses = figures::of(profile).get("read_misses_per_any_commit").copied().unwrap_or(0.0);
+    let lookups = ((misses - (missed + added * fresh) * writing / any) / MISSES).max(0.0);
     let appended = (fresh * PAGE / (own - rest).max(1.0)).clamp(0.0, 1.0);
     let reads = (4.0 * buffers).max(LEAST_READS);
     let mut parts = TEXTS.split("-- @\n");
@@ -118,8 +167,10 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
         text.replace("@READS@", &reads.to_string())
     };
     let mut scripts = vec![("read".to_owned(), 1.0 - writing / any, filled(read))];
+    let mut grown = 0.0;
     for (number, (share, size)) in (1..).zip(sizes) {
         let room = (size - rest).max(0.0);
+        grown += share * room * appended;
         let added = (room * appended / MOST_ROW).ceil();
         let row = room * appended / added.max(1.0);
         let text = filled(write).replace("@ADDED@", &added.to_string());
@@ -130,7 +181,34 @@ pub fn of(profile: &Profile, memory: Bytes) -> Result<ProfileLoad> {
     let weighted = scripts.into_iter().map(|(name, share, sql)| (name, (share * 1e6).round() as u64, sql));
     let scripts = weighted.filter(|(_, weight, _)| *weight > 0).collect();
     let tables = Bytes((BLOCK * (INDEXED * pages + if lookups > 0.0 { reads } else { 0.0 })) as u64);
-    Ok(ProfileLoad { setup: filled(&(pages_sql.to_owned() + reads_sql)), scripts, rate: any, tables, shared_buffers })
+    let (setup, appended) = (filled(&(pages_sql.to_owned() + reads_sql)), grown / bytes);
+    Ok(ProfileLoad { setup, scripts, rate: any, tables, shared_buffers, appended })
+}
+
+/// What to do about a profile that does not tell which pages change.
+fn without_images(profile: &Profile, has_images: bool) -> Error {
+    let (what, hint) = if !has_images {
+        ("full_page_writes is off, and the profile has no pages written beyond new ones", "read over a checkpoint")
+    } else if profile.state.get("server").is_some_and(|server| server.get("standby") == Some(&1)) {
+        ("the profile does not say how many pages are written to the WAL in full", "of a standby, add --wal")
+    } else {
+        (
+            "the profile does not say how many pages are written to the WAL in full, or there are none",
+            "their number gives the load's pages: read from PostgreSQL 14 on, or add --wal",
+        )
+    };
+    Error::user(what).hint(hint)
+}
+
+/// WAL after which a checkpoint is due at this rate, 1/s, where none was seen: by time, or by size as the manual of
+/// max_wal_size and checkpoint_completion_target has it.
+fn due(profile: &Profile, rate: f64) -> Option<f64> {
+    let setting = |name: &str| profile.settings.get(name).map(String::as_str);
+    let completion = setting("checkpoint_completion_target").and_then(|share| share.parse().ok()).unwrap_or(COMPLETION);
+    let by_size = size_of(profile, "max_wal_size").map(|size| size.0 as f64 / (1.0 + completion));
+    let by_time = setting("checkpoint_timeout").and_then(|time| Micros::parse(time).ok());
+    let due = by_size.into_iter().chain(by_time.map(|time| time.seconds() * rate));
+    due.reduce(f64::min)
 }
 
 /// A quarter of the memory, rounded down to a power of two.
@@ -191,9 +269,10 @@ pub fn plan(profile: &Profile, load: &ProfileLoad, options: &str) -> String {
     // Each client has a row of its own on a page.
     let active = figures::of(profile).get("clients_active_mean").copied().unwrap_or(0.0);
     let clients = (2.0 * active).ceil().clamp(8.0, 32.0).to_string();
-    let wal = size_of(profile, "max_wal_size").map_or(0, |size| size.0);
-    // Tables twice, since rows are appended; WAL may exceed its limit.
-    let size = format!("{}GiB", (2 * load.tables.0 + 2 * wal).div_ceil(1 << 30) + 1);
+    let wal = size_of(profile, "max_wal_size").map_or(0.0, |size| size.0 as f64);
+    // A cycle has up to max_wal_size, of which a part is appended rows; WAL may exceed its limit.
+    let room = SLACK * load.tables.0 as f64 + wal * (2.0 + CYCLES * load.appended);
+    let size = format!("{:.0}GiB", (room / f64::from(1 << 30)).ceil() + 1.0);
     let parts = [
         ("@SETTINGS@", settings.as_str()),
         ("@SCALED@", scaled_by.as_str()),
@@ -276,9 +355,52 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_that_writes_always_does() {
+        let mut profile = profile();
+        profile.counts.remove("statements");
+        // Images as large as all of its WAL, as compressed ones may seem.
+        *profile.counts.get_mut("wal").unwrap() =
+            Numbers::from([("wal_bytes".to_owned(), 100_000_000), ("wal_fpi".to_owned(), 40_000)]);
+        let write = &of(&profile, MEMORY).unwrap().scripts[1].2;
+        assert!(write.contains("CASE WHEN 0 > 0 OR 0 = 0 AND :touches = 0 THEN pg_logical_emit_message"), "{write}");
+    }
+
+    #[test]
+    fn a_server_without_full_page_images_has_pages_by_what_checkpoints_write() {
+        let mut profile = profile();
+        profile.counts.insert("wal".to_owned(), Numbers::from([("wal_bytes".to_owned(), 10_000_000)]));
+        let refused = of(&profile, MEMORY).unwrap_err();
+        assert!(refused.hint_text().unwrap().contains("or add --wal"), "{refused}");
+        profile.settings.insert("full_page_writes".to_owned(), "off".to_owned());
+        let refused = of(&profile, MEMORY).unwrap_err();
+        assert!(refused.to_string().contains("full_page_writes is off"), "{refused}");
+        profile.counts.insert("io".to_owned(), Numbers::from([("write_bytes".to_owned(), 8192 * 10_000)]));
+        let setup = of(&profile, MEMORY).unwrap().setup;
+        let pages: f64 = setup.split("32 * ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+        // 100 000 touches between two checkpoints, of which one in ten and a bit is the first of its page.
+        assert!((20_000.0..40_000.0).contains(&pages), "{pages}");
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_taken_for_zero() {
+        let mut profile = profile();
+        profile.counts.remove("checkpoints");
+        for (name, value) in [("max_wal_size", "152MB"), ("checkpoint_timeout", "1h")] {
+            profile.settings.insert(name.to_owned(), value.to_owned());
+        }
+        assert_eq!(demand(&profile).unwrap().distance, (152 << 20) as f64 / 1.9);
+        profile.settings.insert("checkpoint_timeout".to_owned(), "30s".to_owned());
+        assert_eq!(demand(&profile).unwrap().distance, 30e6);
+        profile.counts.remove("databases");
+        profile.unseen.insert("databases".to_owned(), "its counters fell".to_owned());
+        let refused = of(&profile, MEMORY).unwrap_err().to_string();
+        assert!(refused.contains("how many commits there were: its counters fell"), "{refused}");
+    }
+
+    #[test]
     fn the_plan_says_how_large_its_tables_are() {
         let mut profile = profile();
-        for (buffers, reads, room) in [("0", 64.0, "\"2GiB\""), ("16GB", 8_388_608.0, "\"130GiB\"")] {
+        for (buffers, reads, room) in [("0", 64.0, "\"2GiB\""), ("16GB", 8_388_608.0, "\"82GiB\"")] {
             profile.settings.insert("shared_buffers".to_owned(), buffers.to_owned());
             let load = of(&profile, MEMORY).unwrap();
             let pages: f64 = load.setup.split("32 * ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();

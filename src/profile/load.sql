@@ -32,7 +32,7 @@ WITH touched AS (
     WHERE id = ANY (ARRAY(
         SELECT 32 * floor(random() * @PAGES@)::bigint + :slot FROM generate_series(1, :touches)))),
 added AS (INSERT INTO profile_log SELECT repeat('x', @LENGTH@) FROM generate_series(1, @ADDED@))
-SELECT CASE WHEN @MESSAGE@ > 0 THEN pg_logical_emit_message(true, '', repeat('x', @MESSAGE@)) END, @LOOK@;
+SELECT CASE WHEN @MESSAGE@ > 0 OR @ADDED@ = 0 AND :touches = 0 THEN pg_logical_emit_message(true, '', repeat('x', @MESSAGE@)) END, @LOOK@;
 -- @
 \set lookups @LOOKUPS@
 SELECT @LOOK@;

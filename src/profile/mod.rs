@@ -33,16 +33,19 @@ pub fn script(minutes: u32) -> String {
     format!("{head}{reading}{}{reading}{end}", sample.repeat(60 * minutes as usize))
 }
 
-/// Runs the script by psql with a connection string and returns what it printed. `psql` has its working folder and
+/// Runs the script by psql with a connection string and reads what it printed. `psql` has its working folder and
 /// the caller's environment for libpq; it never asks for a password.
 ///
 /// # Errors
-/// If there is no psql, or it cannot connect or loses its connection, with its last words.
-pub fn run(host: &Host, psql: Command, dsn: &OsStr, minutes: u32) -> Result<String> {
+/// If there is no psql, or it cannot connect or loses its connection, with its last words; as [`reading::read`].
+pub fn run(host: &Host, psql: Command, dsn: &OsStr, minutes: u32) -> Result<Profile> {
     let psql = psql.args(["-X", "-w", "-f", "-", "-d"]).arg(dsn).env("PGAPPNAME", "pgstrata-profile");
     let (output, code) = host.run_to_end(&psql.stdin(script(minutes)).dying_with_us())?;
     match code {
-        Some(0) => Ok(output.stdout),
+        Some(0) => reading::read(&output.stdout).map_err(|e| match last_lines(&output.stderr, 4) {
+            said if said.is_empty() => e,
+            said => e.while_doing(format!("read the server; psql said:\n{said}\n")),
+        }),
         // Not the command itself: a connection string may have a password.
         _ => Err(Error::tool(format!("psql failed; output:\n{}", last_lines(&output.stderr, 4)))
             .hint("try the same connection with psql; passwords belong into ~/.pgpass")),
@@ -71,13 +74,26 @@ pub fn open(path: &Path) -> Result<Profile> {
 /// Reads the text of such a file.
 ///
 /// # Errors
-/// If it is no profile, or one of a newer pgstrata.
+/// If it is no profile, or one of a newer pgstrata, or counts what cannot be.
 pub fn from_file(text: &str) -> Result<Profile> {
-    let profile: Profile = toml::from_str(text)
-        .or_user(|| "read the profile".to_owned())
-        .map_err(|e| e.hint("what the script printed becomes a profile by `pgstrata profile --from FILE`"))?;
-    if profile.version > FORMAT {
-        return Err(Error::user(format!("it has version {}, and this pgstrata reads {FORMAT}", profile.version)));
+    #[derive(serde::Deserialize)]
+    struct Version {
+        version: u32,
     }
-    Ok(profile)
+    let Version { version } = parsed(text)?;
+    if version != FORMAT {
+        return Err(Error::user(format!("it has version {version}, and this pgstrata reads {FORMAT}")));
+    }
+    let profile: Profile = parsed(text)?;
+    let below = profile.counts.values().chain([&profile.sessions]).flatten().find(|(_, value)| **value < 0);
+    match below {
+        Some((name, value)) => Err(Error::user(format!("`{name}` is {value}: what is counted is not below 0"))),
+        None => Ok(profile),
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    toml::from_str(text)
+        .or_user(|| "read the profile".to_owned())
+        .map_err(|e| e.hint("what the script printed becomes a profile by `pgstrata profile --from FILE`"))
 }

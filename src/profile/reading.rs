@@ -63,7 +63,9 @@ pub fn read(text: &str) -> Result<Profile> {
 
 /// From its start to its end in the format that is read here.
 fn check_ends(lines: &[(&str, &str)]) -> Result<()> {
+    let runs = lines.iter().filter(|(word, _)| *word == "profile").count();
     let wrong = match (lines.first(), lines.last()) {
+        _ if runs > 1 => format!("this has the output of {runs} runs of the script: keep one"),
         (Some(("profile", format)), _) if *format != FORMAT.to_string() => {
             format!("the output has format {format}, and this pgstrata reads format {FORMAT}")
         }
@@ -90,13 +92,16 @@ fn numbers(row: &Map<String, Value>) -> Numbers {
 /// Last reading minus first, or why there is none.
 fn difference(readings: &[Map<String, Value>]) -> Result<Numbers, &'static str> {
     let [first, last] = readings else { return Err("one of the two readings failed") };
-    let was_reset = first.get("stats_reset") != last.get("stats_reset");
+    let differs = |name: &str| first.get(name) != last.get(name);
+    let (was_reset, lost_some) = (differs("stats_reset"), differs("dealloc"));
     let (first, last) = (numbers(first), numbers(last));
     let grown = last.into_iter().filter_map(|(name, value)| Some((value - first.get(&name)?, name)));
     let grown: Numbers = grown.map(|(value, name)| (name, value)).collect();
-    match was_reset || grown.values().any(|value| *value < 0) {
-        true => Err("its statistics were reset between the two readings"),
-        false => Ok(grown),
+    match () {
+        () if was_reset => Err("its statistics were reset between the two readings"),
+        () if lost_some => Err("statements were dropped between the two readings: raise pg_stat_statements.max"),
+        () if grown.values().any(|value| *value < 0) => Err("its counters fell: a part was reset or dropped"),
+        () => Ok(grown),
     }
 }
 
@@ -117,17 +122,21 @@ fn reason(state: &str) -> String {
 fn name_unseen(profile: &mut Profile) {
     let is = |name: &str, value: i64| profile.state.get("server").and_then(|server| server.get(name)) == Some(&value);
     let (standby, blind) = (is("standby", 1), is("sees_sessions", 0));
-    let is_off = profile.settings.get("track_io_timing").is_some_and(|value| value == "off");
+    let none = profile.counts.get("checkpoints").is_some_and(|counts| counts.get("completed") == Some(&0));
     let untold = [
         (blind, "sessions", "the role is not a member of pg_monitor"),
-        (is_off, "read_time", "track_io_timing is off"),
+        (none, "checkpoints", "none was completed while reading: read for longer than checkpoint_timeout"),
         (standby, "wal", "a standby writes no WAL; shown are the bytes and transactions that it replayed"),
         (standby, "statements", "on a standby, replay dirties pages and no statement does"),
+        (standby, "rows", "on a standby, replay changes rows and no statement does"),
         (true, WITHOUT_WAL, "only WAL segments show it (--wal): without, means, and full pages count as whole ones"),
     ];
     for (_, name, why) in untold.into_iter().filter(|(holds, ..)| *holds) {
         profile.counts.remove(name);
         profile.unseen.insert(name.to_owned(), why.to_owned());
+    }
+    if let Some(databases) = profile.counts.get_mut("databases").filter(|_| standby) {
+        databases.retain(|name, _| !name.starts_with("tup_"));
     }
 }
 
@@ -147,7 +156,7 @@ mod tests {
             "pgstrata profile 1\npgstrata state server {\"standby\" : false, \"sees_sessions\" : true}\n",
             "pgstrata settings { \"block_size\" : \"8192\", \"track_io_timing\" : \"on\" }\n",
             &(moment(5) + &wal("{\"wal_bytes\":100,\"stats_reset\":\"2026\"}")),
-            "pgstrata unseen tables 57014\n",
+            "pgstrata unseen sizes 57014\n",
             "pgstrata sample [100, {\"active\" : 1, \"idle\" : 3}]\n\n",
             "pgstrata sample [100, {\"active IO WALSync\" : 2}]\n",
             "pgstrata sample [300, null]\r\n",
@@ -167,8 +176,10 @@ mod tests {
         let checkpoints = &profile.counts["checkpoints"];
         assert_eq!((checkpoints["completed"], checkpoints["distance_bytes"]), (1, 200));
         assert_eq!((profile.samples, profile.sessions["active IO WALSync"], profile.sessions["idle"]), (3, 2, 3));
-        assert_eq!(profile.unseen["tables"], "it took longer than 5 seconds and was canceled");
-        assert!(profile.unseen.contains_key(WITHOUT_WAL) && !profile.unseen.contains_key("read_time"));
+        assert_eq!(profile.unseen["sizes"], "it took longer than 5 seconds and was canceled");
+        assert!(profile.unseen.contains_key(WITHOUT_WAL) && !profile.unseen.contains_key("checkpoints"));
+        let same = read(&printed(GROWN).replace("[300", "[100")).unwrap();
+        assert!(!same.counts.contains_key("checkpoints") && same.unseen["checkpoints"].contains("none was completed"));
     }
 
     #[test]
@@ -188,19 +199,26 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_between_the_readings_is_named() {
-        for last in ["{\"wal_bytes\":350,\"stats_reset\":\"2027\"}", "{\"wal_bytes\":50,\"stats_reset\":\"2026\"}"] {
+    fn what_is_lost_between_the_readings_is_named() {
+        for (last, why) in [
+            ("{\"wal_bytes\":350,\"stats_reset\":\"2027\"}", "were reset"),
+            ("{\"wal_bytes\":50,\"stats_reset\":\"2026\"}", "fell"),
+            ("{\"wal_bytes\":350,\"stats_reset\":\"2026\",\"dealloc\":1}", "pg_stat_statements.max"),
+        ] {
             let profile = read(&printed(last)).unwrap();
-            assert!(!profile.counts.contains_key("wal") && profile.unseen["wal"].contains("were reset"), "{last}");
+            assert!(!profile.counts.contains_key("wal") && profile.unseen["wal"].contains(why), "{last}");
         }
     }
 
     #[test]
     fn a_standby_and_a_blind_role_are_said() {
+        let databases = "pgstrata counts databases {\"xact_commit\":7,\"tup_updated\":0}\npgstrata counts moment";
         let text = printed(GROWN).replace("\"standby\" : false", "\"standby\" : true");
+        let text = text.replace("pgstrata counts moment", databases);
         let profile = read(&text.replace("\"sees_sessions\" : true", "\"sees_sessions\" : false")).unwrap();
         assert!(!profile.counts.contains_key("wal") && profile.unseen["wal"].contains("standby"));
         assert!(profile.unseen["sessions"].contains("pg_monitor"));
+        assert_eq!(profile.counts["databases"].keys().collect::<Vec<_>>(), ["xact_commit"]);
     }
 
     #[test]
@@ -213,7 +231,7 @@ mod tests {
         }
         assert!(why("psql: error").contains("not the output"));
         assert!(why(&whole.replace("profile 1", "profile 2")).contains("format 2"));
-        assert!(why(&whole.repeat(2)).contains("no basic question"));
+        assert!(why(&whole.repeat(2)).contains("2 runs of the script"));
         assert!(why("pgstrata profile 1\npgstrata end\n").contains("no basic question"));
     }
 }

@@ -40,12 +40,14 @@ SELECT 'pgstrata state wal_folder', json_build_object('bytes', sum(size), 'files
 SELECT to_regclass('pg_catalog.pg_stat_wal') IS NOT NULL AS has_wal,
        to_regclass('pg_catalog.pg_stat_io') IS NOT NULL AS has_io,
        to_regclass('pg_catalog.pg_stat_checkpointer') IS NOT NULL AS has_checkpointer,
-       statements <> '' AS has_statements, statements, statements_reset,
+       statements <> '' AS has_statements, statements, statements_reset, statements_dealloc,
        has_function_privilege('pg_catalog.pg_control_checkpoint()', 'EXECUTE') AS has_control
 FROM (SELECT coalesce(max(format('%I.pg_stat_statements(false)', nspname)), '') AS statements,
              -- From version 14 on, if the extension was updated.
              coalesce(max(format('(SELECT stats_reset FROM %I.pg_stat_statements_info)', nspname))
-                          FILTER (WHERE relname IS NOT NULL), 'NULL') AS statements_reset
+                          FILTER (WHERE relname IS NOT NULL), 'NULL') AS statements_reset,
+             coalesce(max(format('(SELECT dealloc FROM %I.pg_stat_statements_info)', nspname))
+                          FILTER (WHERE relname IS NOT NULL), 'NULL') AS statements_dealloc
       FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
       LEFT JOIN pg_class ON relnamespace = extnamespace AND relname = 'pg_stat_statements_info'
       WHERE extname = 'pg_stat_statements') t
@@ -58,9 +60,16 @@ SELECT format($sample$
     SELECT 'pgstrata sample', json_build_array(
         %s,
         (SELECT json_object_agg(what, sessions) FROM (
+            -- Extensions name wait events and lightweight locks of their own.
             SELECT CASE WHEN state = 'active'
                         THEN concat_ws(' ', state, wait_event_type,
-                                       CASE WHEN wait_event_type <> 'Extension' THEN wait_event END)
+                                       CASE WHEN wait_event_type IN ('Activity', 'BufferPin', 'Client', 'IO', 'IPC', 'Lock',
+                                                                     'Timeout')
+                                                 OR wait_event IN ('WALWrite', 'WALInsert', 'WALBufMapping',
+                                                                   'BufferContent', 'BufferMapping', 'ProcArray',
+                                                                   'LockManager', 'LockFastPath', 'XactSLRU',
+                                                                   'SubtransSLRU', 'CheckpointerComm')
+                                            THEN wait_event END)
                         ELSE coalesce(state, 'unknown') END AS what,
                    count(*) AS sessions
             FROM pg_stat_activity
@@ -93,13 +102,6 @@ SELECT 'pgstrata counts databases', row_to_json(t) FROM (
            max(stats_reset) AS stats_reset
     FROM pg_stat_database) t;
 \if :ERROR \echo pgstrata unseen databases :SQLSTATE \endif
-SELECT 'pgstrata counts tables', row_to_json(t) FROM (
-    SELECT sum(n_tup_ins) AS n_tup_ins, sum(n_tup_upd) AS n_tup_upd, sum(n_tup_hot_upd) AS n_tup_hot_upd,
-           sum(n_tup_del) AS n_tup_del, sum(seq_scan) AS seq_scan, sum(seq_tup_read) AS seq_tup_read,
-           sum(idx_scan) AS idx_scan, sum(idx_tup_fetch) AS idx_tup_fetch,
-           sum(vacuum_count + autovacuum_count) AS vacuums
-    FROM pg_stat_user_tables) t;
-\if :ERROR \echo pgstrata unseen tables :SQLSTATE \endif
 SELECT 'pgstrata counts bgwriter', row_to_json(t) FROM pg_stat_bgwriter t;
 \if :ERROR \echo pgstrata unseen bgwriter :SQLSTATE \endif
 \if :has_checkpointer
@@ -135,8 +137,9 @@ SELECT 'pgstrata counts bgwriter', row_to_json(t) FROM pg_stat_bgwriter t;
     SELECT 'pgstrata counts statements', json_build_object(
         'calls', sum(calls), 'shared_blks_dirtied', sum(shared_blks_dirtied),
         'shared_blks_read', sum(shared_blks_read), 'shared_blks_written', sum(shared_blks_written),
-        'stats_reset', :statements_reset)
-    FROM :statements;
+        'stats_reset', :statements_reset, 'dealloc', :statements_dealloc)
+    -- With track = all, what functions ran has rows of its own, and is in that of the statement as well.
+    FROM :statements s WHERE coalesce((to_jsonb(s) ->> 'toplevel')::boolean, true);
     \if :ERROR \echo pgstrata unseen statements :SQLSTATE \endif
 \else
     \echo pgstrata unseen statements absent

@@ -60,10 +60,10 @@ mod tests {
         profile.settings.insert("fsync".to_owned(), "on".to_owned());
         profile.sessions = Numbers::from([("active".to_owned(), 30), ("active IO WALSync".to_owned(), 90)]);
         profile.counts.insert("moment".to_owned(), Numbers::from([("microseconds".to_owned(), 100_000_000)]));
-        profile.unseen.insert("tables".to_owned(), "the role may not see it".to_owned());
+        profile.unseen.insert("sizes".to_owned(), "the role may not see it".to_owned());
         let expected = "server      read for 100 s\nsessions    1.2 connected, 1.2 active, on average\n\
                         settings    fsync on\nactive time IO WALSync 75 %, running 25 %\n\
-                        not seen    tables: the role may not see it\n";
+                        not seen    sizes: the role may not see it\n";
         assert_eq!(summary(&profile), expected);
     }
 

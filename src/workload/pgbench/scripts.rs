@@ -19,6 +19,9 @@ pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
 /// Options that a profile decides.
 const DECIDED: [&str; 4] = ["data", "scale", "script", "setup"];
 
+/// Rows of a page that a profile's load touches: each client has one.
+const ROWS: i64 = 32;
+
 /// Begins the `setup` that was made of a profile.
 const MADE: &str = "-- load of ";
 
@@ -112,6 +115,10 @@ pub fn made_of(options: &Options) -> Option<(String, f64, u64)> {
 /// As [`load_of`]; an option that the profile decides.
 pub fn check_profile(options: &Options) -> Result<(), OptionProblem> {
     let Some(path) = options.text("profile") else { return Ok(()) };
+    if options.integer("clients").is_some_and(|clients| clients > ROWS) {
+        let what = format!("is more than {ROWS}: each client of a profile's load has a row of its own on every page");
+        return Err(OptionProblem::at("clients", what).help(format!("use {ROWS} or fewer")));
+    }
     let is_made = |key: &str| match key {
         "data" => false,
         "scale" => options.integer(key) == Some(1),
@@ -245,7 +252,7 @@ impl ScriptSource {
     }
 
     /// A name fit for a measure and for the tag of its histogram: no comma, blank or control character.
-    fn plain_name(&self) -> String {
+    pub fn plain_name(&self) -> String {
         match self {
             ScriptSource::Builtin(name) => (*name).to_owned(),
             ScriptSource::Sql(sql) => {
