@@ -10,6 +10,7 @@ use crate::analyse::load;
 use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranking::{Contest, contests};
+use crate::analyse::run::turns;
 use crate::error::Result;
 use crate::record::event::{CaseStopped, PairDecided, PairRelation};
 use crate::stats::sequence::Relation;
@@ -35,7 +36,9 @@ pub fn look(folder: &Path, block: u32) -> Result<BlockLook> {
 }
 
 impl Analysis {
-    pub(super) fn look(&self, block: u32) -> BlockLook {
+    pub(super) fn look(mut self, block: u32) -> BlockLook {
+        // Ratios are without what turns bore, as in the report.
+        turns::found(&mut self.cases);
         let run = &self.input.run;
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let contests = contests(&self.cases, &durability, &run.baseline, RunBlocks::of(run, false, None));

@@ -202,7 +202,10 @@ fn has_more(run: &MergeCandidate, owner: &MergeCandidate, block: u32) -> bool {
 
 fn too_few(left_out: &[LeftOut]) -> Error {
     let lines: Vec<String> = left_out.iter().map(line).collect();
-    let message = format!("fewer than two of the folders belong together\n{}", lines.join("\n"));
+    let message = match lines.as_slice() {
+        [] => "one folder was named: there is nothing to merge it with".to_owned(),
+        lines => format!("fewer than two of the folders belong together\n{}", lines.join("\n")),
+    };
     Error::user(message).hint("merge run folders of one plan, each with other blocks: pgstrata run PLAN --share 1/3")
 }
 
@@ -240,7 +243,7 @@ fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<Str
 }
 
 /// What two runs of one plan have in common: its name and value.
-fn planned(record: &RunRecord) -> [(&'static str, String); 6] {
+fn planned(record: &RunRecord) -> [(&'static str, String); 7] {
     let cases: Vec<&str> = record.cases.iter().map(|case| case.id.as_str()).collect();
     let length = if record.quick.is_some() { "quick run" } else { "whole run" };
     [
@@ -250,11 +253,12 @@ fn planned(record: &RunRecord) -> [(&'static str, String); 6] {
         ("number of blocks", record.blocks.to_string()),
         ("format of the run folder", record.format.to_string()),
         ("set of cases", cases.join(", ")),
+        ("set of cases in turns", record.turns.join(", ")),
     ]
 }
 
 /// Why a run is of another plan than the one with this label; `None` if it is not.
-fn other_plan(own: &[(&str, String); 6], other: &[(&str, String); 6], label: &str) -> Option<String> {
+fn other_plan(own: &[(&str, String); 7], other: &[(&str, String); 7], label: &str) -> Option<String> {
     let ((what, own), (_, others)) = own.iter().zip(other).find(|(own, other)| own != other)?;
     let shown = if *what == "plan" { 12 } else { usize::from(u16::MAX) };
     Some(format!("another {what} than {label}: {own:.shown$}, there {others:.shown$}"))

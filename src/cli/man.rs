@@ -32,7 +32,8 @@ const FILES: [(&str, &str); 4] = [
     ("results/", "One folder per run, import, merge and pull, and the evidence of cuts (--results DIR)."),
     (
         "/var/lib/pgstrata",
-        "Images, templates and ledgers of runs by root; ~/.local/state/pgstrata for other users (--state DIR).",
+        "Images, unless the plan names a folder (in); templates and ledgers of runs by root, of other users in \
+         ~/.local/state/pgstrata (--state DIR).",
     ),
     ("/run/pgstrata-*", "Mount points and private sockets of an active run."),
     (

@@ -127,8 +127,7 @@ pub fn run(args: &Args) -> Result<u8> {
 /// If its events cannot be read.
 pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<RunStatus> {
     // Before the events: a run that ends meanwhile then counts as running, not as killed.
-    let live = folder.is_live();
-    let record = folder.record();
+    let (live, record) = (folder.is_live(), folder.record());
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
     let (mut stored, mut hosts, mut software) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let events = folder.events()?;
@@ -153,7 +152,8 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<RunStatus> {
     let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
     {
         _ if live => RunState::Running,
-        // An emptied file has no end either.
+        // It may have been killed while it wrote its report; a look may ask for more. An emptied file has no end either.
+        _ if measured == due.len() && record.at_least.is_none() => RunState::Complete,
         Some(Event::RunDone { .. }) | None if measured == due.len() => RunState::Complete,
         Some(Event::RunDone { .. }) => RunState::Incomplete,
         Some(Event::Interrupted) => RunState::Interrupted,

@@ -8,7 +8,7 @@ use rustix::fs::{Dev, RawMode};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 /// File type: `RegularFile`, `Directory`, `BlockDevice`, ...
@@ -96,6 +96,10 @@ pub(crate) fn exists(path: &Path) -> bool {
 
 pub(crate) fn is_folder(path: &Path) -> bool {
     path.is_dir()
+}
+
+pub(crate) fn is_disk(path: &Path) -> bool {
+    path.metadata().is_ok_and(|of| of.file_type().is_block_device())
 }
 
 pub(crate) fn is_file(path: &Path) -> bool {

@@ -266,7 +266,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     problems.is_empty().then_some(())?;
     let parts: Vec<ids::IdParts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
     let ids = ids::ids(&parts);
-    let in_quick = quick.map(|quick| quick.part(&left, &ids, blocks));
+    let in_quick = quick.map(|quick| quick.part(&left, &ids, (blocks, at_least)));
     let cases: Vec<CaseSpec> =
         left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
     let order = order::of_cases(&cases, blocks, seed);

@@ -149,12 +149,12 @@ impl QuickDraft {
     }
 
     /// The quick part's cases, with their ids in the whole plan.
-    pub fn part(&self, left: &[CaseCandidate], ids: &[String], blocks: u32) -> QuickPart {
+    pub fn part(&self, left: &[CaseCandidate], ids: &[String], blocks: (u32, Option<u32>)) -> QuickPart {
         let kept = left.iter().zip(ids).filter(|(candidate, _)| self.keeps(candidate));
         let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) });
         let cases = cases.collect();
         let set = self.set.iter().map(|(key, value)| (key.clone(), value.plain())).collect();
-        let (blocks, at_least) = self.blocks.unwrap_or((blocks, None));
+        let (blocks, at_least) = self.blocks.unwrap_or(blocks);
         QuickPart { blocks, at_least, precision_percent: self.precision_percent, cases, set, trials: self.trials }
     }
 }
@@ -201,6 +201,11 @@ mod tests {
         let mut plan = read("blocks = { at_least = 4, at_most = 9 }\nprecision = 20").unwrap();
         plan.keep_quick_part();
         assert_eq!((plan.blocks, plan.at_least, plan.precision_percent), (9, Some(4), 20));
+        let adaptive = MANUAL.replace("blocks = 3", "blocks = { at_least = 3, at_most = 12 }");
+        let adaptive = format!("{adaptive}\n[quick]\nset = {{ scale = 3 }}\n");
+        let mut plan = parse(&adaptive, "plan.toml", &catalogue()).unwrap();
+        plan.keep_quick_part();
+        assert_eq!((plan.blocks, plan.at_least), (12, Some(3)), "as the whole plan has them");
         let mut plain = parse(MANUAL, "plan.toml", &catalogue()).unwrap();
         assert_eq!(plain.precision_percent, 5);
         plain.keep_quick_part();

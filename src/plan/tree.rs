@@ -100,8 +100,12 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if let Some(first) = errors.iter().min_by_key(|error| error.span().map(|span| span.start)) {
-        let more = (errors.len() > 1)
-            .then(|| "what is missing may be on the line before; later errors follow from it".to_owned());
+        let more = if first.message().contains("duplicate key") {
+            Some("it is above already: rename one, or make them one".to_owned())
+        } else {
+            (errors.len() > 1)
+                .then(|| "what is missing may be on the line before; later errors follow from it".to_owned())
+        };
         let problem = Problem::at(&first.span().unwrap_or(0..0), first.message()).label("invalid TOML");
         problems.add(problem.help_if(more));
         return None;

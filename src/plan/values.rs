@@ -129,6 +129,11 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
         (OptionKind::Boolean, Toml::Text(text)) if matches!(text.as_str(), "true" | "false") => {
             refusal.help(format!("write it without quotes: {text}"))
         }
+        (OptionKind::Integer { .. } | OptionKind::IntegerOrShare | OptionKind::Number, Toml::Text(text))
+            if text.parse::<f64>().is_ok() =>
+        {
+            refusal.help(format!("write it without quotes: {text}"))
+        }
         (OptionKind::OneOf(words), Toml::Text(text)) => refusal.help(suggestion(text, words.iter().copied())),
         (OptionKind::TextList, Toml::Text(text)) => refusal.help(as_list(text)),
         (OptionKind::Size, Toml::Integer(_)) => {

@@ -52,7 +52,7 @@ fn read_workload<'c>(
         }
     };
     let Some(entry) = catalogue.workloads.iter().find(|entry| entry.name == kind.text) else {
-        unknown_kind(&kind, catalogue, problems);
+        unknown_kind(name, &kind, catalogue, problems);
         return None;
     };
     let pairs: &[Pair] = match written.map(|node| (node, &node.value)) {
@@ -85,7 +85,7 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
             let kinds: Vec<&Key> =
                 kinds.filter(|key| catalogue.workloads.iter().any(|entry| entry.name == key.text)).collect();
             match kinds.as_slice() {
-                [] => unknown_kind(first, catalogue, problems),
+                [] => unknown_kind(name, first, catalogue, problems),
                 [kind] => {
                     let stranger = if kind.text == first.text { second } else { first };
                     let message = format!("`{}` is next to the kind `{}`, not inside it", stranger.text, kind.text);
@@ -104,10 +104,13 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
     }
 }
 
-fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
+fn unknown_kind(name: &Key, kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
     let kinds = catalogue.workloads.iter().map(|entry| entry.name);
     let owner = catalogue.workloads.iter().find(|entry| entry.option(&kind.text).is_some());
     let help = match owner {
+        Some(owner) if owner.name == name.text => {
+            format!("a workload has a name before its kind: [workload.mine] and below it {} = {{ ... }}", name.text)
+        }
         Some(owner) if nearest(&kind.text, kinds.clone()).is_empty() => {
             format!("it is an option of `{0}`; write {0} = {{ {1} = ... }}", owner.name, kind.text)
         }

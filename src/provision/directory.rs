@@ -32,10 +32,18 @@ impl Layer for Directory {
         let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
         let path_shown = path.display();
         let (what, hint) = match files::may_write_in(path) {
+            _ if paths::is_disk(path) => (
+                format!("a folder: {path_shown} is a disk"),
+                "to use it up: device = { disk = \"/dev/disk/by-id/...\", serial = \"...\" }".to_owned(),
+            ),
             _ if paths::is_file(path) => (format!("a folder: {path_shown} is a file"), "name a folder".to_owned()),
             _ if !paths::is_folder(path) => {
                 (format!("the folder {path_shown}"), format!("is its filesystem mounted? If so: mkdir -p {path_shown}"))
             }
+            _ if paths::is_file(&path.join("PG_VERSION")) => (
+                format!("a folder of its own: {path_shown} is a server's data directory"),
+                "name a folder beside it".to_owned(),
+            ),
             Ok(()) if files::free_bytes(path).is_ok_and(|free| free == 0) => {
                 (format!("free space in {path_shown}"), "choose a folder on a filesystem that has some".to_owned())
             }

@@ -46,7 +46,7 @@ pub(crate) mod filesystem;
 pub(crate) mod folder;
 mod guard;
 mod identity;
-mod image_file;
+pub(crate) mod image_file;
 pub mod images;
 mod kernel_module;
 pub(crate) mod knobs;

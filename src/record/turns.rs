@@ -33,7 +33,7 @@ pub struct TurnRecord {
     pub began_us: u64,
     /// Operations that its rate counts: with equal work, those until the first client had done its part.
     pub operations: u64,
-    /// Time of these, microseconds.
+    /// Time of these, microseconds; with asynchronous commits also that of flushing their WAL.
     pub elapsed_us: u64,
     /// From its first operation to the end of its last one, microseconds.
     pub whole_us: u64,
@@ -45,6 +45,10 @@ pub struct TurnRecord {
     pub seconds: u64,
     /// False if the disk was disturbed in its round, which was made again.
     pub counts: bool,
+    /// True if the disk was disturbed in its round. One that counts all the same came after as many were made again as
+    /// may be.
+    #[serde(default)]
+    pub is_off: bool,
 }
 
 impl TurnsRecord {
@@ -58,10 +62,5 @@ impl TurnsRecord {
         let (operations, us) =
             self.counted().fold((0, 0), |(done, us), turn| (done + turn.operations, us + turn.elapsed_us));
         (operations > 0 && us > 0).then(|| operations as f64 * 1e6 / us as f64)
-    }
-
-    /// Rounds that were made again.
-    pub fn made_again(&self) -> usize {
-        self.turns.iter().filter(|turn| !turn.counts).count()
     }
 }

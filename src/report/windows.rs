@@ -139,9 +139,17 @@ impl Labelled<'_> {
 
 /// What else ratios are without.
 fn beside(found: &TurnsFinding) -> String {
-    let slower = 1.0 - (found.others_slope * 0.1).exp();
-    let words = " Ratios are also without what others' CPU time around turns cost: with 10 % of the CPUs taken";
-    if slower > 0.0 { format!("{words}, a turn was {:.1} % slower.", slower * 100.0) } else { String::new() }
+    let slower = |slope: f64| (1.0 - (slope * 0.1).exp()) * 100.0;
+    let (slope, half) = (found.others_slope, found.others_slope_half_width.unwrap_or(f64::INFINITY));
+    if slope >= 0.0 {
+        return String::new();
+    }
+    let words = " Ratios are also without what others' CPU time around turns cost";
+    if slope + half >= 0.0 {
+        return format!("{words}, which may be nothing.");
+    }
+    let [least, mean, most] = [slope + half, slope, slope - half].map(slower);
+    format!("{words}: with 10 % of the CPUs taken, a turn was {mean:.1} % slower ({least:.1} to {most:.1} %).")
 }
 
 fn p99_column(title: &str) -> TableColumn {

@@ -7,7 +7,7 @@ use crate::host::users::{self, User};
 use crate::host::{Host, files};
 use crate::parse::proc_limits::SoftLimit;
 use crate::provision::disk::{self, FoundDisk};
-use crate::provision::{self, Unmet};
+use crate::provision::{self, Unmet, image_file};
 use crate::record::facts::HostFacts;
 use crate::record::options::Options;
 use crate::units::Bytes;
@@ -86,7 +86,11 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         layers,
         disks: disk::found(host),
         postgres,
-        space: vec![free_space("images, templates, ledgers", state), free_space("results", results)],
+        space: vec![
+            free_space("images", Path::new(image_file::DEFAULT_FOLDER)),
+            free_space("templates, ledgers", state),
+            free_space("results", results),
+        ],
         kernel_settings: kernel_settings(host),
         io_uring: io_uring::diagnose(host),
         disturbances: machine::disturbances(host),

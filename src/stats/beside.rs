@@ -5,6 +5,7 @@
 //! be excused for it.
 
 use super::carry_over::{OWN, ROUND, Turn, groups, less_means, product};
+use crate::stats::student;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lowest slope: the loss of a load that needs all CPUs while others take half of them (the derivative of ln(1 - x) at
@@ -21,6 +22,8 @@ pub struct TakenOut {
     pub borne: BTreeMap<(usize, u32), f64>,
     /// Change of the logarithm of a turn's rate for all CPUs.
     pub slope: f64,
+    /// Half the width of its 95 % interval; infinite where it is not fitted.
+    pub half_width: f64,
 }
 
 /// Takes the effect out, less its mean in the block. One slope for all cases, by least squares together with what each
@@ -32,12 +35,20 @@ pub fn taken_out(turns: &[Turn]) -> TakenOut {
     let blocks = turns.iter().map(|turn| turn.block).collect::<BTreeSet<u32>>().len();
     let fitted = groups(turns, OWN).len() + groups(turns, ROUND).len();
     let is_enough = turns.len() + blocks >= fitted + LEAST_DEGREES && column.iter().any(|share| *share != 0.0);
-    let slope = product(&column, &logs) / product(&column, &column);
-    let slope = if is_enough { slope.clamp(LEAST_SLOPE, 0.0) } else { 0.0 };
+    let (squares, fit) = (product(&column, &column), product(&column, &logs));
+    let degrees = (turns.len() + blocks).saturating_sub(fitted + 1) as f64;
+    let residual = (product(&logs, &logs) - fit * fit / squares).max(0.0);
+    let (slope, half_width) = match is_enough {
+        true => {
+            let error = (residual / degrees / squares).sqrt();
+            ((fit / squares).clamp(LEAST_SLOPE, 0.0), student::two_sided_quantile(0.95, degrees) * error)
+        }
+        false => (0.0, f64::INFINITY),
+    };
     let mean = |of: &[usize]| of.iter().map(|at| slope * others[*at]).sum::<f64>() / of.len() as f64;
     let borne = groups(turns, OWN).into_iter().map(|((case, block, _), of)| ((case, block), mean(&of))).collect();
     let turns = turns.iter().zip(&others).map(|(turn, share)| Turn { log: turn.log - slope * share, ..*turn });
-    TakenOut { turns: turns.collect(), borne, slope }
+    TakenOut { turns: turns.collect(), borne, slope, half_width }
 }
 
 /// Mean of what was measured before and after each turn, less that of its block; 0 where neither is known.
@@ -95,6 +106,7 @@ mod tests {
         let turns = turns(0.4, -1.1);
         let found = taken_out(&turns);
         assert!((-1.6..-0.6).contains(&found.slope), "{}", found.slope);
+        assert!((found.slope + 1.1).abs() < found.half_width, "{} +- {}", found.slope, found.half_width);
         let (with, without) = widest(&turns, &found.borne);
         assert!(without < with / 2.0, "{with} {without}");
     }

@@ -25,6 +25,8 @@ pub struct TurnSums {
     pub turns: Vec<CaseTurn>,
     /// Block and round of each turn that was made again.
     pub made_again: Vec<(u32, u32)>,
+    /// Those of turns on a disturbed disk that count.
+    pub off: Vec<(u32, u32)>,
     /// By block: mean effect on its turns of the cases before and of others' CPU time beside, as the logarithm of a ratio.
     pub borne: BTreeMap<u32, f64>,
     /// By device column: bytes written between the turns, and in them.
@@ -36,6 +38,7 @@ impl TurnSums {
         let Some(own) = &record.turns else { return };
         let block = record.trial;
         self.made_again.extend(own.turns.iter().filter(|turn| !turn.counts).map(|turn| (block, turn.round)));
+        self.off.extend(own.counted().filter(|turn| turn.is_off).map(|turn| (block, turn.round)));
         self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {
             let log = (turn.operations as f64 / turn.elapsed_us as f64).ln();
             let others = turn.probe.as_ref().and_then(|probe| probe.others_cpu_us.zip(probe.whole_us));
@@ -49,6 +52,16 @@ impl TurnSums {
                 (*sum_between, *sum) = (*sum_between + between, *sum + grown);
             }
         }
+    }
+
+    /// When its turns of each block began, the first and the last.
+    pub fn spans(&self) -> BTreeMap<u32, (u64, u64)> {
+        let mut spans: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for turn in &self.turns {
+            let (first, last) = spans.entry(turn.block).or_insert((turn.began_us, turn.began_us));
+            (*first, *last) = (turn.began_us.min(*first), turn.began_us.max(*last));
+        }
+        spans
     }
 
     /// Rates without what the case's turns bore.

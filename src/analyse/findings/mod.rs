@@ -14,6 +14,7 @@ mod over_time;
 pub(crate) mod probe;
 mod ranking;
 pub(crate) mod remark;
+mod turns;
 pub(crate) mod window;
 
 // Facts that were read back appear in findings as recorded; renderers know these types only under this name.
@@ -43,6 +44,7 @@ pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use probe::{CredibilityKind, LatencyFinding};
 pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
+pub use turns::{CaseTurns, TurnsFinding};
 pub use window::{CaseWindow, CheckpointFinding, PagesWritten, PhaseFinding, Trend, TrialWindow};
 
 use serde::{Deserialize, Serialize};
@@ -94,35 +96,6 @@ pub struct Findings {
     /// Scripts of its stacks, for the page; filled in by who knows how stacks are built.
     #[serde(skip)]
     pub by_hand: Vec<StackByHand>,
-}
-
-/// Cases that stood side by side and were measured in turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TurnsFinding {
-    /// Rounds that count.
-    pub rounds: u64,
-    /// Rounds that were made again, since the disk was disturbed.
-    pub made_again: u64,
-    /// True if ratios of rates are without what turns bore from the cases before.
-    pub is_taken_out: bool,
-    /// Change of a turn's log rate if others took all CPUs around it, which ratios are without; of guests the largest.
-    pub others_slope: f64,
-    pub cases: Vec<CaseTurns>,
-}
-
-/// Turns of one case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CaseTurns {
-    pub case: String,
-    pub turns: u64,
-    /// Bytes that its stack wrote between its turns, as a share of those in them.
-    pub idle_share: Option<f64>,
-    /// Rate of the turns after its own, divided by that of all.
-    pub after: Option<Estimate>,
-    /// True if that differs from 1, at 5 % over all cases.
-    pub is_carried_over: bool,
-    /// By block, the natural logarithm of what other programs and the cases before did to its rate. Ratios are without it.
-    pub borne: BTreeMap<u32, f64>,
 }
 
 /// Answer of a run: the question, the result, and remarks.

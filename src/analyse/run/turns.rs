@@ -2,6 +2,7 @@
 //! case does to the turn after its own.
 
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::case::turns::TurnSums;
 use crate::analyse::findings::estimate::Estimate;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{CaseTurns, TurnsFinding};
@@ -11,6 +12,9 @@ use std::collections::BTreeSet;
 
 /// Share of its writes that a stack may make between its turns without a remark.
 const IDLE_NAMED: f64 = 0.05;
+
+/// Difference that taking something out of ratios makes, from which on it is remarked.
+const TAKEN_NAMED: f64 = 0.01;
 
 /// `None` if no case was measured in turns; otherwise each case learns what its turns bore from the cases before.
 pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
@@ -26,9 +30,13 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     });
     let turns: Vec<Turn> = turns.collect();
     let rounds: BTreeSet<(u32, u32)> = turns.iter().map(|turn| (turn.block, turn.round)).collect();
-    let made_again: BTreeSet<(u32, u32)> = turned.iter().flat_map(|case| &case.turns.made_again).copied().collect();
+    let all = |of: fn(&TurnSums) -> &Vec<(u32, u32)>| {
+        turned.iter().flat_map(|case| of(&case.turns)).collect::<BTreeSet<_>>().len() as u64
+    };
+    let (made_again, off) = (all(|turns| &turns.made_again), all(|turns| &turns.off));
+    let apart: Vec<u32> = (0..turned.len()).map(|case| apart(&turned, case)).collect();
     let mut found = vec![None; turned.len()];
-    let (mut is_taken_out, mut others_slope) = (false, 0.0);
+    let (mut is_taken_out, mut others_slope, mut half_width) = (false, 0.0, f64::INFINITY);
     // A turn follows one of its own guest.
     let guests: BTreeSet<Option<String>> = turned.iter().map(|case| case.spec.guest.clone()).collect();
     for guest in guests {
@@ -38,7 +46,9 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
             .iter()
             .filter_map(|turn| Some(Turn { case: place(turn.case)?, after: turn.after.and_then(place), ..*turn }));
         let taken_out = beside::taken_out(&own.collect::<Vec<Turn>>());
-        others_slope = f64::min(others_slope, taken_out.slope);
+        if taken_out.slope < others_slope {
+            (others_slope, half_width) = (taken_out.slope, taken_out.half_width);
+        }
         let own = &taken_out.turns;
         inside.iter().zip(after_each(own, inside.len())).for_each(|(case, after)| found[*case] = after);
         let carried = borne(own, inside.len());
@@ -47,7 +57,7 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
             *turned[inside[case]].turns.borne.entry(block).or_default() += log;
         }
     }
-    let cases = turned.iter().zip(found).map(|(case, after)| CaseTurns {
+    let cases = turned.iter().zip(found).zip(apart).map(|((case, after), apart)| CaseTurns {
         case: case.spec.id.clone(),
         turns: case.turns.turns.len() as u64,
         idle_share: case.turns.idle_share(),
@@ -60,11 +70,25 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
         }),
         is_carried_over: after.is_some_and(|after| after.is_seen()),
         borne: case.turns.borne.clone(),
+        apart,
     });
     let cases: Vec<CaseTurns> = cases.collect();
-    let (rounds, made_again) = (rounds.len() as u64, made_again.len() as u64);
-    let found = TurnsFinding { rounds, made_again, is_taken_out, others_slope, cases };
+    let rounds = rounds.len() as u64;
+    let others_slope_half_width = half_width.is_finite().then_some(half_width);
+    let found = TurnsFinding { rounds, made_again, off, is_taken_out, others_slope, others_slope_half_width, cases };
     (!found.cases.is_empty()).then_some(found)
+}
+
+/// Blocks in which no turn of another case of its guest began while this one had its own.
+fn apart(turned: &[&mut CaseSums], case: usize) -> u32 {
+    let beside =
+        |other: &CaseSums| other.spec.guest == turned[case].spec.guest && other.spec.id != turned[case].spec.id;
+    let others: Vec<_> = turned.iter().filter(|other| beside(other)).map(|other| other.turns.spans()).collect();
+    let lies_apart = |(block, (first, last)): &(u32, (u64, u64))| {
+        let mut beside = others.iter().filter_map(|spans| spans.get(block)).peekable();
+        beside.peek().is_some() && beside.all(|(begun, ended)| ended < first || last < begun)
+    };
+    turned[case].turns.spans().into_iter().filter(lies_apart).count() as u32
 }
 
 /// Remarks on one case.
@@ -83,12 +107,32 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
         let times = format!("{:.2} times the mean rate", after.value);
         Remark::plain(Weight::Disturbed, words).alone(format!("turns that follow its own run at {times}: {without}"))
     });
-    idle.into_iter().chain(carried).collect()
+    let apart = own.filter(|own| own.apart > 0).map(|own| {
+        let words =
+            "in {} blocks its turns lay apart from those of the others, with which they are compared all the same";
+        Remark::with(Weight::Incomparable, words, Number::Of(own.apart.into(), own.borne.len() as u64))
+    });
+    idle.into_iter().chain(carried).chain(apart).collect()
 }
 
-/// Remark on the run: rounds made again.
-pub fn of_run(found: Option<&TurnsFinding>) -> Option<Remark> {
-    let found = found.filter(|found| found.made_again > 0)?;
-    let words = "{} rounds were made again, since the disk was off its usual rate by more than a factor of three";
-    Some(Remark::with(Weight::Disturbed, words, Number::Of(found.made_again, found.made_again + found.rounds)))
+/// Remarks on the run: rounds on a disturbed disk, and what ratios are without.
+pub fn of_run(found: Option<&TurnsFinding>) -> Vec<Remark> {
+    let Some(found) = found else { return Vec::new() };
+    let again = (found.made_again > 0).then(|| {
+        let words = "{} rounds were made again, since the disk was off its usual rate by more than a factor of three";
+        Remark::with(Weight::Disturbed, words, Number::Of(found.made_again, found.made_again + found.rounds))
+    });
+    let off = (found.off > 0).then(|| {
+        let words = "in {} rounds the disk was off as much, and they count: no more than a fifth are made again";
+        Remark::with(Weight::Disturbed, words, Number::Of(found.off, found.rounds))
+    });
+    let means = found.cases.iter().filter(|case| !case.borne.is_empty());
+    let means = means.map(|case| case.borne.values().sum::<f64>() / case.borne.len() as f64);
+    let (least, most) = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), mean| (a.min(mean), b.max(mean)));
+    let taken = (most - least > TAKEN_NAMED).then(|| {
+        let words = "other programs and the cases before cost the turns of one case up to {} more than those of another: \
+                     ratios are without that, rates as measured";
+        Remark::with(Weight::Disturbed, words, Number::Share(1.0 - (least - most).exp()))
+    });
+    again.into_iter().chain(off).chain(taken).collect()
 }

@@ -6,6 +6,7 @@ use crate::record::counts::{Measure, Unsent};
 use crate::record::facts::{Fits, HostFacts};
 use crate::record::operation::CacheState;
 use crate::record::trial::{Gap, TrialRecord};
+use crate::record::turns::{TurnRecord, TurnsRecord};
 
 /// Caution of every run on the stories' virtual disk.
 const BELOW: &str = "vda is a virtual disk: nothing below it is visible";
@@ -257,6 +258,35 @@ fn unsent_operations_are_attributed_to_all_scripts_together() {
         text.unwrap().contains("of all scripts together")
     };
     assert!(said_of(stalled_with_two_scripts as fn(&mut TrialRecord)) && !said_of(stalled_at_its_end));
+}
+
+/// A turn in each of six rounds of a block: two cases take turns, and the one that did not begin ends first.
+fn turns_of(record: &mut TrialRecord, place: u64, apart_us: u64) {
+    let turn = |round: u64| TurnRecord {
+        round: round as u32,
+        began_us: u64::from(record.trial) * 1_000_000_000 + round * 4_000_000 + place * 2_000_000 + apart_us,
+        operations: 2000,
+        elapsed_us: 2_000_000,
+        whole_us: 2_000_000,
+        counts: true,
+        is_off: round == 2,
+        ..TurnRecord::default()
+    };
+    record.turns = Some(TurnsRecord { turns: (1..=6).map(turn).collect(), ..TurnsRecord::default() });
+}
+
+#[test]
+fn rounds_on_a_disturbed_disk_that_count_and_turns_apart_from_the_others_are_said() {
+    let said = |second: fn(&mut TrialRecord)| {
+        let first = Act::on("ext4").touched(|record| turns_of(record, 0, 0));
+        let found = Story::of(3, None).with(&first).with(&Act::on("xfs").touched(second)).findings();
+        found.cautions.into_iter().map(|caution| caution.text).collect::<Vec<_>>().join("\n")
+    };
+    let beside = said(|record| turns_of(record, 1, 0));
+    assert!(beside.contains("in 3 of 18 rounds the disk was off as much, and they count"), "{beside}");
+    assert!(!beside.contains("lay apart"), "{beside}");
+    let apart = said(|record| turns_of(record, 1, 500_000_000));
+    assert!(apart.contains("in 3 of 3 blocks its turns lay apart from those of the others"), "{apart}");
 }
 
 #[test]

@@ -510,9 +510,7 @@ impl Story {
     /// Result of a look after this block.
     pub fn look(self, block: u32) -> BlockLook {
         let mut analysis = Analysis::new(self.input);
-        for trial in self.trials {
-            analysis.add_trial(trial);
-        }
+        self.trials.into_iter().for_each(|trial| analysis.add_trial(trial));
         analysis.look(block)
     }
 

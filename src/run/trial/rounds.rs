@@ -22,6 +22,7 @@ use crate::run::turns::JoinedTurns;
 use crate::run::window;
 use crate::units::Micros;
 use crate::workload::{Until, WindowProgress};
+use std::collections::BTreeSet;
 
 /// Most rounds that are made again: one of so many.
 const ROUNDS_A_REPEAT: usize = 5;
@@ -124,8 +125,11 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
     let (mut made, mut number, mut after) = (0, 0u32, None);
     while made < rounds {
         number += 1;
-        let going: Vec<String> =
-            standing.iter().filter(|one| one.goes_on(made)).map(|one| one.trial.case.id.clone()).collect();
+        let going = standing.iter().filter(|one| one.goes_on(made)).map(|one| &one.trial.case.id);
+        let going: BTreeSet<&String> = going.collect();
+        // In the run's order, not the block's: what follows what is balanced over all blocks.
+        let ids = session.record.cases.iter().map(|case| case.id.clone());
+        let going: Vec<String> = ids.filter(|id| going.contains(id)).collect();
         if going.is_empty() {
             break;
         }
@@ -137,10 +141,11 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
             one.take_turn(session, about, one.lengths_us[made])?;
             probes.extend(one.turn.as_ref().and_then(|(_, about)| about.probe.clone()));
         }
-        let again = earlier.made_again < most_again && probes.iter().any(|probe| earlier.is_off(probe));
+        let is_off = probes.iter().any(|probe| earlier.is_off(probe));
+        let again = is_off && earlier.made_again < most_again;
         earlier.add(&probes);
         for one in &mut *standing {
-            match one.turn.take() {
+            match one.turn.take().map(|(turn, about)| (turn, TurnRecord { is_off, ..about })) {
                 Some((turn, about)) if again => one.turns.leave_out(turn, about),
                 Some((turn, about)) => one.turns.add(turn, about),
                 None => {}
@@ -211,10 +216,13 @@ impl<'s> Standing<'s> {
         self.trial.end_step();
         match done {
             Err(e) if ends_the_run(&e) => Err(e),
-            done => {
-                self.failed = done.err();
+            Err(e) => {
+                self.failed = Some(e);
+                // One that recovers would do so in the others' turns.
+                drop(self.trial.server.take().map(|server| server.stop(&session.host)));
                 Ok(())
             }
+            done => done,
         }
     }
 
@@ -251,6 +259,7 @@ impl<'s> Standing<'s> {
             let whole = FirstDone { operations: done, elapsed_us: whole_us };
             let FirstDone { operations, elapsed_us } = turn.counts.first_done.take().unwrap_or(whole);
             let (wal_flush_us, sync_us) = if turn.counts.ended.is_some() { (0, 0) } else { write_back(trial)? };
+            let elapsed_us = elapsed_us + if window::commits_late(&trial.case) { wal_flush_us } else { 0 };
             let about = TurnRecord { began_us, operations, elapsed_us, whole_us, wal_flush_us, sync_us, ..about };
             let (options, target) = (trial.options(), target_of(trial)?);
             turn.idle_from = measurement(session, trial, &options, &target)?.reading();

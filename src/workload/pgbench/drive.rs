@@ -145,7 +145,8 @@ pub fn once(place: &Place<'_>, settings: &Settings) -> Result<()> {
     for script in &settings.scripts {
         let alone = Settings { scripts: vec![script.clone()], clients: 1, jobs: 1, rate: None, ..settings.clone() };
         let args = run_args(place, &alone, 1, (Micros(0), Some(1)))?;
-        run_to_end(place, &args, "pgbench-once", &mut || Ok(WindowProgress::default()))?;
+        run_to_end(place, &args, "pgbench-once", &mut || Ok(WindowProgress::default()))
+            .map_err(|e| e.while_doing(format!("run {} once", script.name)))?;
     }
     Ok(())
 }

@@ -198,7 +198,8 @@ impl Workload for Pgbench {
         let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
         if let Some(setup) = &settings.setup {
             let sql = String::from_utf8_lossy(&setup.text()?).into_owned();
-            client.query(&sql).map_err(|e| e.while_doing("run `setup` of the workload"))?;
+            let name = setup.plain_name();
+            client.query(&sql).map_err(|e| e.while_doing(format!("run `setup` of the workload ({name})")))?;
         }
         client.query("checkpoint").map(drop)
     }

@@ -337,6 +337,10 @@ fn scale(options: &Options) -> Result<Scale, OptionProblem> {
         }
         Some(other) => format!("`{}` is not a scale", other.plain()),
         None if options.get("setup").is_some() => return Ok(Scale::Units(1)),
+        None if options.get("script").is_some() => {
+            let help = "the script's own tables: setup = \"tables.sql\"; pgbench's, if it uses these: scale = 20";
+            return Err(OptionProblem::at("scale", "is missing, and `setup`, too").help(help));
+        }
         None => "is missing".to_owned(),
     };
     Err(OptionProblem::at("scale", wrong).help(FORMS))
