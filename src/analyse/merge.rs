@@ -261,6 +261,7 @@ fn planned(record: &RunRecord) -> [(&'static str, String); 7] {
 fn other_plan(own: &[(&str, String); 7], other: &[(&str, String); 7], label: &str) -> Option<String> {
     let ((what, own), (_, others)) = own.iter().zip(other).find(|(own, other)| own != other)?;
     let shown = if *what == "plan" { 12 } else { usize::from(u16::MAX) };
+    let [own, others] = [own, others].map(|value| if value.is_empty() { "none" } else { value });
     Some(format!("another {what} than {label}: {own:.shown$}, there {others:.shown$}"))
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FILE: &str = "turns.parquet";
 
 /// Name, unit, type and meaning of each column.
-const COLUMNS: [(&str, &str, ColumnType, &str); 17] = [
+const COLUMNS: [(&str, &str, ColumnType, &str); 18] = [
     ("run", "", ColumnType::Text, "id of the run that measured it"),
     ("case", "", ColumnType::Text, "id of the case"),
     ("trial", "", ColumnType::Count, "number of the block, in which its stack stood beside the others"),
@@ -31,6 +31,7 @@ const COLUMNS: [(&str, &str, ColumnType, &str); 17] = [
     ("probe_others_cpu_us", "us", ColumnType::Count, "CPU time that programs outside of the run took meanwhile"),
     ("probe_whole_us", "us", ColumnType::Count, "time in which they took it, with the making of the probe's file"),
     ("counts", "", ColumnType::Flag, "false where its round was made again, since the disk was disturbed"),
+    ("is_off", "", ColumnType::Flag, "true where the disk was disturbed in its round"),
 ];
 
 /// Rows of a trial, each with the start of its turn.
@@ -47,7 +48,7 @@ pub(super) fn rows(trial: &TrialRecord) -> Vec<(u64, Row)> {
         row.extend([trial.trial, turn.round].map(|count| Some(Value::Count(u64::from(count)))));
         row.push(turn.after.clone().map(Value::Text));
         row.extend(times.map(Some).into_iter().chain(known).map(|count| count.map(Value::Count)));
-        row.push(Some(Value::Flag(turn.counts)));
+        row.extend([Some(turn.counts), turn.is_off].map(|flag| flag.map(Value::Flag)));
         (turn.began_us, row)
     });
     all.collect()

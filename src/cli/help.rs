@@ -18,10 +18,9 @@ pub(super) fn pointed(mut usage: clap::Error, command: &clap::Command) -> clap::
         Some(ContextValue::String(flag)) if usage.kind() == ErrorKind::UnknownArgument => flag.clone(),
         _ => return usage,
     };
+    // A negative number, or the rest of a limit without quotes: `-- -5` would be a folder.
     if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         usage.remove(ContextKind::Suggested);
-        let tip = format!("{flag} is no option; what has spaces is quoted: --limit 'tps -5 %'");
-        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let Some(long) = flag.strip_prefix("--") else { return usage };
     let has = |one: &&clap::Command| one.get_arguments().any(|arg| arg.get_long() == Some(long));

@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Variables of libpq that name a server.
-const OF_SERVER: [&str; 2] = ["PGHOST", "PGSERVICE"];
+const OF_SERVER: [&str; 3] = ["PGHOST", "PGHOSTADDR", "PGSERVICE"];
 
 /// Below this rate a server's commits say little, 1/s.
 const IDLE: f64 = 1.0;

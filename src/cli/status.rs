@@ -152,15 +152,14 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<RunStatus> {
     let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
     {
         _ if live => RunState::Running,
-        // It may have been killed while it wrote its report; a look may ask for more. An emptied file has no end either.
-        _ if measured == due.len() && record.at_least.is_none() => RunState::Complete,
+        // An emptied file has no end either.
         Some(Event::RunDone { .. }) | None if measured == due.len() => RunState::Complete,
         Some(Event::RunDone { .. }) => RunState::Incomplete,
         Some(Event::Interrupted) => RunState::Interrupted,
         // No other guest was booted.
         Some(Event::HandedOver { .. }) => RunState::Killed,
         // Fail-fast records no end.
-        _ if estimate.current.is_none() && estimate.ended > 0 => RunState::Incomplete,
+        _ if estimate.current.is_none() && estimate.ended > 0 && measured < due.len() => RunState::Incomplete,
         _ => RunState::Killed,
     };
     let left_us = estimate.left_us(now_us).filter(|_| live);

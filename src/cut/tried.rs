@@ -352,7 +352,9 @@ impl Trying<'_> {
             let (mut states, _) =
                 self.chosen(&device.durable, if is_own { self.judged.session.cutting.states } else { count });
             if !result.devices[place].verdict.convicts() {
-                states.extend(self.lacking(&honest.durable, &device.durable));
+                let mut lacking = self.lacking(&honest.durable, &device.durable);
+                lacking.retain(|state| !states.contains(state));
+                states.extend(lacking);
             }
             let mut other = VerdictRecord::default();
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;

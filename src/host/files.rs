@@ -117,7 +117,7 @@ pub(crate) fn check_output(path: &Path) -> Result<()> {
     can.or_store(|| format!("write {}", path.display()))
 }
 
-/// As [`write_output`], with mode and owner, for a file on the stack under test or in a folder of the server's user: a failure there
+/// As [`write_whole`], with mode and owner, for a file on the stack under test or in a folder of the server's user: a failure there
 /// is the machine's, not the run folder's.
 ///
 /// # Errors

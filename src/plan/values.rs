@@ -130,7 +130,7 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
             refusal.help(format!("write it without quotes: {text}"))
         }
         (OptionKind::Integer { .. } | OptionKind::IntegerOrShare | OptionKind::Number, Toml::Text(text))
-            if text.parse::<f64>().is_ok() =>
+            if text.parse::<u32>().is_ok() =>
         {
             refusal.help(format!("write it without quotes: {text}"))
         }

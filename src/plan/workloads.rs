@@ -108,7 +108,7 @@ fn unknown_kind(name: &Key, kind: &Key, catalogue: &Catalogue, problems: &mut Pr
     let kinds = catalogue.workloads.iter().map(|entry| entry.name);
     let owner = catalogue.workloads.iter().find(|entry| entry.option(&kind.text).is_some());
     let help = match owner {
-        Some(owner) if owner.name == name.text => {
+        _ if catalogue.workloads.iter().any(|entry| entry.name == name.text && entry.option(&kind.text).is_some()) => {
             format!("a workload has a name before its kind: [workload.mine] and below it {} = {{ ... }}", name.text)
         }
         Some(owner) if nearest(&kind.text, kinds.clone()).is_empty() => {

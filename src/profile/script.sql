@@ -65,10 +65,17 @@ SELECT format($sample$
                         THEN concat_ws(' ', state, wait_event_type,
                                        CASE WHEN wait_event_type IN ('Activity', 'BufferPin', 'Client', 'IO', 'IPC', 'Lock',
                                                                      'Timeout')
-                                                 OR wait_event IN ('WALWrite', 'WALInsert', 'WALBufMapping',
-                                                                   'BufferContent', 'BufferMapping', 'ProcArray',
-                                                                   'LockManager', 'LockFastPath', 'XactSLRU',
-                                                                   'SubtransSLRU', 'CheckpointerComm')
+                                                 OR wait_event IN (
+                                                     'WALWrite', 'WALInsert', 'WALBufMapping', 'BufferContent',
+                                                     'BufferMapping', 'ProcArray', 'XidGen', 'XactBuffer', 'XactSLRU',
+                                                     'SubtransBuffer', 'SubtransSLRU', 'MultiXactGen',
+                                                     'MultiXactOffsetSLRU', 'MultiXactMemberSLRU', 'LockManager',
+                                                     'LockFastPath', 'CheckpointerComm', 'ControlFile', 'SyncRep',
+                                                     'RelationMapping',
+                                                     -- Of version 12.
+                                                     'WALWriteLock', 'wal_insert', 'WALBufMappingLock',
+                                                     'buffer_content', 'buffer_mapping', 'ProcArrayLock',
+                                                     'XidGenLock', 'CLogControlLock', 'lock_manager')
                                             THEN wait_event END)
                         ELSE coalesce(state, 'unknown') END AS what,
                    count(*) AS sessions

@@ -68,3 +68,23 @@ impl Layer for Directory {
         Ok(Built::one(Base::Folder(path), details))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::options::OptionValue;
+
+    #[test]
+    fn a_server_s_data_directory_is_no_folder_for_a_stack() {
+        let folder = tempfile::tempdir().unwrap();
+        let lacks = |path: &Path| {
+            let mut options = Options::default();
+            options.set("directory", OptionValue::Text(path.display().to_string()));
+            Directory.unmet(&Host::this(), &options).first().map(|unmet| unmet.what.clone())
+        };
+        assert_eq!(lacks(folder.path()), None);
+        std::fs::write(folder.path().join("PG_VERSION"), "18\n").unwrap();
+        assert!(lacks(folder.path()).unwrap().contains("is a server's data directory"));
+        assert!(lacks(&folder.path().join("missing")).unwrap().starts_with("the folder "));
+    }
+}

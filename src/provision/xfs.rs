@@ -12,7 +12,6 @@ use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
 use crate::record::stack::{Role, Take};
-use crate::units::Bytes;
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
@@ -23,7 +22,6 @@ pub static XFS: Recipe = Recipe {
         ])
         .undone_by(&[MOUNTED, MADE, (LOG, wipe_log), (SNAPSHOT, delete_reflinks)]),
     programs: &["xfs_info"],
-    capacity: |_, data| Some(super::total(data)).filter(|all| *all >= LEAST).unwrap_or_default(),
     package: "xfsprogs",
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     label_bytes: 12,
@@ -38,9 +36,6 @@ pub static XFS: Recipe = Recipe {
     facts: |host, _, target| filesystem::printed(host, READING, target, xfs_info::parse, FACTS),
     ..Recipe::defaults()
 };
-
-/// What mkfs.xfs asks for.
-const LEAST: Bytes = Bytes(300 << 20);
 
 fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
     devices.log.map(|log| format!("logdev={}", log.display()))

@@ -135,6 +135,17 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
+    /// Operations per second over its turns that count; `None` without any.
+    pub fn rate_of_turns(&self) -> Option<f64> {
+        self.turns.as_ref()?.rate(self.commits_late())
+    }
+
+    /// True if its clients committed as fast as they could without waiting for WAL.
+    pub fn commits_late(&self) -> bool {
+        let setting = self.server.as_ref().and_then(|server| server.key_settings.get("synchronous_commit"));
+        self.operation.rate.is_none() && setting.is_some_and(|value| value == "off")
+    }
+
     /// True if it needs no retry: it was measured, or its stack filled up, as it would again.
     pub fn is_result(&self) -> bool {
         self.outcome == Outcome::Measured || self.full.is_some()

@@ -33,7 +33,7 @@ pub struct TurnRecord {
     pub began_us: u64,
     /// Operations that its rate counts: with equal work, those until the first client had done its part.
     pub operations: u64,
-    /// Time of these, microseconds; with asynchronous commits also that of flushing their WAL.
+    /// Time of these, microseconds.
     pub elapsed_us: u64,
     /// From its first operation to the end of its last one, microseconds.
     pub whole_us: u64,
@@ -47,8 +47,15 @@ pub struct TurnRecord {
     pub counts: bool,
     /// True if the disk was disturbed in its round. One that counts all the same came after as many were made again as
     /// may be.
-    #[serde(default)]
-    pub is_off: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_off: Option<bool>,
+}
+
+impl TurnRecord {
+    /// Time of its operations, and of flushing their WAL if no client waited for that; microseconds.
+    pub fn rated_us(&self, is_async: bool) -> u64 {
+        self.elapsed_us + if is_async { self.wal_flush_us } else { 0 }
+    }
 }
 
 impl TurnsRecord {
@@ -57,10 +64,11 @@ impl TurnsRecord {
         self.turns.iter().filter(|turn| turn.counts)
     }
 
-    /// Operations per second over the turns that count; `None` without any.
-    pub fn rate(&self) -> Option<f64> {
+    /// Operations per second over the turns that count; `None` without any. With asynchronous commits they pay for their
+    /// WAL.
+    pub fn rate(&self, is_async: bool) -> Option<f64> {
         let (operations, us) =
-            self.counted().fold((0, 0), |(done, us), turn| (done + turn.operations, us + turn.elapsed_us));
+            self.counted().fold((0, 0), |(done, us), turn| (done + turn.operations, us + turn.rated_us(is_async)));
         (operations > 0 && us > 0).then(|| operations as f64 * 1e6 / us as f64)
     }
 }

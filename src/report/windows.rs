@@ -140,16 +140,17 @@ impl Labelled<'_> {
 /// What else ratios are without.
 fn beside(found: &TurnsFinding) -> String {
     let slower = |slope: f64| (1.0 - (slope * 0.1).exp()) * 100.0;
-    let (slope, half) = (found.others_slope, found.others_slope_half_width.unwrap_or(f64::INFINITY));
-    if slope >= 0.0 {
-        return String::new();
-    }
+    let slope = found.others_slope;
     let words = " Ratios are also without what others' CPU time around turns cost";
-    if slope + half >= 0.0 {
-        return format!("{words}, which may be nothing.");
+    match found.others_slope_half_width {
+        _ if slope >= 0.0 => String::new(),
+        None => format!("{words}: {:.1} % for 10 % of the CPUs, and no more than that.", slower(slope)),
+        Some(half) if slope + half >= 0.0 => format!("{words}, which may be nothing."),
+        Some(half) => {
+            let [least, mean, most] = [slope + half, slope, slope - half].map(slower);
+            format!("{words}: with 10 % of the CPUs taken, a turn was {mean:.1} % slower ({least:.1} to {most:.1} %).")
+        }
     }
-    let [least, mean, most] = [slope + half, slope, slope - half].map(slower);
-    format!("{words}: with 10 % of the CPUs taken, a turn was {mean:.1} % slower ({least:.1} to {most:.1} %).")
 }
 
 fn p99_column(title: &str) -> TableColumn {

@@ -121,7 +121,7 @@ pub const REPLACED: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
 /// Settings for turns: no checkpoint and no autovacuum falls into them. They win over the plan's, but for autovacuum;
 /// cases that differ in checkpoints are measured over whole trials.
 pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
-    let most = most_wal(postgres, free_bytes).max(most_room(free_bytes));
+    let most = most_wal(postgres, free_bytes).min((free_bytes as f64 * WAL_SHARE) as u64).max(most_room(free_bytes));
     let mut settings = BTreeMap::from([
         ("checkpoint_timeout".to_owned(), "1h".to_owned()),
         ("max_wal_size".to_owned(), format!("{}MB", most / MIB)),
@@ -160,11 +160,6 @@ fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
 fn most_room(free_bytes: u64) -> u64 {
     let room = ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL);
     (1 << room.ilog2()).max(LEAST_WAL)
-}
-
-/// True if clients do not wait for their WAL: the plan's servers have asynchronous commits.
-pub fn commits_late(case: &CaseSpec) -> bool {
-    case.postgres.as_ref().and_then(|postgres| postgres.asked("synchronous_commit")).is_some_and(is_off)
 }
 
 /// `off` as PostgreSQL reads it, with any of its abbreviations.

@@ -22,8 +22,8 @@ pub struct TakenOut {
     pub borne: BTreeMap<(usize, u32), f64>,
     /// Change of the logarithm of a turn's rate for all CPUs.
     pub slope: f64,
-    /// Half the width of its 95 % interval; infinite where it is not fitted.
-    pub half_width: f64,
+    /// Half the width of its 95 % interval; `None` where it is not fitted, or was as low as may be.
+    pub half_width: Option<f64>,
 }
 
 /// Takes the effect out, less its mean in the block. One slope for all cases, by least squares together with what each
@@ -34,17 +34,13 @@ pub fn taken_out(turns: &[Turn]) -> TakenOut {
     let column = less_means(turns, others.clone());
     let blocks = turns.iter().map(|turn| turn.block).collect::<BTreeSet<u32>>().len();
     let fitted = groups(turns, OWN).len() + groups(turns, ROUND).len();
-    let is_enough = turns.len() + blocks >= fitted + LEAST_DEGREES && column.iter().any(|share| *share != 0.0);
+    let is_enough = turns.len() + blocks > fitted + LEAST_DEGREES && column.iter().any(|share| *share != 0.0);
     let (squares, fit) = (product(&column, &column), product(&column, &logs));
     let degrees = (turns.len() + blocks).saturating_sub(fitted + 1) as f64;
     let residual = (product(&logs, &logs) - fit * fit / squares).max(0.0);
-    let (slope, half_width) = match is_enough {
-        true => {
-            let error = (residual / degrees / squares).sqrt();
-            ((fit / squares).clamp(LEAST_SLOPE, 0.0), student::two_sided_quantile(0.95, degrees) * error)
-        }
-        false => (0.0, f64::INFINITY),
-    };
+    let slope = if is_enough { (fit / squares).clamp(LEAST_SLOPE, 0.0) } else { 0.0 };
+    let half_width = (is_enough && slope > LEAST_SLOPE)
+        .then(|| student::two_sided_quantile(0.95, degrees) * (residual / degrees / squares).sqrt());
     let mean = |of: &[usize]| of.iter().map(|at| slope * others[*at]).sum::<f64>() / of.len() as f64;
     let borne = groups(turns, OWN).into_iter().map(|((case, block, _), of)| ((case, block), mean(&of))).collect();
     let turns = turns.iter().zip(&others).map(|(turn, share)| Turn { log: turn.log - slope * share, ..*turn });
@@ -106,7 +102,7 @@ mod tests {
         let turns = turns(0.4, -1.1);
         let found = taken_out(&turns);
         assert!((-1.6..-0.6).contains(&found.slope), "{}", found.slope);
-        assert!((found.slope + 1.1).abs() < found.half_width, "{} +- {}", found.slope, found.half_width);
+        assert!((found.slope + 1.1).abs() < found.half_width.unwrap(), "{} +- {:?}", found.slope, found.half_width);
         let (with, without) = widest(&turns, &found.borne);
         assert!(without < with / 2.0, "{with} {without}");
     }
@@ -114,7 +110,8 @@ mod tests {
     #[test]
     fn what_cannot_be_an_effect_is_not_taken_out() {
         assert_eq!(taken_out(&turns(0.4, 0.9)).slope, 0.0);
-        assert_eq!(taken_out(&turns(0.4, -9.0)).slope, LEAST_SLOPE);
+        let steep = taken_out(&turns(0.4, -9.0));
+        assert_eq!((steep.slope, steep.half_width), (LEAST_SLOPE, None));
         assert_eq!(taken_out(&turns(0.0, -1.0)).slope, 0.0, "nobody came or went");
         assert_eq!(taken_out(&turns(0.4, -1.1)[..24]).slope, 0.0, "few turns");
         let unknown: Vec<Turn> = turns(0.4, -1.1).into_iter().map(|turn| Turn { others_share: None, ..turn }).collect();

@@ -33,7 +33,7 @@ pub mod studentized;
 pub mod trend;
 
 #[cfg(test)]
-mod rank_errors;
+mod rank_error_tests;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 #[cfg(test)]

@@ -5,7 +5,6 @@ use crate::analyse::findings::estimate::{at_most, estimate, over_trials};
 use crate::analyse::findings::{Estimate, Latency, MeasureFinding};
 use crate::analyse::trial::rates::{in_time, rate_of, within};
 use crate::record::counts::Measure;
-use crate::record::turns::TurnsRecord;
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use crate::store::latency;
@@ -63,8 +62,8 @@ impl MeasureSums {
     }
 
     /// Replaces the rate of the trial added last by that of its turns, which ends when fewer clients are left.
-    pub fn set_rate(&mut self, trial: u32, turns: &TurnsRecord) {
-        if let Some((last, mean)) = self.rates.last_mut().filter(|rate| rate.block == trial).zip(turns.rate()) {
+    pub fn set_rate(&mut self, trial: u32, rate: Option<f64>) {
+        if let Some((last, mean)) = self.rates.last_mut().filter(|rate| rate.block == trial).zip(rate) {
             last.trial.mean = mean;
         }
     }

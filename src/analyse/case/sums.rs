@@ -26,7 +26,6 @@ use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::Fits;
 use crate::record::operation::Operation;
 use crate::record::trial::TrialRecord;
-use crate::record::turns::TurnsRecord;
 use crate::record::verdict::Verdict;
 use hdrhistogram::Histogram;
 
@@ -91,7 +90,7 @@ impl CaseSums {
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // If measures take turns, a second has whichever ran; turns of cases share noise that comparisons are without.
         self.add_measures(&record, &counts, (!is_sliced && !is_turned).then_some(own.as_slice()), &latencies);
-        let of_turns = record.turns.as_ref().and_then(TurnsRecord::rate);
+        let of_turns = record.rate_of_turns();
         let mut found = TrialFinding {
             rate: of_turns.or_else(|| counts.measures.iter().find_map(rate_of)),
             processes: cpu_use::processes(&seconds),
@@ -145,9 +144,7 @@ impl CaseSums {
     /// Adds the measures of a trial; `seconds` are the operations in its whole seconds, if they say something of its error.
     fn add_measures(&mut self, record: &TrialRecord, counts: &Counts, seconds: Option<&[f64]>, latencies: &Latencies) {
         self.add_counts(record.trial, counts, seconds, latencies);
-        if let Some(turns) = &record.turns {
-            self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, turns));
-        }
+        self.measures.iter_mut().take(1).for_each(|sums| sums.set_rate(record.trial, record.rate_of_turns()));
         if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
             self.log_sample = Some(self.log_sample.unwrap_or(share).min(share));
         }

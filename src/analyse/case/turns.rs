@@ -38,9 +38,10 @@ impl TurnSums {
         let Some(own) = &record.turns else { return };
         let block = record.trial;
         self.made_again.extend(own.turns.iter().filter(|turn| !turn.counts).map(|turn| (block, turn.round)));
-        self.off.extend(own.counted().filter(|turn| turn.is_off).map(|turn| (block, turn.round)));
+        let is_async = record.commits_late();
+        self.off.extend(own.counted().filter(|turn| turn.is_off == Some(true)).map(|turn| (block, turn.round)));
         self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {
-            let log = (turn.operations as f64 / turn.elapsed_us as f64).ln();
+            let log = (turn.operations as f64 / turn.rated_us(is_async) as f64).ln();
             let others = turn.probe.as_ref().and_then(|probe| probe.others_cpu_us.zip(probe.whole_us));
             let cpus = f64::from(record.host.cpus.max(1));
             let others_share = others.map(|(used, whole)| used as f64 / whole.max(1) as f64 / cpus);

@@ -15,7 +15,6 @@ use crate::record::operation::{Operation, Writes};
 use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
-use crate::record::turns::TurnsRecord;
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
@@ -214,7 +213,7 @@ impl CaseOfSide<'_> {
                 true => self.within(trial.trial).filter(|_| is_main && trial.turns.is_none()),
                 false => within_slices(measure),
             };
-            let of_turns = trial.turns.as_ref().filter(|_| is_main).and_then(TurnsRecord::rate);
+            let of_turns = is_main.then(|| trial.rate_of_turns()).flatten();
             let mean = of_turns.or_else(|| rate_of(measure))? * f64::exp(-borne(trial.trial));
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within } })
         });

@@ -17,7 +17,7 @@ pub struct TurnsFinding {
     pub is_taken_out: bool,
     /// Change of a turn's log rate if others took all CPUs around it, which ratios are without; of guests the largest.
     pub others_slope: f64,
-    /// Half the width of its 95 % interval; `None` if nothing tells it.
+    /// Half the width of its 95 % interval; `None` if it was not fitted, or as low as may be.
     pub others_slope_half_width: Option<f64>,
     pub cases: Vec<CaseTurns>,
 }

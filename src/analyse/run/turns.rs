@@ -36,7 +36,7 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     let (made_again, off) = (all(|turns| &turns.made_again), all(|turns| &turns.off));
     let apart: Vec<u32> = (0..turned.len()).map(|case| apart(&turned, case)).collect();
     let mut found = vec![None; turned.len()];
-    let (mut is_taken_out, mut others_slope, mut half_width) = (false, 0.0, f64::INFINITY);
+    let (mut is_taken_out, mut others_slope, mut half_width) = (false, 0.0, None);
     // A turn follows one of its own guest.
     let guests: BTreeSet<Option<String>> = turned.iter().map(|case| case.spec.guest.clone()).collect();
     for guest in guests {
@@ -74,8 +74,15 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
     });
     let cases: Vec<CaseTurns> = cases.collect();
     let rounds = rounds.len() as u64;
-    let others_slope_half_width = half_width.is_finite().then_some(half_width);
-    let found = TurnsFinding { rounds, made_again, off, is_taken_out, others_slope, others_slope_half_width, cases };
+    let found = TurnsFinding {
+        rounds,
+        made_again,
+        off,
+        is_taken_out,
+        others_slope,
+        others_slope_half_width: half_width,
+        cases,
+    };
     (!found.cases.is_empty()).then_some(found)
 }
 
@@ -86,7 +93,8 @@ fn apart(turned: &[&mut CaseSums], case: usize) -> u32 {
     let others: Vec<_> = turned.iter().filter(|other| beside(other)).map(|other| other.turns.spans()).collect();
     let lies_apart = |(block, (first, last)): &(u32, (u64, u64))| {
         let mut beside = others.iter().filter_map(|spans| spans.get(block)).peekable();
-        beside.peek().is_some() && beside.all(|(begun, ended)| ended < first || last < begun)
+        // A single turn of each lies between no two of another.
+        first < last && beside.peek().is_some() && beside.all(|(begun, ended)| ended < first || last < begun)
     };
     turned[case].turns.spans().into_iter().filter(lies_apart).count() as u32
 }

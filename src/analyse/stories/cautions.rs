@@ -269,7 +269,7 @@ fn turns_of(record: &mut TrialRecord, place: u64, apart_us: u64) {
         elapsed_us: 2_000_000,
         whole_us: 2_000_000,
         counts: true,
-        is_off: round == 2,
+        is_off: Some(round == 2),
         ..TurnRecord::default()
     };
     record.turns = Some(TurnsRecord { turns: (1..=6).map(turn).collect(), ..TurnsRecord::default() });

@@ -145,7 +145,7 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
         let again = is_off && earlier.made_again < most_again;
         earlier.add(&probes);
         for one in &mut *standing {
-            match one.turn.take().map(|(turn, about)| (turn, TurnRecord { is_off, ..about })) {
+            match one.turn.take().map(|(turn, about)| (turn, TurnRecord { is_off: Some(is_off), ..about })) {
                 Some((turn, about)) if again => one.turns.leave_out(turn, about),
                 Some((turn, about)) => one.turns.add(turn, about),
                 None => {}
@@ -218,8 +218,8 @@ impl<'s> Standing<'s> {
             Err(e) if ends_the_run(&e) => Err(e),
             Err(e) => {
                 self.failed = Some(e);
-                // One that recovers would do so in the others' turns.
-                drop(self.trial.server.take().map(|server| server.stop(&session.host)));
+                // One that recovers would do so in the others' turns. Ends it at once.
+                self.trial.server = None;
                 Ok(())
             }
             done => done,
@@ -259,7 +259,6 @@ impl<'s> Standing<'s> {
             let whole = FirstDone { operations: done, elapsed_us: whole_us };
             let FirstDone { operations, elapsed_us } = turn.counts.first_done.take().unwrap_or(whole);
             let (wal_flush_us, sync_us) = if turn.counts.ended.is_some() { (0, 0) } else { write_back(trial)? };
-            let elapsed_us = elapsed_us + if window::commits_late(&trial.case) { wal_flush_us } else { 0 };
             let about = TurnRecord { began_us, operations, elapsed_us, whole_us, wal_flush_us, sync_us, ..about };
             let (options, target) = (trial.options(), target_of(trial)?);
             turn.idle_from = measurement(session, trial, &options, &target)?.reading();

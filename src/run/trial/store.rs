@@ -6,7 +6,6 @@ use crate::host::command::CommandLog;
 use crate::host::files;
 use crate::record::event::Event;
 use crate::record::trial::Outcome;
-use crate::record::turns::TurnsRecord;
 use crate::run::fail_fast::TrialFailure;
 use crate::run::repeats::is_disturbed;
 use crate::run::session::Session;
@@ -56,8 +55,8 @@ impl Trial<'_> {
             session.events.emit(Event::TrialNotRun { trial, step, reason, full_after_us })?;
             return Ok(0);
         }
+        let of_turns = self.record.rate_of_turns();
         let counts = self.record.counts.unwrap_or_default();
-        let of_turns = self.record.turns.as_ref().and_then(TurnsRecord::rate);
         let of_measure = counts.measures.first().and_then(|m| {
             let done = m.done.filter(|_| m.elapsed_us > 0)?;
             Some(done as f64 * 1e6 / m.elapsed_us as f64)
