@@ -282,7 +282,13 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
             change: None,
             how: "the run has no such case".to_owned(),
         };
-        side.map_or(finding.clone(), |side| of_measure(finding, limit, side, expected))
+        let finding = side.map_or(finding.clone(), |side| of_measure(finding, limit, side, expected));
+        // The figures of a case that fails are those of what it managed.
+        let failed = side.and_then(|side| side.failed.clone());
+        match failed.filter(|_| reference.failed.is_none() || finding.value.is_none()) {
+            Some(how) => LimitFinding { outcome: Compliance::Fail, how, ..finding },
+            None => finding,
+        }
     });
     found.collect()
 }
@@ -290,12 +296,7 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
 /// `finding` with what the figure of a side says of it.
 fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &SideMeasure) -> LimitFinding {
     let Some(measure) = partner(side, expected) else {
-        return match &side.not_run {
-            Some(reason) => {
-                LimitFinding { outcome: Compliance::Fail, how: format!("not measured: {reason}"), ..finding }
-            }
-            None => LimitFinding { how: "the run has no such figure".to_owned(), ..finding },
-        };
+        return LimitFinding { how: "the run has no such figure".to_owned(), ..finding };
     };
     let finding = LimitFinding { value: Some(measure.value), ..finding };
     if let Some(objection) = judge::objection(measure, expected) {
@@ -479,11 +480,15 @@ mod tests {
         assert_eq!(outcome(vec![durable("new", flushed)], durable("old", volatile)), Compliance::Undecided);
         assert_eq!(outcome(vec![tps("new", &[0.0; 3])], durable("old", flushed)), Compliance::Fail);
         assert_eq!(outcome(Vec::new(), durable("old", flushed)), Compliance::Undecided, "not reached, or not asked");
-        let failed = Side { not_run: Some("the server does not start".to_owned()), ..side("a", Vec::new()) };
         let old = [side("a", vec![durable("old", flushed)])];
-        let found = check(of("new", &[failed]), of("old", &old), &limits(&["tps -5 %"]));
-        assert_eq!(found.limits[0].how, "not measured: the server does not start");
-        assert_eq!(found.outcome, Compliance::Fail);
+        for left in [Vec::new(), vec![durable("new", flushed)]] {
+            let failed = Side { failed: Some("the stack was full in trial 2".to_owned()), ..side("a", left) };
+            let found = check(of("new", &[failed]), of("old", &old), &limits(&["tps -5 %"]));
+            assert_eq!(
+                (found.limits[0].how.as_str(), found.outcome),
+                ("the stack was full in trial 2", Compliance::Fail)
+            );
+        }
     }
 
     #[test]

@@ -30,16 +30,28 @@ pub(crate) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
 /// Largest document of a run folder that is read whole: a record of 100 000 trials has some 50 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Reads a file of bounded size; `None` if it does not exist.
+/// A document of a run folder; `None` if it does not exist.
 pub(crate) fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
-    let reading = || format!("read {}", folder.join(&name).display());
-    let Some(mut file) = files::open_within(folder, &name)? else { return Ok(None) };
+    read_up_to(folder, name.as_ref(), |bytes| bytes.len())
+}
+
+/// The whole lines of a file that was written line by line: the last one may be cut off, even inside of a character.
+pub(crate) fn read_lines(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
+    let ended = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    read_up_to(folder, name.as_ref(), ended)
+}
+
+/// The text up to where `ends` says.
+fn read_up_to(folder: &Path, name: &Path, ends: impl Fn(&[u8]) -> usize) -> Result<Option<String>> {
+    let reading = || format!("read {}", folder.join(name).display());
+    let Some(mut file) = files::open_within(folder, name)? else { return Ok(None) };
     if file.metadata().or_store(reading)?.len() > MOST_BYTES {
         return Err(Error::store("it is larger than any run writes").while_doing(reading()));
     }
-    let mut text = String::new();
-    file.read_to_string(&mut text).or_store(reading)?;
-    Ok(Some(text))
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).or_store(reading)?;
+    bytes.truncate(ends(&bytes));
+    String::from_utf8(bytes).map(Some).or_store(reading)
 }
 
 /// For files that a run always writes: fails if it is gone.
@@ -66,4 +78,18 @@ pub(crate) fn read_versioned<T: DeserializeOwned>(
         return Err(Error::store(what).hint("use the pgstrata that wrote it, or a newer one"));
     }
     serde_json::from_str(&text).map(Some).or_store(|| format!("read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_line_may_be_cut_off_inside_of_a_character() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("lines"), b"one\ntwo\n\"5 \xc2").unwrap();
+        assert_eq!(read_lines(folder.path(), "lines").unwrap().unwrap(), "one\ntwo\n");
+        assert!(read_text(folder.path(), "lines").is_err());
+        assert_eq!(read_lines(folder.path(), "missing").unwrap(), None);
+    }
 }

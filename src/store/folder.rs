@@ -6,7 +6,7 @@ use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::run::{self, RunRecord};
 use crate::record::trial::{self, Outcome, TrialRecord};
-use crate::store::checked::{is_real_folder, is_there, json, must_have, read_text, read_versioned};
+use crate::store::checked::{is_real_folder, is_there, json, must_have, read_lines, read_text, read_versioned};
 use crate::store::staging::{Staging, check_files, listed};
 use std::collections::BTreeSet;
 use std::fs;
@@ -166,8 +166,7 @@ impl RunFolder {
     /// With file and line, if another line is damaged.
     pub fn events(&self) -> Result<Vec<Stamped>> {
         let path = self.path.join(EVENTS);
-        let text = must_have(read_text(&self.path, EVENTS)?, &path)?;
-        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+        let whole = must_have(read_lines(&self.path, EVENTS)?, &path)?;
         let lines = whole.lines().enumerate();
         lines
             .map(|(i, line)| serde_json::from_str(line).or_store(|| format!("read {} line {}", path.display(), i + 1)))

@@ -3,7 +3,9 @@
 use super::facts::{Facts, medium};
 use super::from_probe;
 use super::side::{ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin};
+use crate::analyse::case::capacity;
 use crate::analyse::findings::groups::by_key;
+use crate::analyse::findings::lists::numbered;
 use crate::analyse::findings::{CaseFinding, Findings, MeasureFinding, names};
 use crate::analyse::load;
 use crate::analyse::trial::rates::{rate_of, within_slices};
@@ -104,19 +106,28 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
             facts_of(trial, &mut facts);
         }
         let Some(found) = source.findings.cases.iter().find(|case| case.id == spec.id) else { continue };
-        let case = CaseOfSide { spec, found, trials, findings: &source.findings, run: &source.run.id };
+        let options = own_options(spec, cases);
+        let case = CaseOfSide { spec, found, trials, findings: &source.findings, run: &source.run.id, options };
         measures.extend(case.measures());
         caveats.extend(found.cautions.iter().filter(|caution| !caveats.contains(caution)).cloned().collect::<Vec<_>>());
     }
-    let was_measured = |case: &str| source.trials.iter().any(|trial| trial.case.id == case);
-    let not_run = source
-        .findings
-        .not_run
-        .iter()
-        .find(|it| it.step.is_some() && cases.iter().any(|spec| spec.id == it.case) && !was_measured(&it.case));
-    let not_run = not_run.map(|it| it.reason.clone());
+    let is_own = |case: &str| cases.iter().any(|spec| spec.id == case);
+    let failed = source.findings.not_run.iter().find(|it| it.step.is_some() && is_own(&it.case));
+    let failed = failed.map(|it| format!("not measured in {}: {}", numbered("trial", &it.trials), it.reason));
+    let full = source.findings.full.iter().find(|it| is_own(&it.case));
+    let failed = failed.or_else(|| Some(format!("the stack was full in trial {}: {}", full?.trial, full?.reason)));
     let (origin, facts) = (SideOrigin::Run, facts.texts());
-    Side { argument, label, name, origin, facts, measures, not_run, caveats, ..Side::default() }
+    Side { argument, label, name, origin, facts, measures, failed, caveats, ..Side::default() }
+}
+
+/// Options of a case's workload in which these cases differ, without those that are conditions of their own.
+fn own_options(spec: &CaseSpec, cases: &[&CaseSpec]) -> String {
+    const NAMED: [&str; 5] = ["clients", "scale", "data", "script", "rate"];
+    let axes = spec.axes.iter().filter(|(axis, value)| {
+        let is_option = spec.workload.options.get(axis).is_some() && !NAMED.contains(&axis.as_str());
+        is_option && cases.iter().any(|other| other.axes.get(*axis) != Some(value))
+    });
+    axes.map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
@@ -133,6 +144,8 @@ struct CaseOfSide<'a> {
     trials: Vec<&'a TrialRecord>,
     findings: &'a Findings,
     run: &'a str,
+    /// Options in which it differs from the side's other cases.
+    options: String,
 }
 
 impl CaseOfSide<'_> {
@@ -213,6 +226,10 @@ impl CaseOfSide<'_> {
                 true => self.within(trial.trial).filter(|_| is_main && trial.turns.is_none()),
                 false => within_slices(measure),
             };
+            // The steps of a search ran at other rates than what it found.
+            if let Some(search) = trial.counts.as_ref().and_then(|counts| counts.search.as_ref()) {
+                return Some(BlockMean { block: trial.trial, trial: capacity::about(search)? });
+            }
             let of_turns = is_main.then(|| trial.rate_of_turns()).flatten();
             let mean = of_turns.or_else(|| rate_of(measure))? * f64::exp(-borne(trial.trial));
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within } })
@@ -269,6 +286,7 @@ impl CaseOfSide<'_> {
             MeasureCondition::usual(ConditionKind::QueryMode, Some(query_mode), "simple"),
             MeasureCondition::usual(ConditionKind::RateLimit, Some(rate), "none"),
             MeasureCondition::usual(ConditionKind::Connecting, Some("excluded".to_owned()), "excluded"),
+            MeasureCondition::usual(ConditionKind::Options, Some(self.options.clone()), ""),
         ]
     }
 
@@ -296,6 +314,27 @@ fn measure_of<'t>(trial: &'t TrialRecord, name: &str) -> Option<&'t Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::options::OptionValue;
+
+    #[test]
+    fn cases_of_a_side_are_told_apart_by_the_options_in_which_they_differ() {
+        let case = |every: &str, clients: &str| {
+            let axes = [("every", every), ("clients", clients), ("stack", "ext4")];
+            let mut case = CaseSpec::default();
+            case.axes = axes.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into();
+            for axis in ["every", "clients", "cache"] {
+                case.workload.options.set(axis, OptionValue::Text(String::new()));
+            }
+            case
+        };
+        let cases = [case("never", "1"), case("10s", "1"), case("10s", "8")];
+        let all: Vec<&CaseSpec> = cases.iter().collect();
+        assert_eq!(
+            all.iter().map(|one| own_options(one, &all)).collect::<Vec<_>>(),
+            ["every never", "every 10s", "every 10s"]
+        );
+        assert_eq!(own_options(&cases[1], &all[1..]), "", "clients are a condition already");
+    }
 
     #[test]
     fn other_tables_are_another_workload() {

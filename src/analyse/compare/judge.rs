@@ -86,7 +86,9 @@ fn reason_of(kind: ConditionKind) -> Reason {
         ConditionKind::Scale => Reason::OtherScale,
         ConditionKind::Clients => Reason::OtherClients,
         ConditionKind::WriteSize => Reason::OtherWriteSize,
-        ConditionKind::QueryMode | ConditionKind::RateLimit | ConditionKind::Connecting => Reason::OtherConditions,
+        ConditionKind::QueryMode | ConditionKind::RateLimit | ConditionKind::Connecting | ConditionKind::Options => {
+            Reason::OtherConditions
+        }
     }
 }
 

@@ -18,8 +18,8 @@ pub struct Side {
     /// Known facts by dotted key: `stack.filesystem` -> `ext4`.
     pub facts: BTreeMap<String, String>,
     pub measures: Vec<SideMeasure>,
-    /// Why a case of a run that was tried has no figure at all.
-    pub not_run: Option<String>,
+    /// The first trial of its cases that was tried and failed, or whose stack was full, with the reason.
+    pub failed: Option<String>,
     /// What to know about this side.
     pub caveats: Vec<String>,
     /// Outputs without information about a workload, which are not compared: `iostat -x`.
@@ -99,6 +99,8 @@ pub enum ConditionKind {
     RateLimit,
     /// Whether the figure includes the connection time.
     Connecting,
+    /// Further options of the workload in which cases of one side differ.
+    Options,
 }
 
 /// Kind of figure.
@@ -243,7 +245,9 @@ impl MeasureCondition {
             ConditionKind::Scale | ConditionKind::Clients | ConditionKind::QueryMode | ConditionKind::RateLimit => {
                 format!("{} {value}", self.kind.words())
             }
-            ConditionKind::Workload | ConditionKind::WriteSize | ConditionKind::Connecting => value.clone(),
+            ConditionKind::Workload | ConditionKind::WriteSize | ConditionKind::Connecting | ConditionKind::Options => {
+                value.clone()
+            }
         })
     }
 }
@@ -258,6 +262,7 @@ impl ConditionKind {
             ConditionKind::QueryMode => "query mode",
             ConditionKind::RateLimit => "rate limit",
             ConditionKind::Connecting => "time to connect",
+            ConditionKind::Options => "options of the workload",
         }
     }
 }
