@@ -32,7 +32,7 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// A document of a run folder; `None` if it does not exist.
 pub(crate) fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
-    read_up_to(folder, name.as_ref(), |bytes| bytes.len())
+    read_up_to(folder, name.as_ref(), <[u8]>::len)
 }
 
 /// The whole lines of a file that was written line by line: the last one may be cut off, even inside of a character.

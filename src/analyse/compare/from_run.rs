@@ -320,8 +320,8 @@ mod tests {
     fn cases_of_a_side_are_told_apart_by_the_options_in_which_they_differ() {
         let case = |every: &str, clients: &str| {
             let axes = [("every", every), ("clients", clients), ("stack", "ext4")];
-            let mut case = CaseSpec::default();
-            case.axes = axes.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into();
+            let axes = axes.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into();
+            let mut case = CaseSpec { axes, ..CaseSpec::default() };
             for axis in ["every", "clients", "cache"] {
                 case.workload.options.set(axis, OptionValue::Text(String::new()));
             }
