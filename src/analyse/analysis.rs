@@ -157,11 +157,13 @@ impl Analysis {
 
     /// Adds the trials that are still to do, and those whose files cannot be read.
     fn add_unmeasured(&mut self) {
-        let hint = "pgstrata run --resume FOLDER";
+        let hint = match self.input.run.merged.is_empty() {
+            true => "pgstrata run --resume FOLDER",
+            false => "resume the run that lacks it, then pgstrata merge DIR... again",
+        };
         self.input.pending.iter().for_each(|key| self.not_run.add(key, None, "not yet run", Some(hint)));
         for (key, why) in &self.input.damaged {
-            let hint = format!("{hint} measures it again");
-            self.not_run.add(key, None, &format!("damaged, left out: {why}"), Some(&hint));
+            self.not_run.add(key, None, &format!("damaged, left out: {why}"), Some(hint));
         }
     }
 

@@ -139,6 +139,9 @@ pub fn choose(sources: &[MergeCandidate], unread: Vec<LeftOut>) -> Result<MergeC
     if taken.len() < 2 {
         return Err(too_few(&choosing.left_out));
     }
+    for (place, blocks) in &taken {
+        choosing.name_lost(*place, blocks);
+    }
     Ok(MergeChoice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
 }
 
@@ -162,6 +165,17 @@ impl Choosing<'_> {
 
     fn leave_blocks(&mut self, place: usize, blocks: Vec<u32>, reason: String) {
         self.left_out.push(LeftOut { folder: self.sources[place].label.clone(), blocks, reason });
+    }
+
+    /// Names the trials of these blocks that cannot be read or were never measured.
+    fn name_lost(&mut self, place: usize, blocks: &BTreeSet<u32>) {
+        let MergeCandidate { record, trials, .. } = &self.sources[place];
+        let is_there =
+            |key: &TrialKey| trials.iter().any(|trial| (&trial.case.id, trial.trial) == (&key.case, key.trial));
+        let lost = record.order.iter().filter(|key| blocks.contains(&key.trial) && !is_there(key));
+        for TrialKey { case, trial } in lost {
+            self.leave_blocks(place, vec![*trial], format!("the trial of {case} is damaged, or was not measured"));
+        }
     }
 
     /// Blocks taken from each run; each block comes from one run.

@@ -250,3 +250,18 @@ fn a_damaged_folder_beside_a_good_one_is_explained() {
     let reason = format!("{}: failed to read {}", damaged.display(), damaged.join("run.json").display());
     assert!(said(&output).contains(&reason), "{}", said(&output));
 }
+
+#[test]
+fn a_damaged_trial_is_left_out_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    let runs = [1, 2, 3].map(|part| make_as(&results, &share(part, 1.0)));
+    let first = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
+    fs::write(first(first(runs[1].join("trials"))).join("trial.json"), "{").unwrap();
+    let (merged, all) = merge(folder.path(), 1);
+    let left_out = merged["left_out"].as_array().unwrap();
+    assert_eq!((merged["merged"].as_array().unwrap().len(), left_out.len()), (3, 1), "{merged}");
+    assert!(left_out[0]["reason"].as_str().unwrap().contains("is damaged, or was not measured"), "{merged}");
+    let lost = load::findings(&all).unwrap().not_run;
+    assert!(lost[0].hint.as_deref().unwrap().contains("pgstrata merge DIR"), "{lost:?}");
+}
