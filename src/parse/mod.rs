@@ -12,7 +12,6 @@ pub(crate) mod btrfs;
 pub(crate) mod cpuinfo;
 pub(crate) mod diskstats;
 pub(crate) mod dmsetup;
-pub(crate) mod dumpe2fs;
 mod fields;
 pub(crate) mod joblog;
 pub(crate) mod kstat;

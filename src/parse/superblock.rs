@@ -1,5 +1,5 @@
-//! Superblocks as printed by `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`, `nilfs-tune -l DEVICE` and
-//! `bcachefs show-super DEVICE`: a line per field, under headings.
+//! Superblocks as printed by `dumpe2fs -h DEVICE`, `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`,
+//! `nilfs-tune -l DEVICE` and `bcachefs show-super DEVICE`: a line per field, under headings.
 
 use super::fields::{filled_lines, having, wrong_line};
 use crate::error::Result;
@@ -40,6 +40,18 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, proptest};
 
+    /// From e2fsprogs 1.47.0, shortened.
+    const EXT4: &str = "\
+Filesystem volume name:   pgstrata-0123456
+Filesystem UUID:          11111111-2222-3333-4444-555555555555
+Filesystem features:      has_journal ext_attr metadata_csum
+Filesystem flags:         signed_directory_hash 
+Block size:               4096
+Inode size:	          256
+Filesystem created:       Sat Nov 21 02:55:49 2026
+Total journal size:       32M
+
+";
     /// From reiserfsprogs 3.6.27, shortened.
     const REISERFS: &str = "\
 debugreiserfs 3.6.27
@@ -80,6 +92,9 @@ Block size:\t\t  4096
 
     #[test]
     fn a_superblock_of_each_tool_reads() {
+        let ext4 = parse("dumpe2fs", "Block size", EXT4).unwrap();
+        assert_eq!((ext4["Block size"].as_str(), ext4["Inode size"].as_str()), ("4096", "256"));
+        assert_eq!(ext4["Filesystem created"], "Sat Nov 21 02:55:49 2026");
         let reiserfs = parse("debugreiserfs", "Blocksize", REISERFS).unwrap();
         assert_eq!(reiserfs["Journal parameters"], "Device [0x0], Max transaction length 1024 blocks");
         assert_eq!(reiserfs["Set flags in SB"], "ATTRIBUTES CLEAN");

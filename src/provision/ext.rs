@@ -5,7 +5,6 @@ use super::options_kept::KeepRule;
 use super::options_kept::KeepSign::{Shown, Unless, UnlessOpposite};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
-use crate::parse::dumpe2fs;
 use crate::record::stack::{Role, Take};
 use std::path::Path;
 
@@ -48,7 +47,7 @@ const fn recipe(
         rules: RULES,
         in_force,
         reading: READING,
-        facts: |host, device, _| filesystem::printed(host, READING, device, dumpe2fs::parse, FACTS),
+        facts: |host, device, _| filesystem::superblock(host, READING, device, "Block size", FACTS),
         ..Recipe::defaults()
     }
 }

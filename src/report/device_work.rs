@@ -5,6 +5,7 @@ use super::table::{Cell, Table, TableColumn};
 use super::words::class_key;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, SyncedRow};
+use std::collections::BTreeSet;
 
 /// A row per case; empty if a ranking shows more, or no device was counted.
 pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
@@ -24,7 +25,8 @@ pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
     if !labelled.findings.rankings.is_empty() {
         return table;
     }
-    for class in DurabilityClass::ALL {
+    let classes: BTreeSet<DurabilityClass> = labelled.findings.cases.iter().map(|case| case.durability.class).collect();
+    for class in classes {
         let found = labelled.findings.cases.iter().filter(|case| case.durability.class == class);
         let found: Vec<&CaseFinding> = found.collect();
         let synced: Vec<String> = found.iter().filter_map(|case| synced_words(case, labelled)).collect();

@@ -7,6 +7,7 @@ use crate::analyse::findings::groups::{by_key, item_of};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, RankRow, RankedBy, Ranking, Verdict,
 };
+use std::collections::BTreeSet;
 
 /// One table per ranking, in order.
 pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
@@ -39,7 +40,9 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
         format!("{title}, {} by each method", first.unit)
     });
     let mut table = Table::new("side-by-side", caption, columns);
-    for class in DurabilityClass::ALL {
+    let classes: BTreeSet<DurabilityClass> =
+        rankings.iter().flat_map(|ranking| &ranking.classes).map(|found| found.class).collect();
+    for class in classes {
         let found: Vec<Option<&ClassRanking>> =
             rankings.iter().map(|ranking| ranking.classes.iter().find(|found| found.class == class)).collect();
         let rows = found.iter().flatten().flat_map(|class| &class.rows);

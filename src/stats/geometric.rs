@@ -4,21 +4,14 @@
 //! Uses the t interval on the logarithms, to agree with [`super::ratio`], which compares logarithms too. Unlike
 //! [`super::interval`] it ignores the seconds inside a trial (`docs/adr/0003-intervals.md`).
 
-use super::interval::{Component, MeanInterval, between};
-use super::moments;
+use super::interval::{MeanInterval, TrialMean, mean_over_trials};
 
 /// `None` if there are no values or one is not finite. With a zero, which has no logarithm: the plain mean without an
 /// interval. Below three values: no interval.
 pub fn over_trials(values: &[f64]) -> Option<MeanInterval> {
-    let plain = moments::mean(values).filter(|mean| mean.is_finite())?;
-    if values.iter().any(|value| *value <= 0.0) {
-        return Some(MeanInterval { mean: plain, ends: None });
-    }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let log = moments::mean(&logs)?;
-    let half = between(&logs).filter(Component::carries_an_interval).map(Component::half_width);
-    let ends = half.map(|half| ((log - half).exp(), (log + half).exp()));
-    Some(MeanInterval { mean: log.exp(), ends: ends.filter(|(_, high)| high.is_finite()) })
+    let trials: Vec<TrialMean> = values.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
+    let found = mean_over_trials(&trials)?;
+    Some(MeanInterval { ends: found.ends.filter(|_| values.iter().all(|value| *value > 0.0)), ..found })
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     let log = super::moments::mean(&logs)?;
     let errors: Vec<Option<Component>> = trials.iter().map(TrialMean::log_error).collect();
     let half = between(&logs).filter(Component::carries_an_interval);
-    let half = half.map(Component::half_width).map(|half| half.max(half_width(inside(&errors)).unwrap_or(0.0)));
+    let half = half.map(|half| half.half_width().max(inside(&errors).map_or(0.0, Component::half_width)));
     let ends = half.map(|half| ((log - half).exp(), (log + half).exp()));
     let mean = if trials.len() == 1 { plain } else { log.exp() };
     Some(MeanInterval { mean, ends: ends.filter(|(low, high)| *low > 0.0 && high.is_finite()) })
@@ -69,11 +69,7 @@ pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
 /// or two.
 pub fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
     let mean = super::moments::mean(values).filter(|mean| mean.is_finite())?;
-    Some((mean, half_width(between(values).filter(Component::carries_an_interval))))
-}
-
-fn half_width(component: Option<Component>) -> Option<f64> {
-    component.map(Component::half_width)
+    Some((mean, between(values).filter(Component::carries_an_interval).map(Component::half_width)))
 }
 
 /// A variance with its degrees of freedom.

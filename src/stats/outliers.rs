@@ -89,6 +89,7 @@ fn limit(values: usize) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::stats::simulation::Noise;
+    use proptest::prelude::{prop_assert, proptest};
 
     /// Simulates `times` fleets of `hosts` machines with 3 % noise: counts those in which the first machine, slower by this
     /// share, is named, and those in which another one is.
@@ -148,6 +149,22 @@ mod tests {
         assert_eq!(RobustSpread::of(&[]), None);
         // Fast machines are not named.
         assert_eq!(RobustSpread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, 2.0]).unwrap().named(), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_in_the_middle_of_two() {
+        assert_eq!((median(&[5.0, 1.0, 9.0]), median(&[4.0, 1.0, 9.0, 5.0])), (Some(5.0), Some(4.5)));
+        assert_eq!(median(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn at_most_half_of_the_values_lie_above_the_median(values in proptest::collection::vec(0.0..1000.0, 1..50)) {
+            let middle = median(&values).unwrap();
+            let below = values.iter().filter(|value| **value < middle).count();
+            let above = values.iter().filter(|value| **value > middle).count();
+            prop_assert!(below * 2 <= values.len() && above * 2 <= values.len());
+        }
     }
 
     #[test]

@@ -22,11 +22,6 @@ use statistics::STATISTICS;
 
 pub struct Postgres;
 
-struct StatisticsSession {
-    client: Client,
-    sql: String,
-}
-
 impl Sampler for Postgres {
     fn about(&self) -> (&'static str, &'static str) {
         ("postgres", "What the server did, from its statistics views: raw counters, for versions 12 to 18.")
@@ -39,22 +34,21 @@ impl Sampler for Postgres {
     fn open(&self, _host: &Host, target: &SampledObjects) -> Result<Reading> {
         let address = target.server.clone().ok_or_else(|| Error::host("the workload runs without a server"))?;
         // `None` after a failure: the next reading reconnects.
-        let mut session = Some(StatisticsSession::begin(&address)?);
+        let mut session = Some(begin(&address)?);
         Ok(Box::new(move || {
-            let mut open = session.take().map_or_else(|| StatisticsSession::begin(&address), Ok)?;
-            let values = values(&open.client.query(&open.sql)?)?;
-            session = Some(open);
+            let (mut client, sql) = session.take().map_or_else(|| begin(&address), Ok)?;
+            let values = values(&client.query(&sql)?)?;
+            session = Some((client, sql));
             Ok(values)
         }))
     }
 }
 
-impl StatisticsSession {
-    fn begin(address: &ServerAddress) -> Result<StatisticsSession> {
-        let mut client = connect(address)?;
-        let sql = statistics_sql(client.number("SHOW server_version_num")?)?;
-        Ok(StatisticsSession { client, sql })
-    }
+/// Connects; the query is that for the server's version.
+fn begin(address: &ServerAddress) -> Result<(Client, String)> {
+    let mut client = connect(address)?;
+    let sql = statistics_sql(client.number("SHOW server_version_num")?)?;
+    Ok((client, sql))
 }
 
 /// The single row of [`statistics_sql`]: a whole number or none for each figure.

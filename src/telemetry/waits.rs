@@ -47,10 +47,10 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
             let has_lock = waits.iter().any(|((class, _), _)| class == lock_holders::LOCK);
             let asks = has_lock && asked_in.replace(second).is_none_or(|before| before != second);
             let holders = if asks { look(&mut session, server)? } else { Vec::new() };
-            Ok(WaitSample { waits, holders })
+            Ok((waits, holders))
         });
         match taken {
-            Ok(moment) => seen.add(second as usize, moment),
+            Ok((waits, holders)) => seen.add(second as usize, waits, holders),
             Err(error) => {
                 session = None;
                 trouble = error;
@@ -70,14 +70,6 @@ fn elapsed_steps(elapsed: Duration, step: Duration) -> u32 {
     u32::try_from(elapsed.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX)
 }
 
-/// One sample.
-#[derive(Debug, Default)]
-struct WaitSample {
-    /// Each wait with its number of backends; a wait may occur several times.
-    waits: Vec<(Wait, u32)>,
-    holders: Vec<Wait>,
-}
-
 /// All samples so far.
 #[derive(Debug, Default)]
 struct SeenWaits {
@@ -88,16 +80,17 @@ struct SeenWaits {
 }
 
 impl SeenWaits {
-    fn add(&mut self, second: usize, moment: WaitSample) {
+    /// Adds a sample: each wait with its number of backends, in which a wait may occur several times.
+    fn add(&mut self, second: usize, sampled: Vec<(Wait, u32)>, holders: Vec<Wait>) {
         if self.seconds.len() <= second {
             self.seconds.resize_with(second + 1, Default::default);
         }
         let (samples, waits) = &mut self.seconds[second];
         *samples += 1;
-        for (wait, backends) in moment.waits {
+        for (wait, backends) in sampled {
             *waits.entry(wait).or_default() += backends;
         }
-        for holder in moment.holders {
+        for holder in holders {
             *self.holders.entry(holder).or_default() += 1;
         }
     }
@@ -235,13 +228,11 @@ mod tests {
     fn waits_are_sorted_by_frequency_and_kept_per_second() {
         let key = |class: &str, event: &str| (class.to_owned(), event.to_owned());
         let mut seen = SeenWaits { began_us: 7, ..SeenWaits::default() };
-        let moment = |cpu, sync| WaitSample {
-            waits: vec![(key("CPU", "CPU"), cpu), (key("IO", "WALSync"), sync)],
-            holders: vec![key("IO", "WALSync")],
-        };
-        seen.add(0, moment(2, 30));
-        seen.add(0, moment(1, 40));
-        seen.add(2, WaitSample { waits: vec![(key("IO", "WALSync"), 1)], holders: Vec::new() });
+        for (cpu, sync) in [(2, 30), (1, 40)] {
+            let waits = vec![(key("CPU", "CPU"), cpu), (key("IO", "WALSync"), sync)];
+            seen.add(0, waits, vec![key("IO", "WALSync")]);
+        }
+        seen.add(2, vec![(key("IO", "WALSync"), 1)], Vec::new());
         let figures = seen.figures();
         assert_eq!((figures.samples, figures.per_second, figures.backends, figures.began_us), (3, 10, 74, 7));
         assert_eq!((figures.waits[0].event.as_str(), figures.waits[0].count), ("WALSync", 71));

@@ -1,11 +1,12 @@
 //! Ageing figures of one case: collected over its trials, with remarks on figures that are missing.
 
 use crate::analyse::case::age_figures::{self, AgeFigure};
+use crate::analyse::findings::groups::item_of;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::trial::input::{Latencies, Seconds};
 use crate::record::trial::TrialRecord;
 use crate::stats::ratio::BlockMean;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Below this share of compressed relations, percent, nothing counts as compressed.
 const NEARLY_NONE: f64 = 1.0;
@@ -16,9 +17,8 @@ const UNCOMPRESSED: &str = "btrfs was asked to compress, and less than 1 % of th
 /// Figures of one case, by name and unit, collected over its trials.
 #[derive(Debug, Clone, Default)]
 pub struct AgeingSums {
-    figures: BTreeMap<(String, String), Vec<BlockMean>>,
     /// In order of first appearance.
-    pub(crate) order: Vec<(String, String)>,
+    pub(crate) figures: Vec<((String, String), Vec<BlockMean>)>,
     /// Why the layout of relations is unknown, if it is.
     not_told: Option<String>,
     lacking: BTreeSet<String>,
@@ -36,10 +36,8 @@ impl AgeingSums {
         self.asked_to_compress.extend(age_figures::asked_to_compress(record));
         for AgeFigure { name, unit, trial } in age_figures::of_trial(record, seconds, latencies) {
             let key = (name, unit);
-            if !self.order.contains(&key) {
-                self.order.push(key.clone());
-            }
-            self.figures.entry(key).or_default().push(BlockMean { block: record.trial, trial });
+            let (_, all) = item_of(&mut self.figures, |(known, _)| *known == key, || (key.clone(), Vec::new()));
+            all.push(BlockMean { block: record.trial, trial });
         }
     }
 
@@ -55,8 +53,8 @@ impl AgeingSums {
 
     /// Values of a figure; empty if a trial lacks the measure, since the others are those that had room for it.
     pub(crate) fn of(&self, key: &(String, String)) -> &[BlockMean] {
-        let all = self.figures.get(key).filter(|_| !self.lacking.contains(&key.0));
-        all.map_or(&[], Vec::as_slice)
+        let all = self.figures.iter().find(|(known, _)| known == key).filter(|_| !self.lacking.contains(&key.0));
+        all.map_or(&[], |(_, all)| all.as_slice())
     }
 }
 

@@ -65,14 +65,13 @@ impl BackendSums {
         for wait in &waits.waits {
             *self.waits.entry((wait.class.clone(), wait.event.clone())).or_default() += wait.count;
         }
-        let trial = TrialTime { at_fixed_rate, held_by_storage: held_by_storage(&waits.lock_holders) };
-        let all = trial.of(waits.waits.iter().map(|wait| (wait, wait.count)));
+        let held_by_storage = held_by_storage(&waits.lock_holders);
+        let all = time(waits.waits.iter().map(|wait| (wait, wait.count)), held_by_storage, at_fixed_rate);
         let Some(mean) = all.storage_share() else { return };
         let seconds = waits.seconds.iter().filter_map(|second| {
             let counts = second.counts.iter();
-            trial
-                .of(counts.filter_map(|(at, count)| Some((waits.waits.get(*at as usize)?, u64::from(*count)))))
-                .storage_share()
+            let counts = counts.filter_map(|(at, count)| Some((waits.waits.get(*at as usize)?, u64::from(*count))));
+            time(counts, held_by_storage, at_fixed_rate).storage_share()
         });
         let within = autocorrelation::within(&seconds.collect::<Vec<_>>());
         self.storage.push(TrialMean { mean, within });
@@ -138,28 +137,20 @@ impl Time {
     }
 }
 
-/// How to interpret the samples of one trial.
-struct TrialTime {
-    at_fixed_rate: bool,
-    /// Share of lock waits whose holder waits for storage.
-    held_by_storage: f64,
-}
-
-impl TrialTime {
-    fn of<'w>(&self, counts: impl Iterator<Item = (&'w WaitCount, u64)>) -> Time {
-        let mut time = Time::default();
-        for (wait, count) in counts {
-            let count = count as f64;
-            match doing(&wait.class, &wait.event) {
-                Activity::Client if self.at_fixed_rate => continue,
-                Activity::Storage => time.storage += count,
-                Activity::HeldLock => time.behind_locks += count * self.held_by_storage,
-                Activity::Client | Activity::Else => {}
-            }
-            time.all += count;
+/// Interprets samples, of whose lock waits this share has a holder that waits for storage.
+fn time<'w>(counts: impl Iterator<Item = (&'w WaitCount, u64)>, held_by_storage: f64, at_fixed_rate: bool) -> Time {
+    let mut time = Time::default();
+    for (wait, count) in counts {
+        let count = count as f64;
+        match doing(&wait.class, &wait.event) {
+            Activity::Client if at_fixed_rate => continue,
+            Activity::Storage => time.storage += count,
+            Activity::HeldLock => time.behind_locks += count * held_by_storage,
+            Activity::Client | Activity::Else => {}
         }
-        time
+        time.all += count;
     }
+    time
 }
 
 /// Share of the observed lock holders that waited for storage; holders not found are left out.

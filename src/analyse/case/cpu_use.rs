@@ -104,7 +104,8 @@ impl CpuSums {
 
     /// Share of its time that the busiest CPU of each second was busy.
     pub fn fullest(&self) -> Option<f64> {
-        share(self.fullest_s)
+        let (busy, whole) = self.fullest_s;
+        (whole > 0.0).then(|| (busy / whole).min(1.0))
     }
 
     /// Share of the time in which some task on the machine waited for a CPU.
@@ -129,10 +130,6 @@ impl CpuSums {
         }
         clauses
     }
-}
-
-fn share((part, whole): (f64, f64)) -> Option<f64> {
-    (whole > 0.0).then(|| (part / whole).min(1.0))
 }
 
 /// CPU time by use, as shares of 0 to 1 of all CPUs.

@@ -3,7 +3,7 @@
 use crate::analyse::findings::{Steadiness, ZeroSeconds};
 use crate::analyse::trial::input::Seconds;
 use crate::record::columns;
-use crate::stats::moments;
+use crate::stats::outliers;
 
 /// A second counts as whole if the measurement lasted at least until this fraction of a second before its end.
 const WHOLE_SECOND_SLACK: f64 = 0.05;
@@ -45,18 +45,18 @@ impl SteadinessSums {
     /// Adds a trial: its whole seconds, and its rows for the slowest operation.
     pub fn add(&mut self, trial: u32, whole: &[Option<u64>], seconds: &Seconds) {
         let Some(zero) = zero_seconds(whole) else { return };
-        let mut known: Vec<u64> = whole.iter().copied().flatten().collect();
-        let sum = known.iter().map(|done| *done as f64).sum::<f64>();
+        let known: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
+        let sum = known.iter().sum::<f64>();
         let mean = sum / known.len() as f64;
         self.trials += 1;
         self.found.seconds += known.len() as u64;
         self.done += sum;
         // Around each trial's own mean: a slow trial is not an unsteady one.
-        self.squares += known.iter().map(|done| (*done as f64 - mean).powi(2)).sum::<f64>();
-        let median = moments::median(&mut known).unwrap_or(0.0);
+        self.squares += known.iter().map(|done| (done - mean).powi(2)).sum::<f64>();
+        let median = outliers::median(&known).unwrap_or(0.0);
         self.found.seconds_at_zero += zero.at_zero;
-        self.found.seconds_under_tenth += known.iter().filter(|done| (**done as f64) < median / 10.0).count() as u64;
-        self.found.seconds_under_half += known.iter().filter(|done| (**done as f64) < median / 2.0).count() as u64;
+        self.found.seconds_under_tenth += known.iter().filter(|done| **done < median / 10.0).count() as u64;
+        self.found.seconds_under_half += known.iter().filter(|done| **done < median / 2.0).count() as u64;
         self.found.longest_zero_s = self.found.longest_zero_s.max(zero.longest_s);
         let idle = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(|idle| idle.any());
         let longest = idle.and_then(|idle| (1..=whole.len()).filter_map(|row| idle.at(row)).max());

@@ -4,7 +4,7 @@ use crate::record::claim::{Claim, Promise};
 use serde::{Deserialize, Serialize};
 
 /// What a power cut costs a commit, as far as facts that were read back can show; ordered from known to be safe, over
-/// possibly safe, to known not to be.
+/// possibly safe, to known not to be. Shown in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityClass {
@@ -22,19 +22,6 @@ pub enum DurabilityClass {
     MayTear,
     /// Nothing survives, or nothing is flushed: tmpfs, ramfs, fsync=off, nobarrier.
     Volatile,
-}
-
-impl DurabilityClass {
-    /// In display order.
-    pub const ALL: [DurabilityClass; 7] = [
-        DurabilityClass::NotApplicable,
-        DurabilityClass::Flushed,
-        DurabilityClass::DeclaredStable,
-        DurabilityClass::Unknown,
-        DurabilityClass::Delayed,
-        DurabilityClass::MayTear,
-        DurabilityClass::Volatile,
-    ];
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,14 +71,6 @@ pub(crate) fn unknown(reason: &str) -> Durability {
 }
 
 /// Display name of a class.
-pub fn class_word(class: DurabilityClass) -> &'static str {
-    match class {
-        DurabilityClass::NotApplicable => "not applicable",
-        DurabilityClass::Flushed => "flushed",
-        DurabilityClass::DeclaredStable => "declared stable",
-        DurabilityClass::MayTear => "may tear",
-        DurabilityClass::Delayed => "delayed",
-        DurabilityClass::Volatile => "volatile",
-        DurabilityClass::Unknown => "unknown",
-    }
+pub fn class_word(class: DurabilityClass) -> String {
+    super::names::stored(&class).replace('_', " ")
 }

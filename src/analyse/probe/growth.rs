@@ -3,7 +3,7 @@
 use super::findings::GrowthFinding;
 use super::work::counts_writes;
 use crate::record::probe::{Growth, ProbeRecord};
-use crate::stats::moments::median;
+use crate::stats::outliers::median;
 use std::collections::BTreeMap;
 
 /// Findings by amount written, ascending.
@@ -16,8 +16,9 @@ pub(super) fn growth(record: &ProbeRecord) -> Vec<GrowthFinding> {
 }
 
 fn of_amount(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> GrowthFinding {
-    let times = [tries.iter().map(|one| one.write_ns).collect(), tries.iter().map(|one| one.sync_ns).collect()];
-    let [write_ns, sync_ns] = times.map(|mut values: Vec<u64>| median(&mut values).unwrap_or(0.0).round() as u64);
+    let times =
+        [tries.iter().map(|one| one.write_ns as f64).collect(), tries.iter().map(|one| one.sync_ns as f64).collect()];
+    let [write_ns, sync_ns] = times.map(|values: Vec<f64>| median(&values).unwrap_or(0.0).round() as u64);
     let [write_bytes_per_s, sync_bytes_per_s] =
         [write_ns, sync_ns].map(|ns| (written_bytes > 0).then(|| written_bytes as f64 / (ns.max(1) as f64 / 1e9)));
     let repeats = u32::try_from(tries.len()).unwrap_or(u32::MAX);

@@ -54,8 +54,8 @@ fn groups<'a>(cases: &'a [CaseSums], [axis, unit, amount]: [&'static str; 3]) ->
 impl Group<'_> {
     fn found(&self) -> Vec<Ageing> {
         let mut seen = BTreeSet::new();
-        let keys = self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order).filter(|key| seen.insert(*key));
-        keys.map(|key| self.figure(key)).collect()
+        let figures = self.cases.iter().flat_map(|(_, _, case)| &case.ageing.figures);
+        figures.filter(|(key, _)| seen.insert(key)).map(|(key, _)| self.figure(key)).collect()
     }
 
     fn figure(&self, key: &(String, String)) -> Ageing {
