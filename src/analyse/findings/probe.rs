@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Latencies of a row; a percentile is given only if a hundredth of the operations beyond it can be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyFinding {
-    /// Operations with a known latency.
-    pub operations: u64,
     /// A tenth of the operations took at most this long.
     pub p10_ns: u64,
     pub p50_ns: u64,

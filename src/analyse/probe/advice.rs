@@ -23,8 +23,6 @@ pub(super) fn recommend(evidence: &ProbeEvidence, credibility: &Credibility, ser
     let rows: Vec<(&'static str, &RowFinding)> = rows.collect();
     let candidates = rows.iter().map(|(method, row)| Candidate {
         wal_sync_method: (*method).to_owned(),
-        row_id: row.spec.id.clone(),
-        per_s: row.rate.as_ref().map(|rate| rate.per_s),
         excluded_because: excluded(evidence, row),
     });
     let candidates: Vec<Candidate> = candidates.collect();

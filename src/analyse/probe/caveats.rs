@@ -1,8 +1,6 @@
 //! Caveats on the figures of a probe.
 
 use super::evidence::ProbeEvidence;
-use super::findings::CpuShares;
-use crate::record::probe::ProbeRecord;
 use crate::units::{Bytes, Micros, significant};
 
 /// A filesystem may write this many times the bytes it is given: journal, log tree, superblocks, whole blocks of 64 kB
@@ -51,13 +49,6 @@ fn unsettled(evidence: &ProbeEvidence) -> Option<String> {
     ))
 }
 
-/// Shares of the time spent waiting for a CPU.
-pub(super) fn cpu(record: &ProbeRecord) -> CpuShares {
-    let Some(wait) = record.cpu.as_ref().filter(|wait| wait.elapsed_us > 0) else { return CpuShares::default() };
-    let [own, some] = [wait.own_us, wait.some_us].map(|us| Some((us? as f64 / wait.elapsed_us as f64).min(1.0)));
-    CpuShares { own, some }
-}
-
 /// Share of the time that the probe's own thread may wait for a CPU; beyond, latencies are not the storage's alone.
 const OWN_WAIT: f64 = 0.03;
 /// The same for any process: kernel threads that complete a sync wait like others. A probe's row has several writers,
@@ -69,13 +60,13 @@ pub(crate) const WAITED: &str = "waited for a CPU";
 
 /// Caveat if CPU waits were so long that latencies are not the storage's alone.
 fn busy_cpus(evidence: &ProbeEvidence) -> Option<String> {
-    let (who, share, why) = match cpu(evidence.record) {
-        CpuShares { own: Some(own), .. } if own > OWN_WAIT => {
+    let wait = evidence.record.cpu.as_ref().filter(|wait| wait.elapsed_us > 0)?;
+    let share = |us: u64| (us as f64 / wait.elapsed_us as f64).min(1.0);
+    let (who, share, why) = match (wait.own_us.map(share), wait.some_us.map(share)) {
+        (Some(own), _) if own > OWN_WAIT => {
             ("the probe", own, "other programs use the CPUs, and latencies include that wait")
         }
-        CpuShares { some: Some(some), .. } if some > SOME_WAIT => {
-            ("some process", some, "latencies may be due to busy CPUs, not storage")
-        }
+        (_, Some(some)) if some > SOME_WAIT => ("some process", some, "latencies may be due to busy CPUs, not storage"),
         _ => return None,
     };
     Some(format!("{who} {WAITED} {} % of the time: {why}", significant(share * 100.0)))

@@ -5,7 +5,7 @@
 //! all of them.
 
 use super::evidence::{ProbeEvidence, declared_stable, flushed, work_of, writes_back};
-use super::findings::{Credibility, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache};
+use super::findings::{Credibility, DeviceFacts, Failure, FiredRule, RowFinding, Way, WriteCache};
 use super::rules;
 use super::rules_speed::FAST_FLUSH;
 use super::work::{SEEN, amount};
@@ -134,10 +134,8 @@ fn below_virtual(evidence: &ProbeEvidence) -> String {
 }
 
 fn by_flushes(evidence: &ProbeEvidence) -> String {
-    let seen: Vec<String> =
-        levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
-    let ends = below_virtual(evidence);
-    format!("flushes were counted at every level that counts them ({}){ends}", seen.join("; "))
+    let (seen, ends) = (levels(evidence).join("; "), below_virtual(evidence));
+    format!("flushes were counted at every level that counts them ({seen}){ends}")
 }
 
 /// The first failed call that concerns durability.
@@ -171,14 +169,9 @@ fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
 }
 
 /// Flushes and writes seen at each device.
-fn levels(evidence: &ProbeEvidence) -> Vec<LevelSeen> {
-    let seen = evidence.record.place.devices.iter().map(|device| LevelSeen {
-        device: device.name.clone(),
-        depth: device.depth,
-        write_cache: device.write_cache,
-        words: seen_at(evidence, device),
-    });
-    seen.collect()
+fn levels(evidence: &ProbeEvidence) -> Vec<String> {
+    let devices = evidence.record.place.devices.iter();
+    devices.map(|device| format!("{}: {}", device.name, seen_at(evidence, device))).collect()
 }
 
 fn seen_at(evidence: &ProbeEvidence, device: &DeviceFacts) -> String {

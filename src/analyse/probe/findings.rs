@@ -11,25 +11,18 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeFindings {
     pub format: u32,
-    pub measured_by: String,
     pub analysed_by: String,
     /// Start of the measurement, RFC 3339.
     pub started: String,
-    /// Seed of the order of slices.
-    pub seed: u64,
-    /// Requested precision: half an interval over its rate.
-    pub precision: f64,
-    pub budget_us: u64,
     pub elapsed_us: u64,
     /// Major version of the server that the findings refer to.
     pub server_major: u32,
     /// File size of the rows that pg_test_fsync has too.
     pub file_bytes: u64,
-    pub segment_bytes: u64,
     pub place: PlaceFacts,
-    pub histogram: HistogramScale,
-    /// Shares of the time in which the probe's own thread, and any process, waited for a CPU.
-    pub cpu: CpuShares,
+    /// Upper bounds of the bins of the histograms, nanoseconds, ascending: a bin is half a decade; the first also holds
+    /// faster operations, the last slower ones.
+    pub histogram: Vec<u64>,
     pub idle: Vec<IdleRates>,
     /// The rows in table order.
     pub rows: Vec<RowFinding>,
@@ -52,26 +45,6 @@ impl ProbeFindings {
         let default = self.server_equals.iter().find(|row| row.default)?;
         self.rows.iter().find(|row| row.spec.id == default.row_id)
     }
-}
-
-/// Waits for a CPU while the rows ran.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct CpuShares {
-    /// Share of the time in which the probe's own thread waited; `None` if the kernel does not report it.
-    pub own: Option<f64>,
-    /// Share of the time in which any process waited.
-    pub some: Option<f64>,
-}
-
-/// Bounds of the histograms: a bin is half a decade; the first also holds faster operations, the last slower ones.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HistogramScale {
-    /// Lower bound of the first bin.
-    pub low_ns: u64,
-    /// Upper bound of the last bin.
-    pub high_ns: u64,
-    /// Upper bounds of the bins, ascending.
-    pub upper_ns: Vec<u64>,
 }
 
 /// Traffic of one device while the probe was idle.
@@ -103,8 +76,6 @@ pub struct RowFinding {
     pub latency: Option<LatencyFinding>,
     /// Operations in each bin of the histogram.
     pub histogram: Vec<u64>,
-    /// Seconds with operations.
-    pub seconds: Vec<SecondFinding>,
     /// Stalls, slowest first, at most 16.
     pub stalls: Vec<Slow>,
     pub stalls_in_all: u64,
@@ -132,17 +103,6 @@ impl RateFinding {
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         self.low_per_s.zip(self.high_per_s)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecondFinding {
-    /// Second of the measurement, from 0.
-    pub second: u32,
-    pub operations: u64,
-    pub p50_ns: u64,
-    /// 99th percentile; requires 100 operations.
-    pub p99_ns: Option<u64>,
-    pub max_ns: u64,
 }
 
 /// Work of one device per operation of a row.
@@ -174,8 +134,6 @@ pub struct WorkPerOperation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrowthFinding {
     pub written_bytes: u64,
-    pub repeats: u32,
-    pub write_ns: u64,
     pub sync_ns: u64,
     /// Bytes per second of the sync; `None` if nothing was written.
     pub sync_bytes_per_s: Option<f64>,
@@ -193,22 +151,11 @@ pub struct Credibility {
     pub headline: Option<String>,
     pub reason: String,
     pub would_settle_it: String,
-    /// Levels where flushes were looked for, the filesystem's own first.
-    pub levels: Vec<LevelSeen>,
+    /// What was seen at each level, the filesystem's own first: "vda: reports write back; 1.0 flush per \"fdatasync\"".
+    pub levels: Vec<String>,
     pub sight_ends: Vec<String>,
     /// Rules that fired, deciding ones first.
     pub rules: Vec<FiredRule>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelSeen {
-    pub device: String,
-    /// Depth below the filesystem.
-    pub depth: u32,
-    /// Write cache mode that it reports.
-    pub write_cache: Option<WriteCache>,
-    /// Text: "1.0 flush per fdatasync", "says write through: the kernel sends it none".
-    pub words: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -262,8 +209,6 @@ pub struct Recommendation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub wal_sync_method: String,
-    pub row_id: String,
-    pub per_s: Option<f64>,
     pub excluded_because: Option<String>,
 }
 

@@ -21,9 +21,8 @@ fn of_amount(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> Gro
     let [write_ns, sync_ns] = times.map(|values: Vec<f64>| median(&values).unwrap_or(0.0).round() as u64);
     let [write_bytes_per_s, sync_bytes_per_s] =
         [write_ns, sync_ns].map(|ns| (written_bytes > 0).then(|| written_bytes as f64 / (ns.max(1) as f64 / 1e9)));
-    let repeats = u32::try_from(tries.len()).unwrap_or(u32::MAX);
     let reached_device = reached(written_bytes, tries, record);
-    GrowthFinding { written_bytes, repeats, write_ns, sync_ns, sync_bytes_per_s, write_bytes_per_s, reached_device }
+    GrowthFinding { written_bytes, sync_ns, sync_bytes_per_s, write_bytes_per_s, reached_device }
 }
 
 /// Share of the bytes seen at the level that received most: pass-through drivers may not count them.

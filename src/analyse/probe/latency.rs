@@ -1,7 +1,6 @@
-//! Latencies of operations: percentiles, series by second, stalls, and a coarse histogram on a scale shared by all
-//! rows.
+//! Latencies of operations: percentiles, stalls, and a coarse histogram on a scale shared by all rows.
 
-use super::findings::{HistogramScale, SecondFinding, Slow};
+use super::findings::Slow;
 use crate::analyse::findings::LatencyFinding;
 use crate::record::probe::RowRecord;
 use crate::units::{Micros, significant};
@@ -19,8 +18,6 @@ const STALL_LEAST_NS: u64 = 10_000_000;
 const BINS: usize = 12;
 /// Half decades up to the upper bound of the first bin.
 const FIRST_BIN: usize = 7;
-/// Lower bound of the first bin.
-const BIN_LOWEST_NS: u64 = 1_000;
 
 /// Number of operations by latency.
 pub(super) type LatencyCounts = BTreeMap<u64, u64>;
@@ -39,33 +36,17 @@ pub(super) fn counts(row: &RowRecord) -> LatencyCounts {
 /// Percentiles of a row, as far as it has enough operations. The maximum is exact if the row recorded it.
 pub(super) fn figures(counts: &LatencyCounts, slowest: &[Slow]) -> Option<LatencyFinding> {
     let exact = slowest.iter().map(|slow| slow.latency_ns).max();
-    let found = up_to(exact.unwrap_or(u64::MAX), counts)?;
-    Some(LatencyFinding { max_ns: exact.unwrap_or(found.max_ns), ..found })
-}
-
-/// Percentiles and maximum, but at most `most_ns`: latencies in the histogram are rounded up.
-fn up_to(most_ns: u64, counts: &LatencyCounts) -> Option<LatencyFinding> {
     let operations = total(counts);
-    let [p10, p50, p99, p999] = [0.1, 0.5, 0.99, 0.999].map(|share| Some(percentile(counts, share)?.min(most_ns)));
+    // Latencies in the distribution are rounded up.
+    let [p10, p50, p99, p999] =
+        [0.1, 0.5, 0.99, 0.999].map(|share| Some(percentile(counts, share)?.min(exact.unwrap_or(u64::MAX))));
     Some(LatencyFinding {
-        operations,
         p10_ns: p10?,
         p50_ns: p50?,
         p99_ns: p99.filter(|_| operations >= FEWEST_FOR_P99),
         p999_ns: p999.filter(|_| operations >= FEWEST_FOR_P999),
-        max_ns: (*counts.keys().next_back()?).min(most_ns),
+        max_ns: exact.or(counts.keys().next_back().copied())?,
     })
-}
-
-/// Series of a row, without seconds that have no operation.
-pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
-    let slowest = row.slowest.iter().map(|slow| slow.latency_ns).max().unwrap_or(u64::MAX);
-    let seconds = row.seconds.iter().filter_map(|second| {
-        let counts = second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
-        let LatencyFinding { operations, p50_ns, p99_ns, max_ns, .. } = up_to(slowest, &counts)?;
-        Some(SecondFinding { second: second.second, operations, p50_ns, p99_ns, max_ns })
-    });
-    seconds.collect()
 }
 
 /// The recorded slow operations that are stalls, and the total number of stalls.
@@ -95,13 +76,9 @@ pub(super) fn histogram(counts: &LatencyCounts) -> Vec<u64> {
     bins
 }
 
-fn bin_upper_ns() -> [u64; BINS] {
+/// Upper bounds of the histogram's bins, ascending.
+pub(super) fn bin_upper_ns() -> [u64; BINS] {
     std::array::from_fn(|bin| 10f64.powf((FIRST_BIN + bin) as f64 / 2.0).round() as u64)
-}
-
-pub(super) fn scale() -> HistogramScale {
-    let upper_ns = bin_upper_ns();
-    HistogramScale { low_ns: BIN_LOWEST_NS, high_ns: upper_ns[BINS - 1], upper_ns: upper_ns.to_vec() }
 }
 
 /// Text of a time in nanoseconds, in a suitable unit.

@@ -27,7 +27,6 @@ pub(super) fn finding(row: &RowRecord, record: &ProbeRecord, server: u32) -> Row
         commits_per_sync: work::operations_per_sync(&row.slices),
         latency: latency::figures(&counts, &row.slowest),
         histogram: latency::histogram(&counts),
-        seconds: latency::seconds(row),
         stalls,
         stalls_in_all,
         segment_us_mean: (made > 0).then(|| made_us / made as f64),

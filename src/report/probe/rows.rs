@@ -114,7 +114,6 @@ fn work(row: &RowFinding) -> String {
 }
 
 fn legend(findings: &ProbeFindings) -> String {
-    let scale = &findings.histogram;
     let works: Vec<&WorkPerOperation> = findings.rows.iter().filter_map(shown_device).collect();
     let device = match works.first().map(|work| &work.device) {
         Some(name) => format!("what {name} did for one operation: w writes, bytes (k = KiB), f flushes"),
@@ -127,7 +126,7 @@ fn legend(findings: &ProbeFindings) -> String {
     };
     let is_doubtful = works.iter().any(|work| work.worthless);
     let doubt = if is_doubtful { "; ~: over 10 % may be other programs' traffic" } else { "" };
-    let bounds = [scale.upper_ns.first().copied().unwrap_or(scale.low_ns), scale.high_ns].map(spoken);
+    let bounds = [findings.histogram.first(), findings.histogram.last()].map(|ns| spoken(ns.copied().unwrap_or(0)));
     let latency = format!(
         "latency: one character per half decade, from {} or less (left) to {} or more (right); height: log of the number \
          of operations.",

@@ -32,14 +32,13 @@ pub(super) fn title(kind: CredibilityKind) -> &'static str {
 /// Work of the devices for the most relevant rows and while idle, and growth of the sync.
 pub(super) fn devices(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
-    let levels = credibility.levels.iter().map(|level| format!("{}: {}", level.device, level.words));
     let telling = findings.rows.iter().filter(|row| is_telling(findings, row)).filter_map(|row| {
         let work = shown_device(row)?;
         Some(format!("{} = {} at {}", row.spec.label.trim(), work.words, work.device))
     });
     let growth: Vec<String> = findings.growth.iter().map(growth_words).collect();
     let growth = (!growth.is_empty()).then(|| format!("A sync after {}", growth.join("; after ")));
-    let seen = levels.chain(credibility.sight_ends.iter().cloned()).chain(telling);
+    let seen = credibility.levels.iter().chain(&credibility.sight_ends).cloned().chain(telling);
     "\nWhat the device did\n".to_owned() + &indented(seen.chain(findings.idle.iter().map(idle_words)).chain(growth))
 }
 
