@@ -32,7 +32,6 @@ pub fn drives() -> Vec<DriveFinding> {
         fill_bytes_per_s: 1.9e9,
         block_bytes: 4096,
         depth: 32,
-        round_s: 60.0,
         rounds: (1..).zip([90e3, 52e3, 42e3, 41e3, 41e3, 40e3]).map(round).collect(),
         steady_after: Some(6),
         sentence: "steady after round 6: 41 200 writes/s, range 5 %, slope -2 %".to_owned(),

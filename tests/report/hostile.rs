@@ -41,7 +41,6 @@ fn spoil(value: &mut serde_json::Value, key: &str) {
                 "class"
                     | "by"
                     | "kind"
-                    | "procedure"
                     | "step"
                     | "fits"
                     | "write_cache"

@@ -77,11 +77,8 @@ fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<
     })
 }
 
-fn decision(rows: &[RankRow]) -> Decision {
+fn decision() -> Decision {
     Decision {
-        procedure: ProcedureKind::Tukey,
-        blocks: Some(TRIALS),
-        pairs: (rows.len() * (rows.len() - 1) / 2) as u32,
         detectable_ratio: Some(1.058),
         sentence:
             "Ranks: Tukey's test on all 3 pairs over 3 blocks. Smallest detectable difference at 80 % power: 5.8 %."
@@ -108,7 +105,7 @@ fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<R
         for (i, row) in rows.iter_mut().enumerate() {
             row.rank = i as u32 + 1;
         }
-        ClassRanking { class, decision: (rows.len() > 1).then(|| decision(&rows)), rows }
+        ClassRanking { class, decision: (rows.len() > 1).then(decision), rows }
     };
     Ranking {
         title,
@@ -164,9 +161,8 @@ fn latency(tps: f64, clients: u32, stalls: bool) -> Latency {
     let curve = (0..=60).map(|i| f64::from(i) / 12.0).map(|nines| (100.0 * (1.0 - 10f64.powf(-nines)), at(nines)));
     let mut curve: Vec<(f64, u64)> = curve.collect();
     curve.push((100.0, at(5.6)));
-    let percentile = |(name, percent, nines): (&str, f64, f64)| Percentile {
+    let percentile = |(name, nines): (&str, f64)| Percentile {
         name: name.to_owned(),
-        percent,
         over_trials: Some(estimate(at(nines) as f64, 0.04 * nines)),
         unavailable: None,
         trials: (1..=TRIALS)
@@ -180,7 +176,7 @@ fn latency(tps: f64, clients: u32, stalls: bool) -> Latency {
             outcome: PairOutcome::Differs,
         }),
     };
-    let percentiles = [("p50", 50.0, 0.301), ("p95", 95.0, 1.301), ("p99", 99.0, 2.0), ("p99.9", 99.9, 3.0)];
+    let percentiles = [("p50", 0.301), ("p95", 1.301), ("p99", 2.0), ("p99.9", 3.0)];
     Latency { mean_us: median * 1.1, percentiles: percentiles.map(percentile).into(), max_us: at(5.6), curve }
 }
 

@@ -39,7 +39,6 @@ pub fn trial_window(number: u32) -> TrialWindow {
         wal_segments_new: Some(0),
         checkpoints: vec![checkpoint(-0.1, true), checkpoint(29.9, true), checkpoint(59.9, false)],
         trend: Some(Trend { first: 700.0, last: 610.0, seen: number == 1 }),
-        vacuums: 2,
         vacuum_s: 1.9,
     }
 }

@@ -45,8 +45,6 @@ impl CapacitySums {
                 step: place,
                 rate: step.rate,
                 due: step.due(),
-                done: step.done,
-                failed: step.failed,
                 skipped: step.skipped,
                 late: step.late,
                 late_share: step.late_share(),

@@ -89,7 +89,6 @@ pub(crate) fn finding(drive: &DriveRecord) -> DriveFinding {
         fill_bytes_per_s: drive.fill.written_bytes as f64 * 1e6 / drive.fill.elapsed_us.max(1) as f64,
         block_bytes: drive.block_bytes,
         depth: drive.depth,
-        round_s: Micros(drive.round_us).seconds(),
         rounds,
         steady_after: steady_after.map(|number| number as u64),
         sentence: sentence(drive, &rates, steady_after),

@@ -51,7 +51,7 @@ impl EpochSums {
         let Some(counts) = &record.counts else { return };
         let Some(snapshots) = &counts.snapshots else { return };
         let found = &mut self.found;
-        (found.every_s, found.keep) = (snapshots.every_us.map(|us| us as f64 / 1e6), snapshots.keep);
+        found.every_s = snapshots.every_us.map(|us| us as f64 / 1e6);
         found.made += done(snapshots, DeedKind::Make).count() as u64;
         found.deleted += done(snapshots, DeedKind::Delete).count() as u64;
         let failures = snapshots.deeds.iter().filter_map(|deed| deed.failure.clone());

@@ -92,7 +92,6 @@ impl Percentiles {
     pub fn finding(&self, merged: &Histogram<u64>) -> Vec<Percentile> {
         let found = self.0.iter().map(|one| Percentile {
             name: one.wanted.name.to_owned(),
-            percent: one.wanted.percent,
             over_trials: self.trials(one.wanted.name).and_then(|values| over_trials(&values)),
             unavailable: one.unavailable.clone(),
             trials: one.values.clone(),

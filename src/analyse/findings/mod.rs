@@ -43,7 +43,7 @@ pub use of_run::{
 pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use probe::{CredibilityKind, LatencyFinding};
-pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
+pub use ranking::{BaselineComparison, ClassRanking, Decision, RankRow, RankTrial, RankedBy, Ranking};
 pub use turns::{CaseTurns, TurnsFinding};
 pub use window::{CaseWindow, CheckpointFinding, PagesWritten, PhaseFinding, Trend, TrialWindow};
 
@@ -314,8 +314,6 @@ impl Latency {
 pub struct Percentile {
     /// `p99.9`.
     pub name: String,
-    /// 99.9.
-    pub percent: f64,
     /// Geometric mean of the trials' own percentiles, microseconds; `None` unless every trial has one.
     pub over_trials: Option<Estimate>,
     /// Why `over_trials` is missing.

@@ -25,7 +25,6 @@ pub struct StageFinding {
 pub struct SnapshotFinding {
     /// Time between two snapshots; `None` for the control.
     pub every_s: Option<f64>,
-    pub keep: u64,
     /// In all trials.
     pub made: u64,
     pub deleted: u64,
@@ -80,8 +79,6 @@ pub struct CapacityStep {
     /// Target rate, operations per second.
     pub rate: f64,
     pub due: u64,
-    pub done: u64,
-    pub failed: u64,
     /// Skipped because they were already later than the limit.
     pub skipped: u64,
     pub late: u64,

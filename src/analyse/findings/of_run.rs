@@ -27,8 +27,6 @@ pub struct Effects {
 pub struct BestCombinations {
     /// Names of those that no other was shown to beat, best figure first: "xfs full_page_writes=off".
     pub labels: Vec<String>,
-    /// Their ids.
-    pub cases: Vec<String>,
     /// True if they are shown to be the same, rather than undecided.
     pub same_within_percent: Option<u32>,
     pub class: DurabilityClass,
@@ -141,8 +139,6 @@ pub struct DriveFinding {
     /// Size of a random write, and the number in flight.
     pub block_bytes: u64,
     pub depth: u32,
-    /// Planned length of a round, seconds.
-    pub round_s: f64,
     pub rounds: Vec<DriveRoundFinding>,
     /// Round after which the drive was steady; `None` if it never was.
     pub steady_after: Option<u64>,

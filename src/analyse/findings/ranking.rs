@@ -74,35 +74,12 @@ pub struct ClassRanking {
 /// How the ranks of a class were decided: all pairs together, with at most 5 % probability of any false difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    pub procedure: ProcedureKind,
-    /// Blocks that all its cases have; `None` if each pair has its own.
-    pub blocks: Option<u32>,
-    /// Number of pairs decided.
-    pub pairs: u32,
     /// True ratio above 1 between any two cases that 80 % of such runs would detect; `None` if there is none.
     pub detectable_ratio: Option<f64>,
     /// The decision procedure in words.
     pub sentence: String,
     /// Where a rank and the interval of a ratio disagree, and why.
     pub remarks: Vec<String>,
-}
-
-/// Test that separated the cases of a class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProcedureKind {
-    /// None: single trials.
-    Nothing,
-    /// Interval of the only ratio.
-    Pair,
-    /// Tukey's test on complete blocks.
-    Tukey,
-    /// Ratio of each pair, with Holm's correction.
-    Holm,
-    /// Tukey's test after each block, corrected for all looks.
-    Looks,
-    /// E-values: the run was extended.
-    EValues,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

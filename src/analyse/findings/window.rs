@@ -27,8 +27,7 @@ pub struct TrialWindow {
     pub checkpoints: Vec<CheckpointFinding>,
     /// First cycle against last (without two whole cycles, first third against last), if both are long enough.
     pub trend: Option<Trend>,
-    /// Tables that autovacuum finished in the window, and the time spent on them, seconds.
-    pub vacuums: u64,
+    /// Time spent on the tables that autovacuum finished in the window, seconds.
     pub vacuum_s: f64,
 }
 

@@ -1,6 +1,6 @@
 //! Decisions about the cases of one class and their wording: `crate::stats::decisions` with names.
 
-use crate::analyse::findings::{Decision, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
+use crate::analyse::findings::{Decision, PairOutcome, RankRow, RankedBy, Ranking};
 use crate::analyse::run::blocks::RunBlocks;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::{Decisions, Procedure};
@@ -180,18 +180,7 @@ impl Decided {
         }
         let ids: Vec<&str> = self.cases.iter().map(String::as_str).collect();
         let margin = self.margin_among(&ids);
-        let (procedure, blocks) = match self.decisions.procedure {
-            Procedure::Nothing => (ProcedureKind::Nothing, None),
-            Procedure::Pair => (ProcedureKind::Pair, None),
-            Procedure::Tukey { blocks } => (ProcedureKind::Tukey, u32::try_from(blocks).ok()),
-            Procedure::Holm { .. } => (ProcedureKind::Holm, None),
-            Procedure::Looks { .. } => (ProcedureKind::Looks, None),
-            Procedure::Anytime => (ProcedureKind::EValues, None),
-        };
         Some(Decision {
-            procedure,
-            blocks,
-            pairs: u32::try_from(self.pairs()).unwrap_or(u32::MAX),
             detectable_ratio: margin.and_then(Margin::detectable),
             sentence: self.sentence(margin),
             remarks: rows.iter().filter_map(|row| self.remark(row, rows)).chain(self.undecided(rows)).collect(),

@@ -177,7 +177,6 @@ impl<'a> Matrix<'a> {
         Some(BestCombinations {
             labels: safest.iter().map(|(of, _)| self.label(of, false)).collect(),
             same_within_percent: decided.same_within(&cases.iter().map(String::as_str).collect::<Vec<_>>()),
-            cases,
             class: class.0,
             compared,
             load: Some(self.label(&of_reference, true)).filter(|load| !load.is_empty()),

@@ -5,17 +5,12 @@ use crate::analyse::findings::groups::by_key;
 use crate::analyse::imported::select::{FoundRow, rows, synced, tps};
 use crate::record::imported::ImportedCase;
 use crate::stats::moments;
-use std::collections::BTreeSet;
 
 /// Summary of a case.
 pub(super) fn case(case: &ImportedCase) -> PublishedCase {
-    let mut seen = BTreeSet::new();
-    let tools = case.trials.iter().flat_map(|trial| &trial.outputs).map(|output| &output.tool);
     PublishedCase {
         name: case.name.clone(),
         facts: case.facts.clone(),
-        trials: case.trials.iter().filter(|trial| !trial.outputs.is_empty()).count(),
-        tools: tools.filter(|tool| seen.insert(*tool)).cloned().collect(),
         figures: rows(case).map(|found| found.row.figures.len()).sum(),
         main: main_figures(case),
         caveats: case.caveats.clone(),

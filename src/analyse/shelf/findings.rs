@@ -38,10 +38,6 @@ pub struct PublishedCase {
     pub name: String,
     /// Known facts, by dotted key.
     pub facts: BTreeMap<String, String>,
-    /// Trials with figures.
-    pub trials: usize,
-    /// Tools whose output was parsed, in order.
-    pub tools: Vec<String>,
     /// Number of figures.
     pub figures: usize,
     /// Main figures.

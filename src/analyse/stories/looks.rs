@@ -1,6 +1,6 @@
 //! Conclusions of runs with adaptive blocks.
 
-use crate::analyse::findings::{DurabilityClass, ProcedureKind};
+use crate::analyse::findings::DurabilityClass;
 use crate::analyse::stories::story::{Act, Story};
 use crate::record::event::PairRelation;
 
@@ -27,7 +27,8 @@ fn a_case_stopped_early_after_losing_is_not_named_first() {
     let found = story.with(&Act::on("xfs").tps(1000.0).trials(&[1, 2, 3])).findings();
     let class = &found.rankings[0].classes[0];
     assert_eq!(class.class, DurabilityClass::Flushed);
-    assert_eq!(class.decision.as_ref().unwrap().procedure, ProcedureKind::Looks);
+    let sentence = &class.decision.as_ref().unwrap().sentence;
+    assert!(sentence.contains("after each block from 3 to at most 12"), "{sentence}");
     let rows: Vec<(u32, &str)> = class.rows.iter().map(|row| (row.rank, row.label.as_str())).collect();
     assert_eq!(rows, [(1, "ext4"), (2, "xfs")]);
     assert!(class.rows[1].rate.value > class.rows[0].rate.value);

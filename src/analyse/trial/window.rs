@@ -72,7 +72,7 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
     let in_window = |(end, elapsed): (u64, u64)| {
         end.min(end_us).saturating_sub((end - elapsed.min(end)).max(window.first_operation_us))
     };
-    let vacuum_us: u64 = vacuums.clone().map(|vacuum| in_window((vacuum.ended_us, vacuum.elapsed_us))).sum();
+    let vacuum_us: u64 = vacuums.map(|vacuum| in_window((vacuum.ended_us, vacuum.elapsed_us))).sum();
     let asked = |name: &str| record.case.postgres.as_ref().and_then(|postgres| postgres.asked(name));
     let replaced = window.settings.iter().filter_map(|(name, ours)| {
         let own = asked(name).filter(|own| own != ours)?;
@@ -91,7 +91,6 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         checkpoints: checkpoints.collect(),
         // The steps of a search have different rates, and so have its cycles.
         trend: trend(window, &boundaries, seconds).filter(|_| counts.search.is_none() && record.turns.is_none()),
-        vacuums: vacuums.count() as u64,
         vacuum_s: vacuum_us as f64 / 1e6,
     })
 }
