@@ -120,12 +120,11 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
     Side { argument, label, name, origin, facts, measures, failed, caveats, ..Side::default() }
 }
 
-/// Options of a case's workload in which these cases differ, without those that are conditions of their own.
+/// Options of a case's workload in which the cases of its side differ, without those that are conditions of their own.
 fn own_options(spec: &CaseSpec, cases: &[&CaseSpec]) -> String {
-    const NAMED: [&str; 5] = ["clients", "scale", "data", "script", "rate"];
+    const NAMED: [&str; 6] = ["workload", "clients", "scale", "data", "script", "rate"];
     let axes = spec.axes.iter().filter(|(axis, value)| {
-        let is_option = spec.workload.options.get(axis).is_some() && !NAMED.contains(&axis.as_str());
-        is_option && cases.iter().any(|other| other.axes.get(*axis) != Some(value))
+        !NAMED.contains(&axis.as_str()) && cases.iter().any(|other| other.axes.get(*axis) != Some(value))
     });
     axes.map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ")
 }
@@ -314,18 +313,13 @@ fn measure_of<'t>(trial: &'t TrialRecord, name: &str) -> Option<&'t Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::options::OptionValue;
 
     #[test]
     fn cases_of_a_side_are_told_apart_by_the_options_in_which_they_differ() {
         let case = |every: &str, clients: &str| {
             let axes = [("every", every), ("clients", clients), ("stack", "ext4")];
             let axes = axes.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into();
-            let mut case = CaseSpec { axes, ..CaseSpec::default() };
-            for axis in ["every", "clients", "cache"] {
-                case.workload.options.set(axis, OptionValue::Text(String::new()));
-            }
-            case
+            CaseSpec { axes, ..CaseSpec::default() }
         };
         let cases = [case("never", "1"), case("10s", "1"), case("10s", "8")];
         let all: Vec<&CaseSpec> = cases.iter().collect();
