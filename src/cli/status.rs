@@ -8,14 +8,12 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
+use crate::report::text::paragraph;
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, count, significant};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-/// Maximum width of warnings.
-const COLUMNS: usize = 80;
 
 /// Show the progress of a run: trials, time left, warnings
 #[derive(Debug, clap::Args)]
@@ -113,11 +111,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let folder = RunFolder::open(&args.folder)?;
     let now_us = wall_us();
     let status = status(&folder, now_us)?;
-    if args.json {
-        out::json(&status)?;
-    } else {
-        out::bytes(shown(&status, &args.folder, now_us).as_bytes())?;
-    }
+    out::json_or(args.json, &status, || shown(&status, &args.folder, now_us))?;
     Ok(if matches!(status.state, RunState::Running | RunState::Complete) { 0 } else { EXIT_INCOMPLETE })
 }
 
@@ -195,20 +189,6 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<RunStatus> {
     })
 }
 
-/// Folds a sentence into lines of at most [`COLUMNS`], indented by two; continuation lines by four.
-fn folded(sentence: &str) -> String {
-    let mut lines = vec![String::from(" ")];
-    for word in sentence.split(' ') {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        lines.extend((last + 1 + word.chars().count() > COLUMNS).then(|| String::from("   ")));
-        if let Some(line) = lines.last_mut() {
-            line.push(' ');
-            line.push_str(word);
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
 fn warnings(events: &[Stamped]) -> Vec<String> {
     let began = events.iter().rposition(|it| matches!(it.what, Event::RunStarted { .. } | Event::RunResumed { .. }));
     let warnings = events[began.unwrap_or(0)..].iter().filter_map(|event| match &event.what {
@@ -251,6 +231,6 @@ fn shown(status: &RunStatus, folder: &Path, now_us: u64) -> String {
         text.push_str(&format!("  {word}: {}, {step}, {}{of}\n", named(trial), whole_seconds(*since_us)));
     }
     text.extend(status.last.as_ref().map(|last| format!("  last: {}\n", last.words())));
-    text.extend(status.warnings.iter().map(|warning| folded(&format!("warning: {warning}"))));
+    text.extend(status.warnings.iter().map(|warning| paragraph("  warning: ", warning)));
     out::harmless_lines(&text)
 }

@@ -1,9 +1,9 @@
 //! What clients committed and when it was acknowledged, as positions in the recorder's sequence.
 
 use super::wal::{Lsn, WalShape};
+use crate::host::files;
 use crate::recorder::Seq;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,18 +143,13 @@ impl History {
 
     /// Highest number acknowledged to each client before `at`.
     pub fn acknowledged_at(&self, at: Seq) -> BTreeMap<u16, u64> {
-        let mut highest = BTreeMap::new();
-        for one in self.acknowledged.iter().filter(|one| one.mark <= at) {
-            highest.insert(one.client, one.number);
-        }
-        highest
+        self.acknowledged.iter().filter(|one| one.mark <= at).map(|one| (one.client, one.number)).collect()
     }
 }
 
 /// The link of a client's hash chain after its transaction `number`, from the previous link.
 pub fn link(before: &str, client: u16, number: u64) -> String {
-    let digest = Sha256::digest(format!("{before} {client} {number}"));
-    digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    files::sha256(format!("{before} {client} {number}").as_bytes())[..32].to_owned()
 }
 
 /// Loss at the worst moment for a power cut.

@@ -224,10 +224,7 @@ pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan>
 pub fn check(text: &str, folder: &Path, catalogue: &Catalogue) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
     let plan = assemble(text, folder, catalogue, &mut problems);
-    match plan {
-        Some(plan) if problems.is_empty() => Ok(plan),
-        _ => Err(problems),
-    }
+    plan.filter(|_| problems.is_empty()).ok_or(problems)
 }
 
 fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Problems) -> Option<Plan> {

@@ -52,10 +52,6 @@ pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
 /// # Errors
 /// As [`begun_elsewhere`].
 pub(super) fn stands(folder: &RunFolder, key: &TrialKey, again: &BTreeSet<TrialKey>, here: &HostFacts) -> Result<bool> {
-    Ok(match folder.stored(key)? {
-        StoredTrial::Whole(trial) => {
-            trial.is_result() && (!again.contains(key) || trial.host.differences(here).is_empty())
-        }
-        StoredTrial::Missing | StoredTrial::Damaged(_) => false,
-    })
+    let StoredTrial::Whole(trial) = folder.stored(key)? else { return Ok(false) };
+    Ok(trial.is_result() && (!again.contains(key) || trial.host.differences(here).is_empty()))
 }

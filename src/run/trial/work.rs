@@ -149,21 +149,13 @@ pub(super) fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
 /// Decides the options that the plan leaves open: like an earlier trial of the case, even in an earlier session, or
 /// now.
 pub(super) fn decide(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
-    let mut earlier = None;
-    for key in &session.record.order {
-        // An unreadable one is measured again, and decides nothing.
-        if key.case == trial.case.id
-            && let Ok(Some(record)) = session.events.writer().folder().trial(key)
-        {
-            earlier = Some(record).filter(|record| record.outcome == Outcome::Measured).map(|record| record.decided);
-        }
-        if earlier.is_some() {
-            break;
-        }
-    }
+    // An unreadable one is measured again, and decides nothing.
+    let own = session.record.order.iter().filter(|key| key.case == trial.case.id);
+    let mut records = own.filter_map(|key| session.events.writer().folder().trial(key).ok().flatten());
+    let earlier = records.find(|record| record.outcome == Outcome::Measured);
     let raw = trial.staging.raw();
     trial.record.decided = match earlier {
-        Some(decided) => decided,
+        Some(earlier) => earlier.decided,
         None => trial.workload.decide(&trial.place(session, &raw)?, &trial.case.workload.options)?,
     };
     Ok(())

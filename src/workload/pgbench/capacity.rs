@@ -190,9 +190,7 @@ fn as_pgbench(options: &Options) -> Options {
     let mut plain = options::logging_all(options, &["steps", "step"]);
     let steps = steps(options);
     let step = options.text("step").and_then(|text| Micros::parse(text).ok());
-    if plain.get("clients").is_none() {
-        plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
-    }
+    plain.0.entry("clients".to_owned()).or_insert(OptionValue::Integer(DEFAULT_CLIENTS));
     let reads = Settings::from(&plain).is_ok_and(|settings| settings.writes() == Writes::Never);
     match step.or(reads.then_some(DEFAULT_STEP)) {
         Some(step) => plain.set("duration", OptionValue::Text(format!("{}s", step.0 / SECOND_US * steps))),

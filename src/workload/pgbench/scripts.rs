@@ -8,7 +8,6 @@ use crate::profile::load::{self, ProfileLoad};
 use crate::record::operation::Writes;
 use crate::record::options::{OptionProblem, OptionValue, Options};
 use crate::units::Bytes;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -247,8 +246,7 @@ impl ScriptSource {
 
     /// The start of the SHA-256 of its text. An unreadable one is rejected when it is run.
     pub fn sum(&self) -> String {
-        let text = self.text().unwrap_or_default();
-        Sha256::digest(&text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+        files::sha256(&self.text().unwrap_or_default())[..8].to_owned()
     }
 
     /// A name fit for a measure and for the tag of its histogram: no comma, blank or control character.

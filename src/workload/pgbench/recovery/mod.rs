@@ -289,9 +289,7 @@ fn after(options: &Options) -> Micros {
 fn as_pgbench(options: &Options) -> Options {
     let mut plain = options::logging_all(options, &["crash", "wal", "limit", "after"]);
     let span = (limit(options).0 + after(options).0) / 1_000_000;
-    if plain.get("clients").is_none() {
-        plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
-    }
+    plain.0.entry("clients".to_owned()).or_insert(OptionValue::Integer(DEFAULT_CLIENTS));
     plain.set_where_absent(&[("warmup", DEFAULT_WARMUP)]);
     plain.set("duration", OptionValue::Text(format!("{span}s")));
     plain
