@@ -115,6 +115,19 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     }
 }
 
+/// Fails the requests to disks among these things whose recorder has died: a process that waits for one cannot be killed.
+///
+/// # Errors
+/// The driver's error.
+pub fn fail_requests(host: &Host, things: &[Thing]) -> Result<()> {
+    for thing in things.iter().filter(|thing| thing.owner == OWNER && thing.kind == "nbd") {
+        if let Some(number) = found(host, thing.mark("backend")?) {
+            nbd::disconnect(number).or_host(|| format!("disconnect /dev/nbd{number}"))?;
+        }
+    }
+    Ok(())
+}
+
 fn detach_nbd(host: &Host, identifier: &str) -> Result<()> {
     for attempt in 0.. {
         let Some(number) = found(host, identifier) else { return Ok(()) };

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::knobs;
 use crate::provision::ledger::{self, Ledger, Thing};
+use crate::provision::recorded;
 use std::path::Path;
 
 /// Content of a ledger.
@@ -43,7 +44,8 @@ pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
                 leftover.left = knobs::strayed(host, &ledger, 0);
                 leftover.things = ledger.open_things().into_iter().map(|(_, thing)| thing).collect();
                 if !dry {
-                    leftover.failure = undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).err();
+                    let failed = recorded::fail_requests(host, &leftover.things);
+                    leftover.failure = undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).and(failed).err();
                 }
             }
         }
