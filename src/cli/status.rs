@@ -8,12 +8,15 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
-use crate::report::text::paragraph;
+use crate::report::text::{at_width, paragraph};
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, count, significant};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// Width of warnings.
+const COLUMNS: u16 = 80;
 
 /// Show the progress of a run: trials, time left, warnings
 #[derive(Debug, clap::Args)]
@@ -231,6 +234,6 @@ fn shown(status: &RunStatus, folder: &Path, now_us: u64) -> String {
         text.push_str(&format!("  {word}: {}, {step}, {}{of}\n", named(trial), whole_seconds(*since_us)));
     }
     text.extend(status.last.as_ref().map(|last| format!("  last: {}\n", last.words())));
-    text.extend(status.warnings.iter().map(|warning| paragraph("  warning: ", warning)));
+    text.extend(status.warnings.iter().map(|warning| at_width(COLUMNS, || paragraph("  warning: ", warning))));
     out::harmless_lines(&text)
 }
