@@ -101,7 +101,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if let Some(first) = errors.iter().min_by_key(|error| error.span().map(|span| span.start)) {
         let more = if first.message().contains("duplicate key") {
-            Some("it is above already: rename one, or make them one".to_owned())
+            Some("it is defined above: rename one, or merge the two".to_owned())
         } else {
             (errors.len() > 1)
                 .then(|| "what is missing may be on the line before; later errors follow from it".to_owned())

@@ -87,7 +87,7 @@ pub fn from_file(text: &str) -> Result<Profile> {
     let profile: Profile = parsed(text)?;
     let below = profile.counts.values().chain([&profile.sessions]).flatten().find(|(_, value)| **value < 0);
     match below {
-        Some((name, value)) => Err(Error::user(format!("`{name}` is {value}: what is counted is not below 0"))),
+        Some((name, value)) => Err(Error::user(format!("`{name}` is {value}: a counter cannot be negative"))),
         None => Ok(profile),
     }
 }

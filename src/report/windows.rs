@@ -144,7 +144,7 @@ fn beside(found: &TurnsFinding) -> String {
     let words = " Ratios are also without what others' CPU time around turns cost";
     match found.others_slope_half_width {
         _ if slope >= 0.0 => String::new(),
-        None => format!("{words}: {:.1} % for 10 % of the CPUs, and no more than that.", slower(slope)),
+        None => format!("{words}: {:.1} % for every 10 % of the CPUs, the most that is taken out.", slower(slope)),
         Some(half) if slope + half >= 0.0 => format!("{words}, which may be nothing."),
         Some(half) => {
             let [least, mean, most] = [slope + half, slope, slope - half].map(slower);
