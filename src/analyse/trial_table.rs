@@ -6,8 +6,7 @@
 use self::Cell::{Count, Flag, Number, Text};
 use super::merge::storage;
 use super::turn_table;
-use crate::analyse::findings::{CaseFinding, Findings, ZeroSeconds, names};
-use crate::analyse::trial::rates::rate_of;
+use crate::analyse::findings::{CaseFinding, Findings, TrialFinding, names};
 use crate::error::{Context, Result};
 use crate::record::column::ColumnType;
 use crate::record::counts;
@@ -69,7 +68,7 @@ struct TrialRow<'a> {
     /// The main one, of a trial that was measured.
     measure: Option<&'a counts::Measure>,
     case: Option<&'a CaseFinding>,
-    zero: Option<ZeroSeconds>,
+    found: Option<&'a TrialFinding>,
 }
 
 /// Name, unit, cell and meaning of each column but those of axes.
@@ -112,15 +111,20 @@ const COLUMNS: [(&str, &str, Cell, &str); 49] = [
     ("operations", "", Count(|it| it.measure?.done), "operations done"),
     ("failed", "", Count(|it| Some(it.measure?.failed)), "operations failed"),
     ("measured_us", "us", Count(measured_us), "time of the measurement"),
-    ("rate", "1/s", Number(|it| rate_of(it.measure?)), "operations per second"),
+    ("rate", "1/s", Number(|it| it.measure.and(it.found)?.rate), "operations per second, as in the report"),
     ("latency_ms_mean", "ms", Number(|it| Some(it.measure?.latency_us_mean()? / 1e3)), "mean latency"),
     ("latency_ms_p50", "ms", Number(|it| it.percentile("p50")), "median latency"),
     ("latency_ms_p95", "ms", Number(|it| it.percentile("p95")), "95th percentile"),
     ("latency_ms_p99", "ms", Number(|it| it.percentile("p99")), "99th percentile"),
     ("latency_ms_p999", "ms", Number(|it| it.percentile("p99.9")), "99.9th percentile; absent below enough operations"),
-    ("seconds", "s", Count(|it| Some(it.zero?.seconds)), "whole seconds whose operations are known"),
-    ("seconds_at_zero", "s", Count(|it| Some(it.zero?.at_zero)), "those in which no operation completed"),
-    ("longest_zero_s", "s", Count(|it| Some(it.zero?.longest_s)), "the longest run of them"),
+    ("seconds", "s", Count(|it| Some(it.found?.zero_seconds?.seconds)), "whole seconds whose operations are known"),
+    (
+        "seconds_at_zero",
+        "s",
+        Count(|it| Some(it.found?.zero_seconds?.at_zero)),
+        "those in which no operation completed",
+    ),
+    ("longest_zero_s", "s", Count(|it| Some(it.found?.zero_seconds?.longest_s)), "the longest run of them"),
     ("durability_class", "", Text(durability_class), "what a commit of its case survives"),
     ("power_cut_convicts", "", Flag(convicts), "whether a power cut costs more than it may, where that was tried"),
 ];
@@ -152,7 +156,7 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
             mount: trial.stack.as_ref().and_then(|stack| stack.mount()),
             measure: measure.filter(|_| trial.outcome == Outcome::Measured),
             case: findings.cases.iter().find(|case| case.id == key.case),
-            zero: found.and_then(|found| found.zero_seconds),
+            found,
         };
         let of_axes = axes.iter().map(|axis| trial.case.axes.get(*axis).cloned().map(Value::Text));
         rows.push(COLUMNS.iter().map(|(_, _, cell, _)| cell.of(&row)).chain(of_axes).collect());

@@ -74,8 +74,8 @@ pub struct Args {
     /// Print each event as one line of JSON instead of progress
     #[arg(long)]
     json: bool,
-    /// Measure for 12 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint cycles: in turns of
-    /// 2 s on stacks that stand at once, where they can; with what the plan's table `[quick]` keeps. The report says what
+    /// Measure for 10 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint cycles: in turns of
+    /// 1 s on stacks that stand at once, where they can; with what the plan's table `[quick]` keeps. The report says what
     /// that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,

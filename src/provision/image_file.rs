@@ -112,7 +112,7 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
             reported = now();
         }
     }
-    file.sync_all().and_then(|()| files::drop_cache(file)).map_err(full)?;
+    zero_first_block(file).and_then(|()| file.sync_all()).and_then(|()| files::drop_cache(file)).map_err(full)?;
     report(size)
 }
 
@@ -130,7 +130,12 @@ pub(super) fn blank(file: &File, path: &Path) -> Result<()> {
         let length = usize::try_from(found.bytes.saturating_sub(from)).unwrap_or(bytes).min(bytes);
         files::write_all_at(file, noise.at(from, length), from).or_host(blanking)?;
     }
-    file.sync_data().and_then(|()| files::drop_cache(file)).or_host(blanking)
+    zero_first_block(file).and_then(|()| file.sync_data()).and_then(|()| files::drop_cache(file)).or_host(blanking)
+}
+
+/// Two random bytes are now and then the magic number of a filesystem (HFS+ at 1024), and mkfs overwrites none.
+fn zero_first_block(file: &File) -> io::Result<()> {
+    files::write_all_at(file, &[0; STAMPED], 0)
 }
 
 /// Maximum number of passes that find and write unwritten ranges.
@@ -328,6 +333,7 @@ mod tests {
         io::Write::write_all(&mut packed, &bytes[..CHUNK]).unwrap();
         assert!(packed.finish().unwrap().len() > CHUNK * 99 / 100);
         assert_eq!(unwritten(&open(&path), &path).unwrap().unwrap_or_default(), []);
+        assert!(bytes[..STAMPED].iter().all(|byte| *byte == 0), "no magic number by chance");
     }
 
     #[test]

@@ -18,9 +18,9 @@ pub struct Counts {
     /// One per measured item, the main one first. pgbench: `transactions`, then one per script if there are several;
     /// sync: one per method, as the server writes its WAL.
     pub measures: Vec<Measure>,
-    /// For a fixed number of operations: what was done until the first client had done its part.
+    /// For a fixed number of operations: what was done while all clients were at work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_done: Option<FirstDone>,
+    pub all_at_work: Option<AllAtWork>,
     /// Operations whose second was already complete (the clock was set back); they count in the next open one.
     pub out_of_order: u64,
     /// Reason that the load ended early, as the tool printed it: the stack ran out of space.
@@ -47,9 +47,9 @@ pub struct Counts {
     pub probe: Option<Box<ProbeRecord>>,
 }
 
-/// Work of all clients until the first of them had done its part.
+/// Work of all clients from when each had done one operation until the first of them had done its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirstDone {
+pub struct AllAtWork {
     /// Operations completed by all clients.
     pub operations: u64,
     /// Duration, microseconds.

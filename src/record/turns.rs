@@ -31,7 +31,8 @@ pub struct TurnRecord {
     pub probe: Option<DiskProbe>,
     /// Start of its first operation, microseconds since 1970.
     pub began_us: u64,
-    /// Operations that its rate counts: with equal work, those until the first client had done its part.
+    /// Operations that its rate counts: with equal work, those from when each client had done one until the first had
+    /// done its part.
     pub operations: u64,
     /// Time of these, microseconds.
     pub elapsed_us: u64,

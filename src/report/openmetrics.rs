@@ -139,7 +139,9 @@ pub(super) fn samples(findings: &Findings) -> String {
     samples.add("pgstrata_run_trials_planned", &vec![("run", id)], f64::from(run.trials_planned), at);
     samples.add("pgstrata_run_trials_measured", &vec![("run", id)], f64::from(run.trials_measured), at);
     findings.cases.iter().for_each(|case| of_case(&mut samples, id, case, at));
-    for trial in &findings.trials {
+    let turned: Vec<&String> = findings.turns.iter().flat_map(|turns| &turns.cases).map(|case| &case.case).collect();
+    // Seconds of turns lay apart, so that none has its time.
+    for trial in findings.trials.iter().filter(|trial| !turned.contains(&&trial.case)) {
         let machine = findings.machines.iter().find(|machine| ran_on(machine, trial));
         let host = machine.filter(|_| findings.machines.len() > 1).map(|machine| machine.host.hostname.as_str());
         of_trial(&mut samples, id, host, trial);

@@ -47,6 +47,10 @@ fn cluster(
     let server = trial.and_then(|trial| trial.server.as_ref());
     let (found, version) = server.map_or(("", ""), |server| (server.bin.as_str(), server.version.as_str()));
     let from = script.begin("PostgreSQL");
+    if let Some(build) = &postgres.build {
+        let ran = server.and_then(|server| Some(format!("; configure {}", server.configure.as_ref()?)));
+        script.remark(&format!("Built from source: {}{}", build.described(), ran.unwrap_or_default()));
+    }
     let owner = script.fill_in("OWNER", "postgres", "User that PostgreSQL runs as");
     let bin = script.fill_in("BIN", found, &format!("Folder of PostgreSQL's programs {version}"));
     let (initdb, bin) = (Path::new(&bin).join("initdb"), PathBuf::from(bin));

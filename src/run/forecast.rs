@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// display corrects it by the actual trials.
 const TRIAL_OVERHEAD_US: u64 = 4_000_000;
 /// Time to probe the disk and to start and end the client of a turn, microseconds. Only for the estimate.
-const TURN_OVERHEAD_US: u64 = 500_000;
+const TURN_OVERHEAD_US: u64 = 400_000;
 /// Speed of copying a template, bytes per second, conservatively. Only for the estimate.
 const COPY_BYTES_PER_S: u64 = 200 << 20;
 /// Speed at which pgbench loads its tables, bytes per second, conservatively. Only for the estimate.

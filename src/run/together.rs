@@ -13,7 +13,7 @@ use crate::units::Bytes;
 use std::collections::BTreeSet;
 
 /// Length of a turn, seconds; the last one of a build may be shorter.
-const TURN_S: u64 = 2;
+const TURN_S: u64 = 1;
 
 /// Share of the memory that the servers of a build and their data may take.
 const MEMORY_SHARE: f64 = 0.7;
@@ -176,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_made_of_turns_of_two_seconds() {
-        assert_eq!(turn_lengths_us(5_000_000), [2_000_000, 2_000_000, 1_000_000]);
+    fn a_span_is_made_of_turns_of_one_second() {
+        assert_eq!(turn_lengths_us(2_500_000), [1_000_000, 1_000_000, 500_000]);
         assert_eq!(turn_lengths_us(1_000_000), [1_000_000]);
     }
 }

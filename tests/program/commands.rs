@@ -116,3 +116,12 @@ fn unknown_cases_and_failed_trials_have_no_script() {
     assert_eq!(section.matches("<pre").count(), 1, "{section}");
     assert!(section.contains("mount -t tmpfs") && section.contains("noatime"), "{section}");
 }
+
+#[test]
+fn a_script_says_how_its_server_was_built() {
+    let shop = Workshop::new();
+    let built = "[postgres]\nbuild = { version = 15, wal_blocksize = 64, configure = [\"--with-lz4\"] }";
+    shop.file("plan.toml", &PLAN.replace("IMAGES", "/tmp").replace("[postgres]", built));
+    let output = shop.pgstrata(&["commands", "plan.toml", "ext4.tpcb"]).output().unwrap();
+    assert!(text(&output).contains("# Built from source: 15, WAL blocks of 64 kB, --with-lz4"), "{}", said(&output));
+}

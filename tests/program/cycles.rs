@@ -72,7 +72,7 @@ fn a_quick_run_reports_what_its_fixed_time_left_out() {
     let output = shop.pgstrata(&["run", plan.to_str().unwrap(), "--quick"]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let (record, findings) = measured(&shop);
-    assert_eq!(record["window"]["extent"]["span_us"], 12_000_000, "{}", record["window"]);
+    assert_eq!(record["window"]["extent"]["span_us"], 10_000_000, "{}", record["window"]);
     let headline = findings["headline"].as_str().unwrap();
     let (answer, left_out) = headline.split_once(" This was a quick run").unwrap_or_else(|| panic!("{headline}"));
     assert!(answer.starts_with("On this machine"), "{headline}");

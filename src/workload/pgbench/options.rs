@@ -19,7 +19,7 @@ const DEFAULT_CYCLES: u64 = 3;
 /// Default for scripts that write no WAL, and so have no checkpoints.
 const DEFAULT_DURATION: Micros = Micros(60_000_000);
 const DEFAULT_WARMUP: Micros = Micros(10_000_000);
-const QUICK_DURATION: &str = "12s";
+const QUICK_DURATION: &str = "10s";
 const QUICK_WARMUP: &str = "2s";
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -448,7 +448,7 @@ mod tests {
             Settings::from(&options).unwrap().window
         };
         let span = |warm_up: u64, span_us| Window { warm_up: Some(Micros(warm_up)), extent: Extent::Span { span_us } };
-        assert_eq!(quick(&[("cycles", OptionValue::Integer(5)), ("limit", text("9s"))]), span(2_000_000, 12_000_000));
+        assert_eq!(quick(&[("cycles", OptionValue::Integer(5)), ("limit", text("9s"))]), span(2_000_000, 10_000_000));
         assert_eq!(quick(&[("duration", text("3s")), ("warmup", text("0s"))]), span(0, 3_000_000));
     }
 

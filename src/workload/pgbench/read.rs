@@ -5,7 +5,7 @@ use super::seconds::{LoadTally, ScriptTally, TRANSACTIONS, all_of};
 use super::unsent;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_summary::{self, Summary};
-use crate::record::counts::{Counts, FirstDone, Measure, Reported, StatementFigures};
+use crate::record::counts::{AllAtWork, Counts, Measure, Reported, StatementFigures};
 
 /// The counts of one measurement. `summary` is pgbench's final output, if it got that far.
 pub fn counts(settings: &Settings, tally: &LoadTally, summary: Option<&str>) -> Result<Counts> {
@@ -29,11 +29,10 @@ pub fn counts(settings: &Settings, tally: &LoadTally, summary: Option<&str>) -> 
         measures.extend(scripts.map(|(script, tally)| tally.of_all(log_sample).measure(&script.name, elapsed_us)));
     }
     let reported = summary.map(|summary| reported(settings, summary));
-    let first_done = tally.until_first.map(|(first_us, share)| FirstDone {
-        operations: (whole.done as f64 * share).round() as u64,
-        elapsed_us: first_us.saturating_sub(began_us),
-    });
-    Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, first_done, ..Counts::default() })
+    let all_at_work = tally
+        .all_at_work
+        .map(|(elapsed_us, share)| AllAtWork { operations: (whole.done as f64 * share).round() as u64, elapsed_us });
+    Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, all_at_work, ..Counts::default() })
 }
 
 impl LoadTally {

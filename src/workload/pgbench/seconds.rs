@@ -47,9 +47,9 @@ pub struct LoadTally {
     pub unsent: Vec<Unsent>,
     /// All transactions that fell due, if only a sample is logged: subtracting those sent gives those that were not.
     pub all_due: Option<Unsent>,
-    /// For a fixed number of transactions: when the first client had done its part, and the share of all transactions
-    /// done by then.
-    pub until_first: Option<(u64, f64)>,
+    /// For a fixed number of transactions: microseconds in which all clients were at work, and the share of all
+    /// transactions that ended in them.
+    pub all_at_work: Option<(u64, f64)>,
 }
 
 /// Totals of one script.
@@ -110,7 +110,7 @@ impl Collector {
     pub fn finish(self, load: Option<FixedRate>) -> Result<LoadTally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
-        state.tally.until_first = state.quota.as_ref().and_then(Quota::until_first);
+        state.tally.all_at_work = state.quota.as_ref().and_then(Quota::all_at_work);
         if let Some((load, began_us)) = load.zip(state.tally.began_us) {
             match load.is_sampled {
                 true => state.tally.all_due = Some(load.all_due(began_us)),
