@@ -47,7 +47,7 @@ pub struct Counts {
     pub probe: Option<Box<ProbeRecord>>,
 }
 
-/// Work of all clients from when each had done one operation until the first of them had done its part.
+/// Work of all clients from when each had done one operation until the first of them ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllAtWork {
     /// Operations completed by all clients.

@@ -31,8 +31,8 @@ pub struct TurnRecord {
     pub probe: Option<DiskProbe>,
     /// Start of its first operation, microseconds since 1970.
     pub began_us: u64,
-    /// Operations that its rate counts: with equal work, those from when each client had done one until the first had
-    /// done its part.
+    /// Operations that its rate counts: with equal work, those from when each client had done one until the first
+    /// ended.
     pub operations: u64,
     /// Time of these, microseconds.
     pub elapsed_us: u64,

@@ -30,6 +30,10 @@ const ROUNDS_A_REPEAT: usize = 5;
 /// Rates that differ by more than this factor get turns of equal time.
 const MOST_APART: f64 = 4.0;
 
+/// A turn of equal work ends after so many times its length at the latest: twice what the slowest needs. So a disk that has become
+/// slow is probed before it is well again.
+const MOST_TIMES: u64 = 4;
+
 /// Fewest operations of a client in a turn of equal work.
 const LEAST_EACH: u64 = 50;
 
@@ -141,6 +145,10 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
             one.take_turn(session, about, one.lengths_us[made])?;
             probes.extend(one.turn.as_ref().and_then(|(_, about)| about.probe.clone()));
         }
+        let last = standing.iter_mut().find(|one| Some(&one.trial.case.id) == after.as_ref());
+        if let Some(one) = last.filter(|one| one.has_hit_its_limit(made)) {
+            probes.extend(settle::probe_disk(&session.host, &mut one.trial));
+        }
         let is_off = probes.iter().any(|probe| earlier.is_off(probe));
         let again = is_off && earlier.made_again < most_again;
         earlier.add(&probes);
@@ -232,6 +240,12 @@ impl<'s> Standing<'s> {
         self.failed.is_none() && !is_full && made < self.lengths_us.len()
     }
 
+    /// True if its turn of this round ended before its work was done.
+    fn has_hit_its_limit(&self, round: usize) -> bool {
+        let limit_us = MOST_TIMES * self.lengths_us[round];
+        self.turn.as_ref().is_some_and(|(_, about)| about.whole_us >= limit_us - limit_us / 10)
+    }
+
     /// Rate of its warm-up, if its turns can be of equal work: clients run as fast as they can and write.
     fn warm_up_rate(&self, session: &Session<'_>) -> Option<f64> {
         let trial = &self.trial;
@@ -244,7 +258,7 @@ impl<'s> Standing<'s> {
 
     fn take_turn(&mut self, session: &mut Session<'_>, about: TurnRecord, length_us: u64) -> Result<()> {
         let operations = self.rate.map(|rate| (rate * length_us as f64 / 1e6).ceil() as u64);
-        // With few for each client, that the first one's end cuts off others matters.
+        // What is done becomes known in pieces of some hundred.
         let clients = self.trial.record.operation.clients.max(1);
         let operations = operations.filter(|operations| operations / clients >= LEAST_EACH);
         self.turns.record.operations = operations.max(self.turns.record.operations);
@@ -317,7 +331,8 @@ fn measure(
     folders::make_all(&raw, 0o755)?;
     let place = trial.place(session, &raw)?;
     let progress = &mut || Ok(WindowProgress::default());
-    let until = Until { longest: Micros(length_us), operations, progress };
+    let longest = Micros(if operations.is_some() { MOST_TIMES * length_us } else { length_us });
+    let until = Until { longest, operations, progress };
     measurement(session, trial, &options, &target)?.turn(&place, until)
 }
 

@@ -212,7 +212,7 @@ pub fn measure(
 ) -> Result<(LoadTally, Option<Error>)> {
     let Until { longest, operations, progress } = until;
     let server = server_of(place)?;
-    let mut args = run_args(place, settings, units, (longest, operations))?;
+    let mut args = run_args(place, settings, units, (longest, None))?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
     let log_sample = settings.log_sample.unwrap_or(1.0);
@@ -238,8 +238,11 @@ pub fn measure(
             });
             begun.map(drop)
         });
-        let status = reading
-            .and_then(|()| attend(&mut running, place, &heard, Until { longest, operations, progress }, listener));
+        let status = reading.and_then(|()| {
+            // Not -t, which has no limit in time, and whose clients end one by one.
+            let is_done = || operations.is_some_and(|operations| collector.done() >= operations);
+            attend(&mut running, place, &heard, Until { longest, operations, progress }, (&is_done, listener))
+        });
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
@@ -280,13 +283,13 @@ pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
     if is_full { Ok(Some(error.chain())) } else { Err(error) }
 }
 
-/// Forwards the readers' events until pgbench ends.
+/// Forwards the readers' events until pgbench ends, at the latest when the work is done.
 fn attend(
     running: &mut RunningPgbench,
     place: &Place<'_>,
     heard: &Receiver<Result<LoadEvent>>,
     until: Until<'_>,
-    listener: &Listener<'_>,
+    (is_done, listener): (&dyn Fn() -> bool, &Listener<'_>),
 ) -> Result<ExitStatus> {
     let Until { longest, progress, .. } = until;
     let latest = now() + Duration::from_micros(longest.0) + HANG_LIMIT;
@@ -309,7 +312,7 @@ fn attend(
             let error = Error::tool(format!("pgbench did not end within {limit} after its time: a transaction hangs"));
             return Err(error.hint("the stack takes no more writes: check the kernel's log"));
         }
-        if running.asked_to_end_us.is_none() && progress()?.is_over {
+        if running.asked_to_end_us.is_none() && (is_done() || progress()?.is_over) {
             running.ask_to_end(place.host)?;
         }
     }
@@ -336,7 +339,7 @@ fn judged(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -> R
     })
 }
 
-/// Arguments of a run, warm-up or measured, for a time or a number of transactions of all clients. No VACUUM first: the template is vacuumed.
+/// Arguments of a run, for a time or a number of transactions of all clients. No VACUUM first: the template is vacuumed.
 fn run_args(place: &Place<'_>, settings: &Settings, units: u64, until: (Micros, Option<u64>)) -> Result<Vec<String>> {
     let server = server_of(place)?;
     let (until, amount) = match until {

@@ -1,5 +1,5 @@
-//! A fixed number of transactions for each client: what was done from when all clients had done one, which finds the caches of a
-//! new session empty, until the first client had done its part. After that fewer clients share the stack.
+//! A number of transactions of all clients: what was done from when each client had done one, which finds the caches of a new
+//! session empty, until the first client ended. After that fewer clients share the stack.
 
 use crate::parse::pgbench_log::{Transaction, TransactionOutcome};
 use std::collections::BTreeMap;
@@ -19,6 +19,11 @@ impl Quota {
         let (first_us, last_us) = self.of_client_us.entry(transaction.client).or_insert((at_us, at_us));
         (*first_us, *last_us) = (at_us.min(*first_us), at_us.max(*last_us));
         self.ended_us.push(at_us);
+    }
+
+    /// Those that are done.
+    pub fn done(&self) -> usize {
+        self.ended_us.len()
     }
 
     /// Microseconds in which all clients were at work, and the share of all transactions that ended in them; `None` if there

@@ -47,7 +47,7 @@ pub struct LoadTally {
     pub unsent: Vec<Unsent>,
     /// All transactions that fell due, if only a sample is logged: subtracting those sent gives those that were not.
     pub all_due: Option<Unsent>,
-    /// For a fixed number of transactions: microseconds in which all clients were at work, and the share of all
+    /// For a number of transactions: microseconds in which all clients were at work, and the share of all
     /// transactions that ended in them.
     pub all_at_work: Option<(u64, f64)>,
 }
@@ -71,8 +71,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector for a pgbench with these settings, each of whose threads is a stream. `has_quota`: its clients each do a
-    /// fixed number of transactions.
+    /// A collector for a pgbench with these settings, each of whose threads is a stream. `has_quota`: it ends after a number
+    /// of transactions.
     pub fn new(settings: &Settings, has_quota: bool, events: Sender<Result<LoadEvent>>) -> Collector {
         let scripts: Vec<String> = settings.scripts.iter().map(|script| script.name.clone()).collect();
         let limit_us = settings.latency_limit.map(|limit| limit.0);
@@ -123,6 +123,12 @@ impl Collector {
     /// Wall clock at the first transaction's start, microseconds. All streams must have ended.
     pub fn began_us(&self) -> Option<u64> {
         self.state.lock().ok().and_then(|state| state.tally.began_us)
+    }
+
+    /// Transactions of a quota that are known to be done; pgbench's log arrives in pieces of some hundred.
+    pub fn done(&self) -> u64 {
+        let state = self.state.lock().ok();
+        state.map_or(0, |state| (state.quota.as_ref().map_or(0, Quota::done) as f64 / state.log_sample) as u64)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut OpenSeconds) -> Result<T>) -> Result<T> {
