@@ -118,6 +118,24 @@ fn openmetrics_output_is_valid_and_uses_base_units() {
 }
 
 #[test]
+fn seconds_of_turns_have_no_times_and_are_left_out_of_openmetrics() {
+    let mut findings = sample::findings();
+    let turned = findings.trials[0].case.clone();
+    let seconds = |findings: &_| -> BTreeSet<String> {
+        let samples = read(&rendered("openmetrics", findings)).unwrap();
+        let of_trials = samples.into_iter().filter(|sample| sample.family.starts_with("pgstrata_trial_"));
+        of_trials.map(|sample| sample.labels["case"].clone()).collect()
+    };
+    let mut wanted = seconds(&findings);
+    let case = serde_json::json!({ "case": turned, "turns": 1, "is_carried_over": false, "borne": {}, "apart": 0 });
+    let turns = serde_json::json!({ "rounds": 1, "made_again": 0, "off": 0, "is_taken_out": false, "others_slope": 0.0,
+        "others_slope_half_width": null, "cases": [case] });
+    findings.turns = Some(serde_json::from_value(turns).unwrap());
+    assert!(wanted.remove(&turned));
+    assert_eq!(seconds(&findings), wanted);
+}
+
+#[test]
 fn openmetrics_names_the_machine_of_each_trial() {
     let mut findings = sample::findings();
     let one = read(&rendered("openmetrics", &findings)).unwrap();
