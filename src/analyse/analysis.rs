@@ -92,7 +92,7 @@ impl Analysis {
         self.add_unmeasured();
         let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
         self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
-        let turns = turns::found(&mut self.cases);
+        let turns = turns::found(&mut self.cases, self.input.run.at_least);
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();

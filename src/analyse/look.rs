@@ -38,7 +38,7 @@ pub fn look(folder: &Path, block: u32) -> Result<BlockLook> {
 impl Analysis {
     pub(super) fn look(mut self, block: u32) -> BlockLook {
         // Ratios are without what turns bore, as in the report.
-        turns::found(&mut self.cases);
+        turns::found(&mut self.cases, self.input.run.at_least);
         let run = &self.input.run;
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let contests = contests(&self.cases, &durability, &run.baseline, RunBlocks::of(run, false, None));

@@ -142,8 +142,11 @@ impl TrialRecord {
 
     /// True if its clients committed as fast as they could without waiting for WAL.
     pub fn commits_late(&self) -> bool {
-        let setting = self.server.as_ref().and_then(|server| server.key_settings.get("synchronous_commit"));
-        self.operation.rate.is_none() && setting.is_some_and(|value| value == "off")
+        const NAME: &str = "synchronous_commit";
+        let of_scripts = self.operation.script_settings.iter().filter(|found| found.name == NAME);
+        let of_scripts = of_scripts.filter_map(|found| found.value.as_deref());
+        let of_server = self.server.iter().filter_map(|server| Some(server.key_settings.get(NAME)?.as_str()));
+        self.operation.rate.is_none() && of_scripts.chain(of_server).any(|value| value == "off")
     }
 
     /// True if it needs no retry: it was measured, or its stack filled up, as it would again.

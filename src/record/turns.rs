@@ -29,6 +29,9 @@ pub struct TurnRecord {
     pub after: Option<String>,
     /// Probe of the disk below the images, or of the folder, just before it; `None` without either.
     pub probe: Option<DiskProbe>,
+    /// Another just after it, where it was the last of its round and ended at its limit of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_after: Option<DiskProbe>,
     /// Start of its first operation, microseconds since 1970.
     pub began_us: u64,
     /// Operations that its rate counts: with equal work, those from when each client had done one until the first
@@ -53,6 +56,11 @@ pub struct TurnRecord {
 }
 
 impl TurnRecord {
+    /// Its probes of the disk, in order of time.
+    pub fn probes(&self) -> impl Iterator<Item = &DiskProbe> {
+        self.probe.iter().chain(&self.probe_after)
+    }
+
     /// Time of its operations, and of flushing their WAL if no client waited for that; microseconds.
     pub fn rated_us(&self, is_async: bool) -> u64 {
         self.elapsed_us + if is_async { self.wal_flush_us } else { 0 }

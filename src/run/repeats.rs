@@ -31,7 +31,7 @@ impl EarlierProbes {
             let earlier = folder.stored(key)?.measured().filter(|earlier| earlier.host.is_same_machine(here));
             for turn in earlier.and_then(|earlier| earlier.turns).into_iter().flat_map(|turns| turns.turns) {
                 again.extend((!turn.counts).then_some((key.trial, turn.round)));
-                probes.extend(turn.probe);
+                probes.extend(turn.probes().cloned());
             }
         }
         probes.sort_by_key(|probe| probe.wall_us);

@@ -27,16 +27,18 @@ pub struct TakenOut {
 }
 
 /// Takes the effect out, less its mean in the block. One slope for all cases, by least squares together with what each
-/// case does in each block and what each round has in common. Turns are in order of time.
-pub fn taken_out(turns: &[Turn]) -> TakenOut {
+/// case does in each block and what each round has in common, in the blocks until `until`: looks at these must find later
+/// what they found. Turns are in order of time.
+pub fn taken_out(turns: &[Turn], until: u32) -> TakenOut {
     let others = at_both_ends(turns);
-    let logs = less_means(turns, turns.iter().map(|turn| turn.log).collect());
-    let column = less_means(turns, others.clone());
-    let blocks = turns.iter().map(|turn| turn.block).collect::<BTreeSet<u32>>().len();
-    let fitted = groups(turns, OWN).len() + groups(turns, ROUND).len();
-    let is_enough = turns.len() + blocks > fitted + LEAST_DEGREES && column.iter().any(|share| *share != 0.0);
+    let first = &turns[..turns.partition_point(|turn| turn.block <= until)];
+    let logs = less_means(first, first.iter().map(|turn| turn.log).collect());
+    let column = less_means(first, others[..first.len()].to_vec());
+    let blocks = first.iter().map(|turn| turn.block).collect::<BTreeSet<u32>>().len();
+    let fitted = groups(first, OWN).len() + groups(first, ROUND).len();
+    let is_enough = first.len() + blocks > fitted + LEAST_DEGREES && column.iter().any(|share| *share != 0.0);
     let (squares, fit) = (product(&column, &column), product(&column, &logs));
-    let degrees = (turns.len() + blocks).saturating_sub(fitted + 1) as f64;
+    let degrees = (first.len() + blocks).saturating_sub(fitted + 1) as f64;
     let residual = (product(&logs, &logs) - fit * fit / squares).max(0.0);
     let slope = if is_enough { (fit / squares).clamp(LEAST_SLOPE, 0.0) } else { 0.0 };
     let half_width = (is_enough && slope > LEAST_SLOPE)
@@ -47,10 +49,15 @@ pub fn taken_out(turns: &[Turn]) -> TakenOut {
     TakenOut { turns: turns.collect(), borne, slope, half_width }
 }
 
+/// True if a turn follows another at once, and not a round that is left out.
+fn is_next(turn: &Turn, next: &Turn) -> bool {
+    next.block == turn.block && next.after == Some(turn.case) && next.round <= turn.round + 1
+}
+
 /// Mean of what was measured before and after each turn, less that of its block; 0 where neither is known.
 fn at_both_ends(turns: &[Turn]) -> Vec<f64> {
     let of_turn = |(at, turn): (usize, &Turn)| {
-        let next = turns.get(at + 1).filter(|next| next.block == turn.block && next.after == Some(turn.case));
+        let next = turns.get(at + 1).filter(|next| is_next(turn, next));
         let both = [turn.others_share, next.and_then(|next| next.others_share)];
         let known: Vec<f64> = both.into_iter().flatten().collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
@@ -100,7 +107,7 @@ mod tests {
     #[test]
     fn equal_cases_are_more_equal_without_their_neighbours() {
         let turns = turns(0.4, -1.1);
-        let found = taken_out(&turns);
+        let found = taken_out(&turns, 9);
         assert!((-1.6..-0.6).contains(&found.slope), "{}", found.slope);
         assert!((found.slope + 1.1).abs() < found.half_width.unwrap(), "{} +- {:?}", found.slope, found.half_width);
         let (with, without) = widest(&turns, &found.borne);
@@ -109,14 +116,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_an_effect_is_not_taken_out() {
-        assert_eq!(taken_out(&turns(0.4, 0.9)).slope, 0.0);
-        let steep = taken_out(&turns(0.4, -9.0));
+        assert_eq!(taken_out(&turns(0.4, 0.9), 9).slope, 0.0);
+        let steep = taken_out(&turns(0.4, -9.0), 9);
         assert_eq!((steep.slope, steep.half_width), (LEAST_SLOPE, None));
-        assert_eq!(taken_out(&turns(0.0, -1.0)).slope, 0.0, "nobody came or went");
-        assert_eq!(taken_out(&turns(0.4, -1.1)[..24]).slope, 0.0, "few turns");
+        assert_eq!(taken_out(&turns(0.0, -1.0), 9).slope, 0.0, "nobody came or went");
+        assert_eq!(taken_out(&turns(0.4, -1.1)[..24], 9).slope, 0.0, "few turns");
         let unknown: Vec<Turn> = turns(0.4, -1.1).into_iter().map(|turn| Turn { others_share: None, ..turn }).collect();
-        assert_eq!(taken_out(&unknown).slope, 0.0);
-        assert!(taken_out(&[]).borne.is_empty());
+        assert_eq!(taken_out(&unknown, 9).slope, 0.0);
+        assert!(taken_out(&[], 9).borne.is_empty());
     }
 
     #[test]

@@ -56,36 +56,42 @@ impl CarryOver {
 pub fn after_each(turns: &[Turn], cases: usize) -> Vec<Option<CarryOver>> {
     let turns = &turns.iter().filter(|turn| turn.after.is_some()).copied().collect::<Vec<_>>();
     let logs = less_means(turns, turns.iter().map(|turn| turn.log).collect());
+    let mut found = vec![None; cases];
+    // One that had no turn, as after it was beaten or had failed, is before none.
+    let before: BTreeSet<usize> = turns.iter().filter_map(|turn| turn.after).collect();
+    let before: Vec<usize> = before.into_iter().collect();
     // Effects add up to zero: the last is the sum of the others, negated.
-    let last = cases.saturating_sub(1);
+    let Some((last, others)) = before.split_last() else { return found };
     let is_after = |turn: &Turn, case: usize| f64::from(u8::from(turn.after == Some(case)));
-    let column = |case| turns.iter().map(|turn| is_after(turn, case) - is_after(turn, last)).collect();
-    let columns = (0..last).map(|case| less_means(turns, column(case)));
-    let columns: Vec<Vec<f64>> = columns.collect();
+    let column = |case| turns.iter().map(|turn| is_after(turn, case) - is_after(turn, *last)).collect();
+    let columns: Vec<Vec<f64>> = others.iter().map(|case| less_means(turns, column(*case))).collect();
     let normal = columns.iter().map(|one| columns.iter().map(|other| product(one, other)).collect());
-    let Some(inverse) = inverse(normal.collect()) else { return vec![None; cases] };
+    let Some(inverse) = inverse(normal.collect()) else { return found };
     let moments: Vec<f64> = columns.iter().map(|column| product(column, &logs)).collect();
     let mut effects: Vec<f64> = inverse.iter().map(|row| product(row, &moments)).collect();
     let squares = product(&logs, &logs) - product(&effects, &moments);
-    let mut variances: Vec<f64> = (0..last).map(|case| inverse[case][case]).collect();
+    let mut variances: Vec<f64> = (0..others.len()).map(|at| inverse[at][at]).collect();
     effects.push(-effects.iter().sum::<f64>());
     variances.push(inverse.iter().flatten().sum());
     let blocks: BTreeSet<u32> = turns.iter().map(|turn| turn.block).collect();
-    let fitted = groups(turns, OWN).len() + groups(turns, ROUND).len() + last;
+    let fitted = groups(turns, OWN).len() + groups(turns, ROUND).len() + others.len();
     let degrees = (turns.len() + blocks.len()).saturating_sub(fitted) as f64;
     if degrees < 1.0 {
-        return vec![None; cases];
+        return found;
     }
     let quantile = student::two_sided_quantile(1.0 - LEVEL / cases as f64, degrees);
     let half_width = |variance: f64| quantile * (variance * squares.max(0.0) / degrees).sqrt();
-    let found = effects.into_iter().zip(variances);
-    found.map(|(log, variance)| Some(CarryOver { log, half_width: half_width(variance) })).collect()
+    for ((case, log), variance) in before.iter().zip(effects).zip(variances) {
+        found[*case] = Some(CarryOver { log, half_width: half_width(variance) });
+    }
+    found
 }
 
-/// Mean effect that the turns of each case bore in each block, as the logarithm of a ratio; none if no effect is suspected.
-/// Fitted in each block by itself: the error of the fit then differs by block, and is in the error of what is compared.
-pub fn borne(turns: &[Turn], cases: usize) -> BTreeMap<(usize, u32), f64> {
-    if !after_each(turns, cases).iter().flatten().any(CarryOver::is_suspected) {
+/// Mean effect that the turns of each case bore in each block, as the logarithm of a ratio; none if no effect is suspected
+/// in the blocks until `until`: looks at these must find later what they found. Fitted in each block by itself: the error of the fit then differs by block, and is in the error of what is compared.
+pub fn borne(turns: &[Turn], cases: usize, until: u32) -> BTreeMap<(usize, u32), f64> {
+    let first: Vec<Turn> = turns.iter().filter(|turn| turn.block <= until).copied().collect();
+    if !after_each(&first, cases).iter().flatten().any(CarryOver::is_suspected) {
         return BTreeMap::new();
     }
     let blocks: BTreeSet<u32> = turns.iter().map(|turn| turn.block).collect();
@@ -187,7 +193,7 @@ mod tests {
     #[test]
     fn without_noise_equal_cases_are_equal_less_what_they_bore() {
         let turns = turns(7, 0.0, 0.1);
-        let borne = borne(&turns, 4);
+        let borne = borne(&turns, 4, 9);
         let own = groups(&turns, OWN).into_iter();
         let own = own.map(|(group, of)| (group, of.iter().map(|at| turns[*at].log).sum::<f64>() / of.len() as f64));
         let own: BTreeMap<Group, f64> = own.collect();
@@ -209,6 +215,27 @@ mod tests {
             (0..runs).filter(|seed| after_each(&turns(*seed, 0.07, 0.0), 4).iter().flatten().any(CarryOver::is_seen));
         let seen = seen.count();
         assert!(seen <= 32, "{seen} of {runs}");
+    }
+
+    #[test]
+    fn blocks_without_a_case_are_less_what_was_borne_too() {
+        let (mut after, mut left) = (None, Vec::new());
+        for turn in turns(7, 0.02, 0.2).into_iter().filter(|turn| turn.block < 4 || turn.case != 3) {
+            left.push(Turn { after: turn.after.and(after), ..turn });
+            after = Some(turn.case);
+        }
+        let borne = borne(&left, 4, 9);
+        assert!((1..=6).all(|block| borne[&(0, block)] != borne[&(1, block)]), "{borne:?}");
+    }
+
+    #[test]
+    fn what_was_borne_in_the_first_blocks_stays_whatever_follows() {
+        let (slower, equal) = (turns(7, 0.02, 0.2), turns(7, 0.02, 0.0));
+        let first = |turns: &[Turn]| turns.iter().filter(|turn| turn.block <= 3).copied().collect::<Vec<_>>();
+        let later = equal.into_iter().filter(|turn| turn.block > 3);
+        let all: Vec<Turn> = first(&slower).into_iter().chain(later).collect();
+        let (alone, followed) = (borne(&first(&slower), 4, 3), borne(&all, 4, 3));
+        assert!(!alone.is_empty() && alone.iter().all(|(of, log)| followed[of] == *log));
     }
 
     #[test]

@@ -62,8 +62,8 @@ impl Run<'_> {
                 self.round((block as u32, round as u32), &built, noise, &mut turns, first, machine);
             }
         }
-        let beside = beside::taken_out(&turns);
-        let mut borne = borne(&beside.turns, cases);
+        let beside = beside::taken_out(&turns, u32::MAX);
+        let mut borne = borne(&beside.turns, cases, u32::MAX);
         beside.borne.iter().for_each(|(at, log)| *borne.entry(*at).or_default() += log);
         let rate = |case: usize, block: u32| {
             let own = turns.iter().filter(|turn| (turn.case, turn.block) == (case, block));

@@ -41,14 +41,11 @@ pub fn weightiest_difference(a: &SideMeasure, b: &SideMeasure) -> Option<Objecti
     }))
 }
 
-/// True if two figures of one subject have the same name: only the system and its durability may differ.
-pub fn same_measure(a: &SideMeasure, b: &SideMeasure) -> bool {
-    differing_conditions(a, b).is_empty()
-}
-
-/// The figure on a side with the same name.
+/// The figure on a side with the same name: only the system and its durability may differ.
 pub fn same_in<'s>(side: &'s Side, measure: &SideMeasure) -> Option<&'s SideMeasure> {
-    side.measures.iter().find(|other| other.subject() == measure.subject() && same_measure(measure, other))
+    let is_same =
+        |other: &&SideMeasure| other.subject() == measure.subject() && differing_conditions(measure, other).is_empty();
+    side.measures.iter().find(is_same)
 }
 
 /// Conditions in which two figures of one subject differ, most important first.

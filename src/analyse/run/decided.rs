@@ -206,8 +206,8 @@ impl Decided {
                 significant(noise)
             ),
             Procedure::Holm { noise: None } => format!(
-                "Ranks: the cases have too few blocks in common, so {each} is tested by its own ratio over the blocks \
-                 that both cases have, 5 % risk of any false difference (Holm)."
+                "Ranks: the cases have too few blocks in common, or a trial without a rate, so {each} is tested by its \
+                 own ratio over the blocks that both cases have, 5 % risk of any false difference (Holm)."
             ),
             Procedure::Looks { first, last } => format!(
                 "Ranks: Tukey's test on {all} after each block from {first} to at most {last}, at one level \

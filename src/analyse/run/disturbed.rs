@@ -54,7 +54,7 @@ impl Disturbed {
         let key = TrialKey { case: record.case.id.clone(), trial: record.trial };
         // One that failed may have left the machine at work.
         let probes = if record.outcome == Outcome::Measured { record.disk_probes.clone() } else { Vec::new() };
-        let of_turns = record.turns.iter().flat_map(|turns| &turns.turns).filter_map(|turn| turn.probe.clone());
+        let of_turns = record.turns.iter().flat_map(|turns| &turns.turns).flat_map(|turn| turn.probes().cloned());
         let probes = probes.into_iter().chain(of_turns).collect();
         let took_turns = record.turns.is_some();
         let probed = Probed { host: record.host.clone(), probes, counts, took_turns };

@@ -16,8 +16,10 @@ const IDLE_NAMED: f64 = 0.05;
 /// Difference that taking something out of ratios makes, from which on it is remarked.
 const TAKEN_NAMED: f64 = 0.01;
 
-/// `None` if no case was measured in turns; otherwise each case learns what its turns bore from the cases before.
-pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
+/// `None` if no case was measured in turns; otherwise each case learns what its turns bore from the cases before. Of
+/// adaptive blocks the first `at_least` decide how that is taken out.
+pub fn found(cases: &mut [CaseSums], at_least: Option<u32>) -> Option<TurnsFinding> {
+    let until = at_least.unwrap_or(u32::MAX);
     let mut turned: Vec<&mut CaseSums> = cases.iter_mut().filter(|case| !case.turns.turns.is_empty()).collect();
     let place = |id: &str| turned.iter().position(|case| case.spec.id == id);
     let turns =
@@ -45,13 +47,13 @@ pub fn found(cases: &mut [CaseSums]) -> Option<TurnsFinding> {
         let own = turns
             .iter()
             .filter_map(|turn| Some(Turn { case: place(turn.case)?, after: turn.after.and_then(place), ..*turn }));
-        let taken_out = beside::taken_out(&own.collect::<Vec<Turn>>());
+        let taken_out = beside::taken_out(&own.collect::<Vec<Turn>>(), until);
         if taken_out.slope < others_slope {
             (others_slope, half_width) = (taken_out.slope, taken_out.half_width);
         }
         let own = &taken_out.turns;
         inside.iter().zip(after_each(own, inside.len())).for_each(|(case, after)| found[*case] = after);
-        let carried = borne(own, inside.len());
+        let carried = borne(own, inside.len(), until);
         is_taken_out |= carried.values().any(|log| *log != 0.0);
         for ((case, block), log) in taken_out.borne.into_iter().chain(carried) {
             *turned[inside[case]].turns.borne.entry(block).or_default() += log;

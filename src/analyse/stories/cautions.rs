@@ -284,18 +284,24 @@ fn rounds_on_a_disturbed_disk_that_count_and_turns_apart_from_the_others_are_sai
     };
     let beside = said(|record| turns_of(record, 1, 0));
     assert!(beside.contains("in 3 of 18 rounds the disk was off as much, and they count"), "{beside}");
-    assert!(!beside.contains("lay apart"), "{beside}");
+    assert!(!beside.contains("lay apart") && !beside.contains("the first of a client"), "{beside}");
+    let firsts = said(|record| {
+        turns_of(record, 1, 0);
+        record.turns.as_mut().unwrap().turns.iter_mut().for_each(|turn| turn.operations = 800);
+    });
+    assert!(firsts.contains("2.0 % of the operations are the first of a client in its turn"), "{firsts}");
     let apart = said(|record| turns_of(record, 1, 500_000_000));
     assert!(apart.contains("in 3 of 3 blocks its turns lay apart from those of the others"), "{apart}");
 }
 
 #[test]
-fn a_case_without_turns_among_others_is_cautioned_of() {
+fn a_case_without_turns_among_others_and_btrfs_in_turns_are_cautioned_of() {
     let mut story =
-        ["ext4", "xfs", "zram"].into_iter().fold(Story::of(3, None), |story, stack| story.with(&Act::on(stack)));
+        ["ext4", "btrfs", "zram"].into_iter().fold(Story::of(3, None), |story, stack| story.with(&Act::on(stack)));
     let ids: Vec<String> = story.input.run.cases.iter().map(|case| case.id.clone()).collect();
     story.input.run.turns = ids[..2].to_vec();
     let found = story.findings();
-    let said = found.cautions.iter().find(|caution| caution.text.starts_with("measured by itself")).unwrap();
-    assert_eq!(said.cases, ids[2..]);
+    let of = |words: &str| &found.cautions.iter().find(|caution| caution.text.contains(words)).unwrap().cases;
+    assert_eq!(of("measured by itself"), &ids[2..]);
+    assert_eq!(of("commits btrfs's transaction"), &ids[1..2]);
 }

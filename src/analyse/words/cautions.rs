@@ -25,6 +25,9 @@ const TELEMETRY_ALLOWANCE: f64 = 0.005;
 /// Share of the CPUs from which clients on the server's machine are reported.
 const CLIENTS_WORTH_SAYING: f64 = 1.0 / 3.0;
 
+/// Share of first operations from which on they may make a p99.
+const FIRSTS_WORTH_SAYING: f64 = 0.01;
+
 /// Remarks on one case due in this many blocks, most important first. `found` is its finding.
 pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u32) -> Vec<Remark> {
     if sums.trials.is_empty() {
@@ -39,6 +42,11 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
     remarks.extend(beside_turns(&sums.spec, run));
+    remarks.extend(commits_of_btrfs(sums, run));
+    let (firsts, all) = sums.turns.firsts;
+    let firsts = Some(firsts as f64 / all as f64).filter(|share| *share > FIRSTS_WORTH_SAYING);
+    let what = "{} of the operations are the first of a client in its turn, with its session's caches empty: p99 may be theirs";
+    remarks.extend(of_share(Weight::Unlike, what, firsts));
     remarks.extend(sums.capacity.remarks());
     remarks.extend(sums.epochs.remarks());
     remarks.extend(sums.ageing.remarks());
@@ -96,6 +104,16 @@ fn beside_turns(spec: &CaseSpec, run: &RunRecord) -> Option<Remark> {
     let is_among_turns = run.cases.iter().any(|other| has_turns(other) && other.workload == spec.workload);
     (is_among_turns && !has_turns(spec)).then(|| {
         let what = "measured by itself, minutes from the others' turns, and with the checkpoints of the plan";
+        Remark::plain(Weight::Unlike, what)
+    })
+}
+
+/// Remark on btrfs in turns, by docs/validation.md, short turns against long ones.
+fn commits_of_btrfs(sums: &CaseSums, run: &RunRecord) -> Option<Remark> {
+    let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount())?;
+    (mount.fstype == "btrfs" && run.turns.contains(&sums.spec.id)).then(|| {
+        let what = "the sync after each turn commits btrfs's transaction, which else lasts 30 s: a full run may find it \
+                    slower, turns of 20 s did by a sixth";
         Remark::plain(Weight::Unlike, what)
     })
 }

@@ -11,6 +11,7 @@ use crate::plan;
 use crate::provision::disk_probe::existing_folder;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::counts::AllAtWork;
+use crate::record::disk_probe::DiskProbe;
 use crate::record::event::{Event, Step};
 use crate::record::operation::Writes;
 use crate::record::turns::TurnRecord;
@@ -125,7 +126,9 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
     let block = standing.first().map_or(0, |one| one.trial.key.trial);
     let mut earlier = EarlierProbes::of(session.events.writer().folder(), block, &session.machine)?;
     let rounds = standing.iter().map(|one| one.lengths_us.len()).max().unwrap_or(0);
-    let most_again = rounds * session.record.blocks as usize / ROUNDS_A_REPEAT;
+    // Adaptive blocks may end after any look.
+    let blocks = session.record.at_least.map_or(session.record.blocks, |least| least.max(block));
+    let most_again = rounds * blocks as usize / ROUNDS_A_REPEAT;
     let (mut made, mut number, mut after) = (0, 0u32, None);
     while made < rounds {
         number += 1;
@@ -138,17 +141,18 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
             break;
         }
         let before = u32::try_from(rounds).unwrap_or(u32::MAX).saturating_mul(block.saturating_sub(1));
-        let mut probes = Vec::new();
         for id in plan::round(&going, before.saturating_add(number), session.record.seed) {
             let Some(one) = standing.iter_mut().find(|one| one.trial.case.id == id) else { continue };
             let about = TurnRecord { round: number, after: after.replace(id), ..TurnRecord::default() };
             one.take_turn(session, about, one.lengths_us[made])?;
-            probes.extend(one.turn.as_ref().and_then(|(_, about)| about.probe.clone()));
         }
         let last = standing.iter_mut().find(|one| Some(&one.trial.case.id) == after.as_ref());
-        if let Some(one) = last.filter(|one| one.has_hit_its_limit(made)) {
-            probes.extend(settle::probe_disk(&session.host, &mut one.trial));
+        if let Some(Standing { trial, turn: Some((_, about)), .. }) = last.filter(|one| one.has_hit_its_limit(made)) {
+            about.probe_after = settle::probe_disk(&session.host, trial);
         }
+        let turns = standing.iter().filter_map(|one| one.turn.as_ref());
+        let mut probes: Vec<DiskProbe> = turns.flat_map(|(_, about)| about.probes().cloned()).collect();
+        probes.sort_by_key(|probe| probe.wall_us);
         let is_off = probes.iter().any(|probe| earlier.is_off(probe));
         let again = is_off && earlier.made_again < most_again;
         earlier.add(&probes);
@@ -191,14 +195,17 @@ fn begin(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()>
 }
 
 /// Rate by which the work of a turn is set for most of these rates, its own among them, so that it takes them half of a
-/// turn to twice as long; `None` if its own is too far from those, or alone.
+/// turn to twice as long; else for most of those that are left. `None` if its own is alone.
 fn common_rate(own: f64, mut rates: Vec<f64>) -> Option<f64> {
     rates.sort_by(f64::total_cmp);
-    let together = |least: f64| rates.iter().copied().filter(move |rate| (least..=MOST_APART * least).contains(rate));
-    let least = rates.iter().copied().rev().max_by_key(|least| together(*least).count())?;
-    let most = together(least).next_back()?;
-    let is_among = together(least).count() > 1 && (least..=most).contains(&own);
-    is_among.then(|| (least * most).sqrt())
+    let is_with = |least: f64, rate: &f64| (least..=MOST_APART * least).contains(rate);
+    let count = |least: &f64| rates.iter().filter(|rate| is_with(*least, rate)).count();
+    let least = rates.iter().copied().rev().max_by_key(count)?;
+    let (together, others): (Vec<f64>, Vec<f64>) = rates.iter().copied().partition(|rate| is_with(least, rate));
+    match together.last().filter(|_| together.contains(&own)) {
+        Some(most) => (together.len() > 1).then(|| (least * most).sqrt()),
+        None => common_rate(own, others),
+    }
 }
 
 impl<'s> Standing<'s> {
@@ -348,5 +355,7 @@ mod tests {
         assert_eq!(of(350.0), of(700.0));
         assert_eq!(of(3700.0), None, "memory is ten times as fast");
         assert_eq!(common_rate(5.0, vec![5.0]), None, "nothing to compare with");
+        let two_kinds = |own| common_rate(own, vec![400.0, 3500.0, 3000.0, 500.0]);
+        assert_eq!((two_kinds(400.0), two_kinds(3000.0)), (Some(200_000f64.sqrt()), Some(10_500_000f64.sqrt())));
     }
 }
