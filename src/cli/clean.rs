@@ -3,7 +3,7 @@
 use super::out;
 use super::places::StateArgs;
 use crate::error::{EXIT_INCOMPLETE, Result};
-use crate::host::Host;
+use crate::host::{Host, users};
 use crate::report::text::paragraph;
 use crate::run::clean::{self, Leftover};
 use crate::units::count;
@@ -29,9 +29,12 @@ pub struct Args {
 /// # Errors
 /// If the ledgers cannot be read.
 pub fn run(args: &Args) -> Result<u8> {
-    let leftovers = clean::clean(&Host::this(), &args.state.state()?, args.dry_run)?;
+    let state = args.state.state()?;
+    let leftovers = clean::clean(&Host::this(), &state, args.dry_run)?;
     if leftovers.is_empty() {
-        out::line("nothing to clean up: no run left anything behind")?;
+        let of_root = if users::is_root() { "" } else { "; what root's runs left: sudo pgstrata clean" };
+        let place = out::harmless(&state.display().to_string());
+        out::line(&format!("nothing to clean up: no run left anything behind that {place} knows of{of_root}"))?;
     }
     leftovers.iter().try_for_each(|leftover| print(leftover, args.dry_run))?;
     let failed = leftovers.iter().any(|leftover| leftover.failure.is_some());

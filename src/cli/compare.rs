@@ -5,11 +5,12 @@ mod outputs;
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
 use crate::analyse::compare::{self, from_import, from_probe, single};
+use crate::analyse::fleet::GroupBy;
 use crate::cli::out;
 use crate::cli::page::{page, refuse_to_overwrite};
 use crate::cli::places::folder_and_case;
 use crate::cli::probe::{interrupt, probe_folder, seconds};
-use crate::cli::siblings::Grouping;
+use crate::cli::siblings;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::foreign::{self, shelf};
 use crate::host::signals::Interrupt;
@@ -77,8 +78,15 @@ pub struct Args {
     /// What to compare; the first is the reference
     #[arg(value_name = "SIDE", required = true)]
     sides: Vec<String>,
-    #[command(flatten)]
-    grouping: Grouping,
+    /// Compare hosts instead of stacks: within and between groups by model, firmware, kernel, cpu, postgres
+    ///
+    /// Every SIDE is a run folder of the same plan, for example pgstrata compare --group-by model,firmware results/*. Each host
+    /// has one figure, its mean over cases, beside the median of the hosts in its group. Slower hosts are named by median and
+    /// MAD with a limit by the number of hosts: of equal hosts one is named in 5 of 100 fleets, and none among fewer than 6
+    /// hosts. Groups are compared with the largest one: hosts that are in both, such as before and after new firmware, in pairs, the
+    /// others unpaired.
+    #[arg(long, value_name = "FACT,...", value_delimiter = ',', value_parser = siblings::group)]
+    group_by: Vec<GroupBy>,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -112,8 +120,8 @@ pub fn run(args: &Args) -> Result<u8> {
     if let Some(path) = &args.html {
         refuse_to_overwrite(path)?;
     }
-    if !args.grouping.group_by.is_empty() {
-        return args.grouping.compare(&args.sides, args.json, args.html.as_deref());
+    if !args.group_by.is_empty() {
+        return siblings::compare(&args.group_by, &args.sides, args.json, args.html.as_deref());
     }
     let found: Vec<SideSource> =
         args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;

@@ -174,24 +174,21 @@ fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
     }
     let probed = accelerator::known(host, cache);
     let built = guests.iter().any(|guest| guest.built);
-    if json {
-        let accelerator = probed.as_ref().map(|probed| probed.accelerator.name());
-        out::json(&GuestsStatus { guests, accelerator, why: probed.and_then(|probed| probed.why) })?;
-        return Ok(if built { 0 } else { EXIT_INCOMPLETE });
-    }
     if guests.is_empty() {
         lines.push(format!("no guest is built: pgstrata guest build --suite {}", TRIED.join("|")));
     }
-    lines.push(match probed {
+    lines.push(match &probed {
         None => "accelerator: not known before the first guest".to_owned(),
-        Some(probed) => match probed.why {
+        Some(probed) => match &probed.why {
             None => "accelerator: KVM".to_owned(),
             Some(why) => {
                 format!("accelerator: none, the CPU is emulated (TCG), about 11 to 19 times slower; KVM: {why}")
             }
         },
     });
-    out::bytes(out::harmless_lines(&(lines.join("\n") + "\n")).as_bytes())?;
+    let accelerator = probed.as_ref().map(|probed| probed.accelerator.name());
+    let status = GuestsStatus { guests, accelerator, why: probed.and_then(|probed| probed.why) };
+    out::json_or(json, &status, || out::harmless_lines(&(lines.join("\n") + "\n")))?;
     Ok(if built { 0 } else { EXIT_INCOMPLETE })
 }
 

@@ -169,6 +169,13 @@ const KEYS: &str = "data.fits data.place mount.options postgresql.fsync postgres
     stack.mount stack.mount_options stack.pool wal_stack.filesystem workload.clients workload.rate \
     workload.scale workload.script zfs.dataset zfs.logbias zfs.recordsize zfs.sync zpool.pool";
 
+/// Values of facts that have only these, separated by blanks.
+const VALUES: [(&str, &str); 3] = [
+    ("data.fits", "shared_buffers memory neither ram yes disk no"),
+    ("stack.medium", "memory disk ram device"),
+    ("zfs.sync", "standard always disabled"),
+];
+
 /// The fact that a key probably misspells. Any other key is kept and shown, but a typo in one of these would have no
 /// effect and go unnoticed.
 fn misspelt(key: &str) -> Option<&'static str> {
@@ -192,6 +199,11 @@ fn apply_settings(settings: &[(String, String)], record: &mut ImportRecord) -> R
                 if let Some(known) = misspelt(key) {
                     return Err(Error::user(format!("unknown fact {key}: nothing uses it"))
                         .hint(format!("did you mean {known}?")));
+                }
+                let is_unknown = |words: &str| !words.split(' ').any(|word| word.eq_ignore_ascii_case(value.trim()));
+                if let Some((_, words)) = VALUES.iter().find(|(known, words)| known == key && is_unknown(words)) {
+                    return Err(Error::user(format!("{key}={value}: nothing uses that value"))
+                        .hint(format!("it is one of {}", words.replace(' ', ", "))));
                 }
                 for case in &mut record.cases {
                     case.facts.insert(key.clone(), value.clone());
@@ -321,6 +333,17 @@ mod tests {
             let error = apply_settings(&[set(key), set(key)].concat(), &mut record).unwrap_err();
             assert_eq!(error.to_string(), format!("{key} is set twice"));
         }
+    }
+
+    #[test]
+    fn a_fact_with_a_value_that_nothing_uses_is_refused() {
+        let set = |value: &str| {
+            apply_settings(&[("stack.medium".to_owned(), value.to_owned())], &mut ImportRecord::default())
+        };
+        let error = set("tmpfs").unwrap_err();
+        assert_eq!(error.to_string(), "stack.medium=tmpfs: nothing uses that value");
+        assert_eq!(error.hint_text(), Some("it is one of memory, disk, ram, device"));
+        assert!(set("Memory").is_ok());
     }
 
     #[test]

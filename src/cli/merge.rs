@@ -96,15 +96,11 @@ pub fn run(args: &Args) -> Result<u8> {
     merge::write(&place, &Merge { record: &record, merged: &merged, plan_text: &plan_text, events, verdicts, trials })?;
     trial_table::write(&place, &load::findings(&place)?)?;
     session::give_to_person(&place)?;
-    if args.json {
-        out::json(&merged)?;
-    } else {
-        print(&merged, &place)?;
-    }
+    out::json_or(args.json, &merged, || printed(&merged, &place))?;
     Ok(if merged.left_out.is_empty() && merged.missing.is_empty() { 0 } else { EXIT_INCOMPLETE })
 }
 
-fn print(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
+fn printed(merged: &MergeRecord, place: &std::path::Path) -> String {
     let mut text = format!("merged ({}):\n", merged.group);
     for run in &merged.merged {
         let blocks: Vec<String> = run.blocks.iter().map(u32::to_string).collect();
@@ -121,7 +117,7 @@ fn print(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
         text.push_str(" (pgstrata submit --again DIR where they were submitted)\n");
     }
     text.push_str(&format!("run folder  {0}\nreport it   pgstrata report {0}\n", place.display()));
-    out::bytes(out::harmless_lines(&text).as_bytes())
+    out::harmless_lines(&text)
 }
 
 /// Complete trials, with their folders.

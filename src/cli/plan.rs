@@ -92,11 +92,8 @@ pub fn run(args: &Args) -> Result<u8> {
         let mut to_try = plan.clone();
         to_try.cases.retain(|case| by_servers.iter().all(|unmet| unmet.case != case.id));
         forecast.unmet.extend(by_servers);
-        if args.json {
-            out::json(&PlanDocument::new(&read, &forecast))?;
-        } else {
-            out::fitted(|| shown(plan, checked, builds, &forecast))?;
-        }
+        let document = PlanDocument::new(&read, &forecast);
+        out::json_or(args.json, &document, || shown(plan, checked, builds, &forecast))?;
         let can_enter = check::places(&Host::this(), &plan.part_in(None).cases, &places.state);
         let interrupt = Interrupt::listen_saying(STOPPING, LEFT)?;
         let say = |words: &str| out::remark(&harmless(words));

@@ -99,13 +99,10 @@ fn list(json: bool) -> Result<u8> {
     let lines =
         lines.map(|(key, kept, bytes)| KeptBuild { bin: shelf.path().join(&key).join("bin"), key, bytes, kept });
     let lines: Vec<KeptBuild> = lines.collect();
-    if json {
-        out::json(&lines)?;
-    } else if lines.is_empty() {
-        out::line("nothing is built")?;
-    } else {
-        out::fitted(|| lines.iter().map(shown).collect::<Vec<_>>().join("\n"))?;
-    }
+    out::json_or(json, &lines, || match lines.is_empty() {
+        true => "nothing is built\n".to_owned(),
+        false => lines.iter().map(shown).collect::<Vec<_>>().join("\n"),
+    })?;
     Ok(0)
 }
 

@@ -3,6 +3,7 @@
 use super::out;
 use crate::cluster::install;
 use crate::error::{Context, Error, Result};
+use crate::foreign;
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, machine};
 use crate::profile::{self, figures, load, reading, text, waldump};
@@ -142,8 +143,16 @@ fn make_load(file: &Path, folder: Option<&Path>) -> Result<()> {
     if let Some(folder) = folder {
         folders::make_all(folder, 0o755)?;
         let scripts = load.scripts.iter().map(|(name, _, text)| (name.as_str(), text));
-        for (name, text) in scripts.chain([("setup", &load.setup)]) {
-            files::write_output(&folder.join(format!("{name}.sql")), text.as_bytes())?;
+        let all =
+            scripts.chain([("setup", &load.setup)]).map(|(name, text)| (folder.join(format!("{name}.sql")), text));
+        let all: Vec<(PathBuf, &String)> = all.collect();
+        let is_other = |path: &Path, text: &str| std::fs::read(path).is_ok_and(|there| there != text.as_bytes());
+        if let Some((changed, _)) = all.iter().find(|(path, text)| is_other(path, text)) {
+            return Err(Error::user(format!("{} is there, with another content", changed.display()))
+                .hint("choose another folder with -o, or remove it"));
+        }
+        for (path, text) in all {
+            files::write_output(&path, text.as_bytes())?;
         }
         let names = load.scripts.iter().map(|(name, weight, _)| format!("\"{name}.sql@{weight}\""));
         let names = names.collect::<Vec<_>>().join(", ");
@@ -161,7 +170,7 @@ fn show(profile: &Profile, json: bool) -> Result<()> {
 fn given(path: &Path) -> Result<Profile> {
     // Far more than a day's samples.
     let bytes = files::read_given(path, 1 << 30, || format!("read {}", path.display()))?;
-    let text = String::from_utf8_lossy(&bytes);
+    let (text, _) = foreign::decode(bytes).map_err(|what| Error::user(format!("{} is {what}", path.display())))?;
     // What the script prints is neither a remark nor TOML.
     let is_profile = text.starts_with('#') || text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty());
     if is_profile { profile::from_file(&text) } else { reading::read(&text) }

@@ -248,6 +248,13 @@ fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
             (stored.record().cases.clone(), guest_run::left(&stored)?)
         }
         (Some(path), None) => {
+            if path.exists() && !path.is_file() && !path.is_dir() {
+                return Err(Error::user(format!(
+                    "{} is no regular file, and a run reads its plan again",
+                    path.display()
+                ))
+                .hint("write the plan to a file"));
+            }
             let mut plan = super::plan::parsed(path)?;
             if args.quick {
                 plan.keep_quick_part();
@@ -338,6 +345,13 @@ impl RunTask {
                     read.plan.keep_share(share)?;
                     if let Some(begun) = share::begun(&places.results, &read.plan, share)? {
                         let stored = opening::stored(begun.path(), None)?;
+                        let stacks =
+                            |cases: &[CaseSpec]| cases.iter().map(|case| case.stack.clone()).collect::<Vec<_>>();
+                        if stacks(&stored.record().cases) != stacks(&read.plan.cases) {
+                            let folder = begun.path().display();
+                            return Err(Error::user(format!("{folder} has this share on other storage"))
+                                .hint("give the --on that it was begun with, or other --results"));
+                        }
                         return Ok(RunTask::Resume(Box::new(stored)));
                     }
                 }

@@ -128,10 +128,8 @@ pub fn run(args: &Args) -> Result<u8> {
             }
         }
     }
-    match args.json {
-        true => out::json(&status)?,
-        false => print(&status, args.again.is_some() || status.submitted && engine.waits)?,
-    }
+    let with_shares = args.again.is_some() || status.submitted && engine.waits;
+    out::json_or(args.json, &status, || shown(&status, with_shares))?;
     let open = match (status.submitted, engine.waits) {
         (true, false) => false,
         (true, true) => !status.missing.is_empty(),
@@ -325,7 +323,7 @@ fn write_job(status: &SubmitStatus, engine: &Engine) -> Result<()> {
     session::give_to_person(&status.folder)
 }
 
-fn print(status: &SubmitStatus, with_shares: bool) -> Result<()> {
+fn shown(status: &SubmitStatus, with_shares: bool) -> String {
     let (of, folder) = (status.submission.shares, quoted(status.folder.as_os_str()));
     let mut text = format!("{} in {}\n", count(of, "share"), status.folder.display());
     for share in status.shares.iter().filter(|_| with_shares) {
@@ -339,7 +337,7 @@ fn print(status: &SubmitStatus, with_shares: bool) -> Result<()> {
     } else {
         text.push_str(&format!("how far   pgstrata submit --again {folder}\n"));
     }
-    out::bytes(out::harmless_lines(&text).as_bytes())
+    out::harmless_lines(&text)
 }
 
 /// `incomplete, 1 of 4 trials, node2: ext4, block 2: no space`.

@@ -3,7 +3,7 @@
 use super::out;
 use crate::cut::pull::answer;
 use crate::error::{Context, Result};
-use crate::host::lines::serve;
+use crate::host::lines::{LIMITS, serve};
 use crate::host::signals::Interrupt;
 use std::path::PathBuf;
 
@@ -35,6 +35,7 @@ pub fn run(args: &Args) -> Result<u8> {
         &Interrupt::listen()?,
         &|address| out::remark(&format!("listening on {address}, files in {}", folder.display())),
         &|line| answer(&folder, line),
+        LIMITS,
     )?;
     Ok(0)
 }

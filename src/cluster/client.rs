@@ -107,7 +107,7 @@ impl Client {
         // Any error before ReadyForQuery leaves parts of the answer unread.
         self.broken = true;
         self.stream.write_all(&message).map_err(|e| self.lost(&e)).map_err(|error| error.while_doing(doing()))?;
-        let answer = self.answer().map_err(|error| error.while_doing(doing()))?;
+        let answer = self.answer(sql).map_err(|error| error.while_doing(doing()))?;
         self.broken = false;
         answer.map_err(|error| error.while_doing(doing()))
     }
@@ -144,21 +144,21 @@ impl Client {
                 | Message::BackendKeyData(_)
                 | Message::NoticeResponse(_) => {}
                 Message::ReadyForQuery(_) => return Ok(()),
-                Message::ErrorResponse(body) => return Err(server_error(body.fields())),
+                Message::ErrorResponse(body) => return Err(server_error(body.fields(), "")),
                 _ => return Err(Error::host("the server requires authentication other than trust")),
             }
         }
     }
 
     /// Reads one answer to its end. Outer error: the connection is lost; inner: the server reports an error.
-    fn answer(&mut self) -> Result<Result<Vec<TextRow>>> {
+    fn answer(&mut self, sql: &str) -> Result<Result<Vec<TextRow>>> {
         let mut rows = Vec::new();
         let mut refused = None;
         loop {
             match self.next()? {
                 Message::RowDescription(_) => rows.clear(),
                 Message::DataRow(body) => rows.push(text_row(&body)?),
-                Message::ErrorResponse(body) => refused = Some(server_error(body.fields())),
+                Message::ErrorResponse(body) => refused = Some(server_error(body.fields(), sql)),
                 Message::ReadyForQuery(_) => return Ok(refused.map_or(Ok(rows), Err)),
                 Message::CommandComplete(_)
                 | Message::EmptyQueryResponse
@@ -218,10 +218,10 @@ fn text_row(body: &DataRowBody) -> Result<TextRow> {
     cells.collect().or_host(|| "read a row".to_owned())
 }
 
-/// The server's own message: `ERROR: division by zero (22012); detail`.
-fn server_error(mut fields: ErrorFields<'_>) -> Error {
+/// The server's own message: `ERROR: division by zero (22012); detail`, and where in `sql` if that has several lines.
+fn server_error(mut fields: ErrorFields<'_>, sql: &str) -> Error {
     let (mut severity, mut code, mut message) = (String::from("ERROR"), String::new(), String::from("no message"));
-    let (mut detail, mut hint) = (None, None);
+    let (mut detail, mut hint, mut place) = (None, None, None);
     // Ends at the last field or an unreadable one; the fields before it are shown.
     while let Ok(Some(field)) = fields.next() {
         let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
@@ -231,11 +231,16 @@ fn server_error(mut fields: ErrorFields<'_>) -> Error {
             b'M' => message = value,
             b'D' => detail = Some(value),
             b'H' => hint = Some(value),
+            // Counts characters from 1.
+            b'P' => place = value.parse::<usize>().ok(),
             _ => {}
         }
     }
     let detail = detail.map_or_else(String::new, |detail| format!("; {detail}"));
-    let error = Error::tool(format!("{severity}: {message} (SQLSTATE {code}){detail}"));
+    let before = |place: usize| sql.chars().take(place.saturating_sub(1)).filter(|one| *one == '\n').count();
+    let place = place.filter(|_| sql.trim_end().contains('\n'));
+    let line = place.map_or_else(String::new, |place| format!(" in line {}", before(place) + 1));
+    let error = Error::tool(format!("{severity}: {message} (SQLSTATE {code}){line}{detail}"));
     hint.into_iter().fold(error, Error::hint)
 }
 

@@ -430,6 +430,8 @@ mod tests {
         assert_eq!(rows, [[Some("a'b".to_owned()), Some("2".to_owned())], [None, Some("3".to_owned())]]);
         let error = client.query("select 1/0").unwrap_err().to_string();
         assert!(error.contains("ERROR: division by zero (SQLSTATE 22012)"), "{error}");
+        let error = client.query("create temp table \"ä\" (n int);\n\nselect m from \"ä\";\n").unwrap_err().to_string();
+        assert!(error.contains("column \"m\" does not exist (SQLSTATE 42703) in line 3"), "{error}");
         assert_eq!(client.query("select 1").unwrap().len(), 1);
         assert_eq!(server.settings_elsewhere(&facts).unwrap(), []);
         let function = "create function lazy() returns int language sql set synchronous_commit = off as 'select 1'";

@@ -61,9 +61,9 @@ impl Disks for NbdServer {
     fn show(&self, session: &CutSession<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
         use std::os::fd::AsFd;
         self.add(name, recorder, disk)?;
-        let opened = open(self.socket(), name)?;
+        let (stream, size_and_flags) = open(self.socket(), name)?;
         // The kernel keeps its own reference to the connection.
-        recorded::attach_nbd(&session.host, &session.ledger, opened.stream.as_fd(), (opened.size, opened.flags))
+        recorded::attach_nbd(&session.host, &session.ledger, stream.as_fd(), size_and_flags)
     }
 
     fn put_behind(&self, name: &str, recorder: &Arc<Recorder>, disk: u16) {

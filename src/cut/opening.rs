@@ -10,7 +10,7 @@ use crate::provision::Site;
 use crate::provision::facts::Bases;
 use crate::provision::remount::Remounts;
 use crate::provision::stack::reopen_stack;
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::undo::{undo_from, undo_own};
 use crate::record::case::CaseSpec;
 use crate::record::stack::End;
 use crate::run::undo;
@@ -120,7 +120,7 @@ impl<'a> Opener<'a> {
             }
         };
         self.end_servers(mark)?;
-        undo_from(ledger, mark, &Undoers::default(), host).into_iter().next().map_or(opened, Err)
+        undo_from(ledger, mark, undo_own, host).into_iter().next().map_or(opened, Err)
     }
 
     /// Ends servers and their processes, if one was started.

@@ -2,13 +2,13 @@
 //! anything that is not text. Drops sequences that colour a terminal.
 
 /// Text, and its encoding if that is not UTF-8: `UTF-16LE`, `UTF-16BE`, `Latin-1`, `Windows-1252`.
-pub(super) type Text = (String, Option<&'static str>);
+pub type Text = (String, Option<&'static str>);
 
 /// Decodes bytes to text.
 ///
 /// # Errors
 /// Names what the bytes are instead, as in "it is ...".
-pub(super) fn decode(bytes: Vec<u8>) -> Result<Text, String> {
+pub fn decode(bytes: Vec<u8>) -> Result<Text, String> {
     if let Some((big, rest)) = sixteen_bits(&bytes) {
         let text = from_sixteen_bits(rest, big);
         if binary_share(text.bytes()) {

@@ -29,6 +29,7 @@ mod tests;
 mod unpack;
 
 pub use cases::{by_file, trial, unknown};
+pub use decode::decode;
 
 use crate::error::{Context, Error, Result};
 use crate::foreign::clean as web;

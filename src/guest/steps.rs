@@ -4,7 +4,6 @@
 use crate::error::{Context, Result};
 use crate::host::{files, folders, mounts, paths};
 use crate::parse::mountinfo;
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// One step of a suite.
@@ -18,12 +17,8 @@ pub(super) struct BuildStep {
 
 /// Hash of inputs, including their boundaries.
 pub(crate) fn key(inputs: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for input in inputs {
-        hash.update(input.len().to_le_bytes());
-        hash.update(input.as_bytes());
-    }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let all: Vec<u8> = inputs.iter().flat_map(|one| [&one.len().to_le_bytes()[..], one.as_bytes()].concat()).collect();
+    files::sha256(&all).chars().take(16).collect()
 }
 
 impl BuildStep {

@@ -30,13 +30,6 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 /// Longest path of a Unix socket (unix(7)).
 const SOCKET_PATH: usize = 107;
 
-/// A disk of the guest: a raw file or device of the host, identified in the guest by its serial number.
-#[derive(Debug, Clone)]
-pub struct RawDisk {
-    pub file: PathBuf,
-    pub serial: String,
-}
-
 /// A scratch disk.
 #[derive(Debug, Clone)]
 pub enum Scratch {
@@ -59,7 +52,6 @@ pub struct LeftDisk {
 pub struct Shape {
     pub memory: Bytes,
     pub cpus: usize,
-    pub disks: Vec<RawDisk>,
     /// Disks of the plan that runs in it.
     pub plan_disks: PlanDisks,
     pub shares: Vec<SharedFolder>,
@@ -79,7 +71,6 @@ impl Shape {
         Ok(Shape {
             memory: Bytes(2 << 30),
             cpus: cpus.min(8),
-            disks: Vec::new(),
             plan_disks: PlanDisks::default(),
             shares: vec![SharedFolder {
                 tag: "cache".to_owned(),
@@ -109,14 +100,14 @@ impl Shape {
             .args(["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"])
             .args(["-chardev", "socket,id=agent,path=agent"])
             .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
-        let root = RawDisk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
-        let scratch = scratch.map(|disk| RawDisk { file: disk.file.clone(), serial: "pgstrata-scratch".to_owned() });
-        for (number, disk) in std::iter::once(&root).chain(&scratch).chain(&self.disks).enumerate() {
+        // Known in the guest by their serial numbers.
+        let scratch = scratch.map(|disk| (&disk.file, "pgstrata-scratch"));
+        for (number, (file, serial)) in [(&image.root, "pgstrata-root")].into_iter().chain(scratch).enumerate() {
             let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
-            let file = comma_safe(&disk.file)?;
+            let file = comma_safe(file)?;
             // If the host runs out of space, the guest gets an error; by default QEMU would pause it.
             let drive = format!("file={file},if=none,id=disk{number},format=raw,werror=report,rerror=report,{kind}");
-            let device = format!("virtio-blk-pci,drive=disk{number},serial={}", disk.serial);
+            let device = format!("virtio-blk-pci,drive=disk{number},serial={serial}");
             command = command.args(["-drive", &drive, "-device", &device]);
         }
         command = self.plan_disks.attached(command);

@@ -11,14 +11,12 @@ use std::time::Duration;
 
 /// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Longest time to transfer one line or to read an answer.
-const LINE: Duration = Duration::from_secs(10);
 /// Polling interval for an interrupt.
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest line, bytes.
 const LONGEST: u64 = 64 << 10;
-/// Most concurrent connections.
-const MOST: usize = 256;
+/// Most concurrent connections, and the longest time to transfer one line or to read an answer.
+pub(crate) const LIMITS: (usize, Duration) = (256, Duration::from_secs(10));
 
 /// A connection to a server.
 pub struct Lines(BufReader<TcpStream>);
@@ -66,15 +64,6 @@ impl Lines {
 /// # Errors
 /// If the address cannot be listened on.
 pub(crate) fn serve(
-    address: &str,
-    interrupt: &Interrupt,
-    ready: &dyn Fn(SocketAddr),
-    answer: &(dyn Fn(&str) -> String + Sync),
-) -> Result<()> {
-    serve_within(address, interrupt, ready, answer, (MOST, LINE))
-}
-
-fn serve_within(
     address: &str,
     interrupt: &Interrupt,
     ready: &dyn Fn(SocketAddr),
@@ -141,8 +130,8 @@ mod tests {
         std::thread::scope(|scope| {
             let ready = move |address: SocketAddr| sender.send(address).unwrap();
             let (interrupt, limits) = (&interrupt, (4, Duration::from_millis(300)));
-            let serving = scope
-                .spawn(move || serve_within("127.0.0.1:0", interrupt, &ready, &|line| format!("<{line}>"), limits));
+            let serving =
+                scope.spawn(move || serve("127.0.0.1:0", interrupt, &ready, &|line| format!("<{line}>"), limits));
             let address = receiver.recv().unwrap();
             let silent = besiege(address, 8);
             for n in 0..5 {
@@ -161,7 +150,7 @@ mod tests {
         std::thread::scope(|scope| {
             let ready = move |address: SocketAddr| sender.send(address).unwrap();
             let (interrupt, limits) = (&interrupt, (4, Duration::from_millis(300)));
-            scope.spawn(move || serve_within("127.0.0.1:0", interrupt, &ready, &str::to_owned, limits));
+            scope.spawn(move || serve("127.0.0.1:0", interrupt, &ready, &str::to_owned, limits));
             let address = receiver.recv().unwrap().to_string();
             let mut lines = [Lines::connect(&address).unwrap(), Lines::connect(&address).unwrap()];
             for one in &mut lines {

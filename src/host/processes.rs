@@ -197,7 +197,7 @@ fn pids_with_ours(host: &Host) -> Result<Vec<u32>> {
 }
 
 /// Reads one process; `None` if there is none with this pid.
-fn read(host: &Host, pid: u32) -> Option<Process> {
+pub(crate) fn read(host: &Host, pid: u32) -> Option<Process> {
     let mut found = with_stat(host, pid, |stat| Process {
         pid,
         started_ticks: stat.started_ticks,

@@ -4,7 +4,7 @@ use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Toml, get};
-use super::values::{Choice, ValueRefusal, proper_text, read, texts};
+use super::values::{Choice, proper_text, read, texts};
 use crate::record::build::BuildSpec;
 use crate::record::options::{OptionKind, OptionValue};
 use std::path::Path;
@@ -84,14 +84,14 @@ pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec
     axes
 }
 
-fn read_one(key: &str, kind: KeyKind, node: &Node) -> Result<Choice, ValueRefusal> {
+fn read_one(key: &str, kind: KeyKind, node: &Node) -> Result<Choice, Problem> {
     let wrong = match kind {
         KeyKind::Version => match &node.value {
             Toml::Integer(major) if *major > 0 => return Ok(Choice::text(node, major.to_string())),
             Toml::Text(version) if is_version(version) => return Ok(Choice::text(node, version.clone())),
             // TOML reads 15.10 as 15.1.
             Toml::Number(_) => {
-                let refusal = ValueRefusal::new(&node.span, "must be text: a number loses its last 0");
+                let refusal = Problem::at(&node.span, "must be text: a number loses its last 0");
                 return Err(refusal.help("put quotes around it"));
             }
             _ => "must be a version such as \"15\" or \"15.18\"".to_owned(),
@@ -122,14 +122,14 @@ fn read_one(key: &str, kind: KeyKind, node: &Node) -> Result<Choice, ValueRefusa
             for argument in arguments {
                 let name = argument.split('=').next().unwrap_or_default();
                 if let Some((_, help)) = RESERVED.iter().find(|(all, _)| all.split(' ').any(|known| known == name)) {
-                    let refusal = ValueRefusal::new(&node.span, format!("must not contain `{argument}`"));
+                    let refusal = Problem::at(&node.span, format!("must not contain `{argument}`"));
                     return Err(refusal.help(*help));
                 }
             }
             return Ok(choice);
         }
     };
-    Err(ValueRefusal::new(&node.span, wrong))
+    Err(Problem::at(&node.span, wrong))
 }
 
 /// `15`, `15.18`.

@@ -3,9 +3,9 @@
 //! Absent on purpose: the suites that exist; only a mirror knows them.
 
 use super::options::{Axis, read_choices};
-use super::problem::Problems;
+use super::problem::{Problem, Problems};
 use super::tree::{Node, Pair, get};
-use super::values::{Choice, ValueRefusal};
+use super::values::Choice;
 
 /// The key, and the name of its axis.
 pub(super) const GUEST: &str = "guest";
@@ -17,7 +17,7 @@ pub(super) fn read_guest(root: &[Pair], problems: &mut Problems) -> Option<Axis>
     Some(Axis::of(GUEST, key.span.clone(), choices))
 }
 
-fn read_suite(node: &Node) -> Result<Choice, ValueRefusal> {
+fn read_suite(node: &Node) -> Result<Choice, Problem> {
     let found = match node.text() {
         Some(text) if text.split('-').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase())) => {
             return Ok(Choice::text(node, text.to_owned()));
@@ -25,6 +25,6 @@ fn read_suite(node: &Node) -> Result<Choice, ValueRefusal> {
         Some(text) => format!("\"{text}\""),
         None => node.noun().to_owned(),
     };
-    Err(ValueRefusal::new(&node.span, format!("must be the name of a Debian suite, found {found}"))
+    Err(Problem::at(&node.span, format!("must be the name of a Debian suite, found {found}"))
         .help("write guest = \"trixie\" or guest = [\"bookworm\", \"trixie\"]"))
 }

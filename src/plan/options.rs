@@ -7,7 +7,7 @@ use super::CatalogueEntry;
 use super::limits::{Key, Span};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Pair, Toml};
-use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
+use super::values::{Choice, describe, is_scalar, read};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::HashMap;
 use std::path::Path;
@@ -166,7 +166,7 @@ pub(super) fn read_choices(
     node: &Node,
     items: &[Node],
     problems: &mut Problems,
-    read: impl Fn(&Node) -> Result<Choice, ValueRefusal>,
+    read: impl Fn(&Node) -> Result<Choice, Problem>,
 ) -> Option<Vec<Choice>> {
     let before = problems.len();
     if items.is_empty() {
@@ -186,7 +186,7 @@ pub(super) fn read_choices(
                     choices.push(choice);
                 }
             },
-            Err(refusal) => problems.add(refusal.problem(name)),
+            Err(refusal) => problems.add(refusal.of(name)),
         }
     }
     (problems.len() == before).then_some(choices)

@@ -8,7 +8,7 @@ use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Pair, Toml, get};
-use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text, read, texts};
+use super::values::{Choice, absolute_path, on_off, proper_text, read, texts};
 use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
 
@@ -75,7 +75,7 @@ fn only(bin: &str) -> Axis {
     Axis::of(BIN_AXIS, 0..0, vec![choice])
 }
 
-fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
+fn read_bin(node: &Node) -> Result<Choice, Problem> {
     let text = match node.text() {
         Some(AUTO) => AUTO.to_owned(),
         Some(major) if is_major(major) => major.to_owned(),
@@ -86,7 +86,7 @@ fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
             Toml::Integer(major) if is_major(&major.to_string()) => major.to_string(),
             _ => {
                 let wanted = "must be \"auto\", a major version or the folder of the programs";
-                return Err(ValueRefusal::new(&node.span, format!("{wanted}, found {}", node.noun())));
+                return Err(Problem::at(&node.span, format!("{wanted}, found {}", node.noun())));
             }
         },
     };
@@ -146,7 +146,7 @@ fn is_setting_name(name: &str) -> bool {
         && !reserved.contains(&name.split('.').next().unwrap_or(name))
 }
 
-fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
+fn read_setting(node: &Node) -> Result<Choice, Problem> {
     let text = match &node.value {
         Toml::Integer(n) => n.to_string(),
         Toml::Number(n) => n.to_string(),
@@ -156,7 +156,7 @@ fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
         Toml::Text(_) => proper_text(node)?,
         Toml::Moment | Toml::List(_) | Toml::Table(_) => {
             let message = format!("must be a number, text, true or false, found {}", node.noun());
-            return Err(ValueRefusal::new(&node.span, message));
+            return Err(Problem::at(&node.span, message));
         }
     };
     Ok(Choice::text(node, text))

@@ -24,16 +24,22 @@ pub enum Paint {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Problem {
     span: Span,
-    message: String,
+    pub message: String,
     label: Option<String>,
-    also: Option<(Span, String)>,
-    help: Option<String>,
+    also: Option<Box<(Span, String)>>,
+    pub help: Option<String>,
 }
 
 impl Problem {
     /// A problem at `span`; the message is a lower-case fragment that names the subject.
     pub fn at(span: &Span, message: impl Into<String>) -> Self {
         Problem { span: span.clone(), message: message.into(), label: None, also: None, help: None }
+    }
+
+    /// The problem with a value, whose message continues its name: "must be ..., found ...".
+    pub fn of(mut self, name: &str) -> Self {
+        self.message = format!("{name} {}", self.message);
+        self
     }
 
     /// Adds a text at the span.
@@ -44,7 +50,7 @@ impl Problem {
 
     /// Adds another span that is involved.
     pub fn also(mut self, span: &Span, label: impl Into<String>) -> Self {
-        self.also = Some((span.clone(), label.into()));
+        self.also = Some(Box::new((span.clone(), label.into())));
         self
     }
 
@@ -62,7 +68,7 @@ impl Problem {
     fn render(&self, text: &str, file_name: &str, renderer: &Renderer) -> String {
         let primary = AnnotationKind::Primary.span(inside(text, &self.span)).label(self.label.as_deref().map(clean));
         let mut snippet = Snippet::source(harmless(text)).path(clean(file_name)).annotation(primary);
-        if let Some((span, label)) = &self.also {
+        if let Some((span, label)) = self.also.as_deref() {
             snippet = snippet.annotation(AnnotationKind::Context.span(inside(text, span)).label(clean(label)));
         }
         let title = Level::ERROR.primary_title(clean(&self.message));

@@ -114,7 +114,7 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         };
         match read(spec.kind, node) {
             Ok(choice) => drop(set.insert(key.text.clone(), choice.value)),
-            Err(refusal) => problems.add(refusal.problem(&format!("`{}`", key.text))),
+            Err(refusal) => problems.add(refusal.of(&format!("`{}`", key.text))),
         }
     }
     (set, added)
@@ -123,7 +123,8 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
 impl QuickDraft {
     /// A condition on an axis that the case lacks does not exclude it.
     fn keeps(&self, candidate: &CaseCandidate) -> bool {
-        self.only.iter().all(|condition| condition.matches(candidate) || condition.is_of_another(candidate))
+        let is_of_it = |condition: &AxisCondition| candidate.values.contains_key(&condition.axis);
+        self.only.iter().all(|condition| condition.matches(candidate) || !is_of_it(condition))
     }
 
     /// The case with the options of `set`.

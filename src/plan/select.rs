@@ -66,18 +66,13 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
 
 /// One line of an exclude: an axis and values, any of which matches.
 pub(super) struct AxisCondition {
-    axis: String,
+    pub axis: String,
     identities: BTreeSet<String>,
 }
 
 impl AxisCondition {
     pub fn matches(&self, candidate: &CaseCandidate) -> bool {
         candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
-    }
-
-    /// True if the case has no such axis.
-    pub fn is_of_another(&self, candidate: &CaseCandidate) -> bool {
-        !candidate.values.contains_key(&self.axis)
     }
 }
 

@@ -26,32 +26,6 @@ impl Choice {
     }
 }
 
-/// Reason for rejecting one value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ValueRefusal {
-    pub span: Span,
-    /// Continues the option's name: "must be ..., found ...".
-    pub message: String,
-    /// Remedy.
-    pub help: Option<String>,
-}
-
-impl ValueRefusal {
-    pub fn new(span: &Span, message: impl Into<String>) -> ValueRefusal {
-        ValueRefusal { span: span.clone(), message: message.into(), help: None }
-    }
-
-    pub fn help(mut self, help: impl Into<String>) -> ValueRefusal {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// The problem of an option with this name.
-    pub fn problem(self, name: &str) -> Problem {
-        Problem::at(&self.span, format!("{name} {}", self.message)).help_if(self.help)
-    }
-}
-
 /// The kind in words, to follow "wants".
 pub fn describe(kind: OptionKind) -> String {
     match kind {
@@ -87,7 +61,7 @@ pub(super) fn is_scalar(kind: OptionKind) -> bool {
 }
 
 /// Reads one value of an option of `kind`.
-pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal> {
+pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Problem> {
     let value = match (kind, &node.value) {
         (OptionKind::OrDefault(_), Toml::Text(text)) if text == LEAVE => OptionValue::Text(LEAVE.to_owned()),
         (OptionKind::OrDefault(kind), _) => return read(*kind, node),
@@ -96,7 +70,7 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal
         (OptionKind::Number, Toml::Integer(n)) if *n > 0 => OptionValue::Integer(*n),
         (OptionKind::Number, Toml::Number(n)) if *n > 0.0 => OptionValue::Number(*n),
         (OptionKind::Number, Toml::Integer(_) | Toml::Number(_)) => {
-            return Err(ValueRefusal::new(&node.span, "must be greater than 0"));
+            return Err(Problem::at(&node.span, "must be greater than 0"));
         }
         (OptionKind::Boolean | OptionKind::Scalar, Toml::Boolean(flag)) => OptionValue::Boolean(*flag),
         (OptionKind::Scalar, Toml::Integer(n)) => OptionValue::Integer(*n),
@@ -119,12 +93,12 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal
 }
 
 /// Names what was wanted and what was found, and the right spelling if the intent is plain.
-fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
+fn refuse(kind: OptionKind, node: &Node) -> Problem {
     let found = match (kind, &node.value) {
         (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Toml::Text(text)) => format!("\"{text}\""),
         _ => node.noun().to_owned(),
     };
-    let refusal = ValueRefusal::new(&node.span, format!("must be {}, found {found}", describe(kind)));
+    let refusal = Problem::at(&node.span, format!("must be {}, found {found}", describe(kind)));
     match (kind, &node.value) {
         (OptionKind::Boolean, Toml::Text(text)) if matches!(text.as_str(), "true" | "false") => {
             refusal.help(format!("write it without quotes: {text}"))
@@ -146,11 +120,11 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
     }
 }
 
-fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal> {
+fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, Problem> {
     let Some(text) = node.text() else { return Err(refuse(kind, node)) };
     let identity = if matches!(kind, OptionKind::Size) {
         match Bytes::parse(text) {
-            Ok(Bytes(0)) => return Err(ValueRefusal::new(&node.span, "must be greater than 0")),
+            Ok(Bytes(0)) => return Err(Problem::at(&node.span, "must be greater than 0")),
             Ok(Bytes(bytes)) => Ok(format!("bytes:{bytes}")),
             Err(message) => Err(message),
         }
@@ -158,14 +132,14 @@ fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal>
         Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
     };
     let identity =
-        identity.map_err(|message| ValueRefusal::new(&node.span, format!("must be {}: {message}", describe(kind))))?;
+        identity.map_err(|message| Problem::at(&node.span, format!("must be {}: {message}", describe(kind))))?;
     Ok(Choice { value: OptionValue::Text(text.trim().to_owned()), identity, span: node.span.clone() })
 }
 
-fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, ValueRefusal> {
+fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, Problem> {
     let least = if let OptionKind::Integer { min } = kind { min } else { 1 };
     if n < least {
-        return Err(ValueRefusal::new(&node.span, format!("must be at least {least}, found {n}")));
+        return Err(Problem::at(&node.span, format!("must be at least {least}, found {n}")));
     }
     Ok(OptionValue::Integer(n))
 }
@@ -209,48 +183,48 @@ fn share_of_memory(text: &str) -> Option<String> {
 }
 
 /// The text of the node; it must be one non-empty line without control characters.
-pub(super) fn proper_text(node: &Node) -> Result<String, ValueRefusal> {
+pub(super) fn proper_text(node: &Node) -> Result<String, Problem> {
     let text = node.text().unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(ValueRefusal::new(&node.span, "is empty").help("remove it instead"));
+        return Err(Problem::at(&node.span, "is empty").help("remove it instead"));
     }
     if text.chars().any(char::is_control) {
-        return Err(ValueRefusal::new(&node.span, "contains a line break or another control character"));
+        return Err(Problem::at(&node.span, "contains a line break or another control character"));
     }
     Ok(text.to_owned())
 }
 
 /// The text of the node; SQL may have lines, as commands of pgbench need.
-fn sql(node: &Node) -> Result<String, ValueRefusal> {
+fn sql(node: &Node) -> Result<String, Problem> {
     match node.text() {
         Some(text) if text.contains(';') && !text.chars().any(|c| c.is_control() && !"\n\r\t".contains(c)) => {
             Ok(text.replace("\r\n", "\n").trim().to_owned())
         }
         Some(text) if text.trim().contains('\n') => {
-            Err(ValueRefusal::new(&node.span, "has lines, and no `;`").help("end SQL with `;`"))
+            Err(Problem::at(&node.span, "has lines, and no `;`").help("end SQL with `;`"))
         }
         _ => proper_text(node),
     }
 }
 
 /// The text of the node as an absolute path.
-pub(super) fn absolute_path(node: &Node) -> Result<String, ValueRefusal> {
+pub(super) fn absolute_path(node: &Node) -> Result<String, Problem> {
     let text = proper_text(node)?;
     if text.starts_with('/') {
         return Ok(text);
     }
-    Err(ValueRefusal::new(&node.span, format!("must be an absolute path, found \"{text}\"")).help("start it with `/`"))
+    Err(Problem::at(&node.span, format!("must be an absolute path, found \"{text}\"")).help("start it with `/`"))
 }
 
-fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValue, ValueRefusal> {
+fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValue, Problem> {
     if items.is_empty() {
-        return Err(ValueRefusal::new(&node.span, "is an empty list").help("remove it instead"));
+        return Err(Problem::at(&node.span, "is an empty list").help("remove it instead"));
     }
     let mut texts = Vec::with_capacity(items.len());
     for item in items {
         if item.text().is_none() {
             let message = format!("must be {}, found {} in the list", describe(kind), item.noun());
-            return Err(ValueRefusal::new(&item.span, message).help("put quotes around it"));
+            return Err(Problem::at(&item.span, message).help("put quotes around it"));
         }
         let is_sql = matches!(kind, OptionKind::SqlOrList);
         texts.push(OptionValue::Text(if is_sql { sql(item) } else { proper_text(item) }?));

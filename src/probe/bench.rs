@@ -105,7 +105,7 @@ impl<'a> RealBench<'a> {
         self.around.observer.slice(self.rows[row].record.spec.family, &self.done)?;
         let record = &mut self.rows[row].record;
         if let RowOperation::Walk(walk) = &mut operation {
-            record.segments_us.extend(walk.take_made_us());
+            record.segments_us.append(&mut walk.made_us);
         }
         if operations > 0 {
             record.slices.push(Slice {

@@ -26,7 +26,8 @@ pub struct Walk<'a> {
     file: Option<File>,
     /// Offset of the next block.
     at: u64,
-    made_us: Vec<u64>,
+    /// Time to create each new segment, microseconds; whoever keeps them takes them.
+    pub made_us: Vec<u64>,
 }
 
 impl<'a> Walk<'a> {
@@ -111,11 +112,6 @@ impl<'a> Walk<'a> {
         self.at += self.block as u64;
         sync(file, self.way)
     }
-
-    /// Time to create each new segment since the last call, microseconds.
-    pub fn take_made_us(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.made_us)
-    }
 }
 
 #[cfg(test)]
@@ -145,7 +141,7 @@ mod tests {
                 }
                 assert_eq!(places.len(), 16, "{id}, segment {segment}");
             }
-            assert_eq!(walk.take_made_us().len(), 2);
+            assert_eq!(walk.made_us.len(), 2);
             let written = std::fs::read(site.folder().join(id)).unwrap();
             assert!(written.chunks(65_536).all(|block| memory.bytes().chunks(65_536).any(|noise| noise == block)));
             assert_ne!(written[..65_536], written[65_536..131_072], "no two neighbours alike");

@@ -11,10 +11,11 @@ pub use found::{FoundDisk, found};
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
+use super::sysfs::DeviceNumber;
 use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
-use crate::host::{Host, paths};
+use crate::host::{Host, paths, processes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 use std::path::Path;
@@ -115,7 +116,7 @@ impl Layer for RealDisk {
         let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;
         let Identity { serial, wwn, .. } = Identity::of(site.host, device.node);
         let thing = thing.with("serial", serial.unwrap_or_default()).with("wwn", wwn.unwrap_or_default());
-        site.ledger.enter(thing.with("boot", knobs::boot(site.host)).with("run", site.ledger.run_id()))?;
+        site.ledger.enter(thing.with("process", this_process(site.host)).with("run", site.ledger.run_id()))?;
         if options.boolean("overwrite") == Some(true) {
             wipe(site.host, &device)?;
         }
@@ -127,23 +128,42 @@ impl Layer for RealDisk {
 /// Ledger kind of a disk that a trial uses.
 const USED: &str = "used";
 
+/// This process, told from any other one by its boot, pid and start.
+fn this_process(host: &Host) -> String {
+    let own = processes::read(host, std::process::id()).map_or(0, |own| own.started_ticks);
+    format!("{} {} {own}", knobs::boot(host), std::process::id())
+}
+
 /// Marks a disk as full of a run's bytes, which nobody needs. Skips a device that is now a different one, is in use, or
-/// carries a signature, and every device after a reboot: bytes without a signature may be somebody's by then.
+/// carries a signature, and every device of a run that was killed: bytes without a signature may be somebody's by then.
 fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     let (path, serial, wwn) = (Path::new(thing.mark("device")?), thing.mark("serial")?, thing.mark("wwn")?);
-    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if thing.mark("boot")? != knobs::boot(host) {
-        return Ok(());
-    }
-    let identity = Identity::of(host, device.node);
     // The ledger has an empty mark for an identifier that the device does not report.
-    let found = [identity.serial, identity.wwn].map(Option::unwrap_or_default);
-    let is_it = found == [serial, wwn];
-    if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
-        // A ledger of an earlier version has no run ID.
-        guard::mark_free(host, &device, thing.marks.get("run").map_or("", String::as_str))?;
+    let is_it = |device: &BlockDevice| {
+        let found = Identity::of(host, device.node);
+        [found.serial, found.wwn].map(Option::unwrap_or_default) == [serial, wwn]
+    };
+    let device = BlockDevice::find(path).ok().filter(is_it);
+    match device {
+        Some(device) if thing.mark("process")? == this_process(host) => {
+            if guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
+                guard::mark_free(host, &device, thing.mark("run")?)?;
+            }
+            Ok(())
+        }
+        Some(_) => Ok(()),
+        None => refuse_renamed(host, is_it),
     }
-    Ok(())
+}
+
+/// After a reboot a disk may have another name: then nothing was undone of what the run had left on it.
+fn refuse_renamed(host: &Host, is_it: impl Fn(&BlockDevice) -> bool) -> Result<()> {
+    let names = host.names_in("/sys/block").into_iter();
+    let mut disks = names.filter_map(|name| Some(BlockDevice::named(&name, DeviceNumber::named(host, &name)?)));
+    let Some(disk) = disks.find(is_it) else { return Ok(()) };
+    let shown = disk.path.display().to_string();
+    guard::refuse_any(&guard::contents(host, &disk)?, &format!("the run's disk is {shown} by now, and holds"))
+        .map_err(|e| e.hint(format!("if that is what the run left: wipefs --all {shown}, then `pgstrata clean`")))
 }
 
 /// True if the disk of these options is unchanged since this run used it.
@@ -182,10 +202,10 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
         carried.extend(guard::unknown_bytes(host, device)?);
     }
     guard::refuse_any(&carried, &format!("{shown} holds data")).map_err(|e| {
-        e.hint(
-            "if all of it may be lost, also what a killed run has left, set `overwrite = true` for the disk; the run then shows \
-             the data and asks",
-        )
+        e.hint(format!(
+            "if all of it may be lost, also what a killed run has left, set `overwrite = true` for the disk (the run then shows \
+             the data and asks), or clear it: blkdiscard -f {shown}"
+        ))
     })
 }
 

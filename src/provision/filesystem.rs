@@ -78,6 +78,15 @@ impl Layer for Recipe {
         (!data.is_empty()).then(|| (self.capacity)(options, data))
     }
 
+    fn lacks_below(&self, options: &Options, data: &[Bytes]) -> Option<Unmet> {
+        let (all, least) = (total(data), self.least);
+        let is_free = options.texts("mkfs").iter().any(|argument| argument == "--unsupported");
+        (all < least && !is_free).then(|| Unmet {
+            what: format!("{least} below `{}`, the least for {}: there are {all}", self.name(), self.mkfs()),
+            hint: "use a larger device".to_owned(),
+        })
+    }
+
     fn build(&self, site: &Site<'_>, inputs: &[LayerInput], options: &Options) -> Result<Built> {
         let devices = FilesystemDevices::of(inputs, self)?;
         make(site, &devices, options, self)?;
@@ -183,6 +192,8 @@ pub struct Recipe {
     pub(super) modules: &'static [&'static str],
     /// Capacity offered on devices of these capacities.
     pub(super) capacity: fn(&Options, &[Bytes]) -> Bytes,
+    /// Size of the smallest device that its mkfs accepts.
+    pub(super) least: Bytes,
     /// Maximum label length in bytes.
     pub(super) label_bytes: usize,
     /// mkfs options that copy files of the machine into the filesystem.
@@ -239,6 +250,7 @@ impl Recipe {
             package: "",
             modules: &[],
             capacity: |_, data| total(data),
+            least: Bytes(0),
             label_bytes: 0,
             copies: CopyOptions { bare: "", short: '\0', long: "" },
             label_and_uuid: |_, _| Vec::new(),

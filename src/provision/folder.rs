@@ -5,7 +5,7 @@
 
 use super::ledger::{Ledger, Thing};
 use super::mount_table;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::{Host, files, folders, paths, users};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,7 @@ const PASSABLE: u32 = 0o711;
 /// When it already exists, or cannot be entered into the ledger or made.
 pub fn make_for_run(ledger: &Ledger, run_id: &str) -> Result<PathBuf> {
     let base = if users::is_root() { PathBuf::from("/run") } else { std::env::temp_dir() };
+    let base = std::path::absolute(&base).or_host(|| format!("find {}", base.display()))?;
     let path = base.join(format!("{PREFIX}{run_id}"));
     make(ledger, OWNER, &path)?;
     Ok(path)

@@ -3,7 +3,7 @@
 use super::facts::Bases;
 use super::ledger::Ledger;
 use super::test_site::{TestPlace, at_every_entry, mounted, options_of, text};
-use super::undo::{Undoers, undo_from};
+use super::undo::{undo_from, undo_own};
 use super::{Base, mount, stack};
 use crate::record::claim::Claim;
 use crate::record::options::{OptionValue, Options};
@@ -44,7 +44,7 @@ fn an_external_journal_or_log_is_made_mounted_and_wiped() {
         // Undo the filesystems and keep the images: the devices must then be blank.
         let things = place.ledger().open_things();
         let first_wiped = things.iter().find(|(_, thing)| thing.owner == "ext4" || thing.owner == layer).unwrap().0;
-        assert!(undo_from(place.ledger(), first_wiped, &Undoers::default(), &place.host).is_empty());
+        assert!(undo_from(place.ledger(), first_wiped, undo_own, &place.host).is_empty());
         for base in built.bases.values() {
             let Base::Device(path) = base else { continue };
             let device = super::identity::BlockDevice::find(path).unwrap();
@@ -142,7 +142,7 @@ fn an_existing_image_or_folder_is_neither_used_nor_removed() {
     fs::write(&theirs, "precious").unwrap();
     let error = place.build(&spec).unwrap_err().to_string();
     assert!(error.contains("already exists"), "{error}");
-    assert!(undo_from(place.ledger(), 0, &Undoers::default(), &place.host).is_empty());
+    assert!(undo_from(place.ledger(), 0, undo_own, &place.host).is_empty());
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious");
     fs::remove_file(&theirs).unwrap();
     place.clean();

@@ -97,37 +97,25 @@ impl Left {
 
     /// True if all spots are unchanged.
     fn is_as_left(&self, host: &Host, device: &BlockDevice) -> Result<bool> {
-        Ok(files::sha256(&places(host, device, &self.seed).read()?.concat()) == self.sum)
+        Ok(sum_of_spots(host, device, &self.seed)? == self.sum)
     }
 }
 
-/// Spots of a device, including its start and end. Each of the others is at a random position within its share of the
-/// device, by the seed, so that no data layout can escape every check.
-struct Spots<'d> {
-    device: &'d BlockDevice,
-    length: u64,
-    offsets: Vec<u64>,
-}
-
-fn places<'d>(host: &Host, device: &'d BlockDevice, seed: &str) -> Spots<'d> {
+/// Spots of a device with their offsets, including its start and end. Each of the others is at a random position within its
+/// share of the device, by the seed, so that no data layout can escape every check.
+fn spots(host: &Host, device: &BlockDevice, seed: &str) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
     let bytes = device.node.number::<u64>(host, "size").unwrap_or(0).saturating_mul(512);
     let length = SPOT_BYTES.min(bytes);
     let (last, seed) = (bytes - length, u64::from_str_radix(seed, 16).unwrap_or(0));
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let others = (0..SPOTS).map(|share| (last / SPOTS * share + random.next_u64() % (last / SPOTS + 1)) / 512 * 512);
-    let offsets = [0, last / 512 * 512].into_iter().chain(others).collect();
-    Spots { device, length, offsets }
+    let offsets: Vec<u64> = [0, last / 512 * 512].into_iter().chain(others).collect();
+    offsets.into_iter().map(move |offset| Ok((offset, files::read_at(&device.path, offset, length as usize)?)))
 }
 
-impl Spots<'_> {
-    fn each(&self) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
-        let offsets = self.offsets.iter();
-        offsets.map(|offset| Ok((*offset, files::read_at(&self.device.path, *offset, self.length as usize)?)))
-    }
-
-    fn read(&self) -> Result<Vec<Vec<u8>>> {
-        self.each().map(|read| Ok(read?.1)).collect()
-    }
+fn sum_of_spots(host: &Host, device: &BlockDevice, seed: &str) -> Result<String> {
+    let read = spots(host, device, seed).map(|read| Ok(read?.1)).collect::<Result<Vec<_>>>()?;
+    Ok(files::sha256(&read.concat()))
 }
 
 /// Describes bytes other than zero at one of [`SPOTS`] spots across a device without any signature; `None` for a blank
@@ -142,7 +130,7 @@ pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<
     {
         return Ok(None);
     }
-    for place in places(host, device, &files::random_id()?).each() {
+    for place in spots(host, device, &files::random_id()?) {
         let (offset, found) = place?;
         let Some(at) = found.iter().position(|byte| *byte != 0) else { continue };
         let why = match left {
@@ -174,7 +162,7 @@ pub(super) fn mark_free(host: &Host, device: &BlockDevice, run: &str) -> Result<
     let written = file.write_all(FREE).and_then(|()| file.sync_all());
     written.or_host(|| format!("mark {} as used", device.path.display()))?;
     let seed = files::random_id()?;
-    let sum = files::sha256(&places(host, device, &seed).read()?.concat());
+    let sum = sum_of_spots(host, device, &seed)?;
     let folder = host.path(LEFT);
     folders::make_passable(folder.parent().unwrap_or(Path::new("/")))?;
     folders::make_all(&folder, 0o700)?;

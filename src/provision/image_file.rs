@@ -268,8 +268,10 @@ pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     if sysfs::loops(host).iter().any(|(_, file)| Path::new(file) == image) {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
-    let known = known(thing);
     let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
+    // After a reboot the handle is still its own, but its filesystem may have another number.
+    let found = by_handle(HANDLE).and_then(Result::ok).and_then(|file| paths::look_at_open(&file, image).ok());
+    let known = found.map_or_else(|| known(thing), |found| Some((found.filesystem, found.inode)));
     let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
     for folder in folders.into_iter().flatten() {
         if folders::remove_known(folder, name, known).or_host(|| format!("remove {}", image.display()))? {

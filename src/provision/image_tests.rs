@@ -6,7 +6,7 @@ use super::ledger::{Ledger, Thing};
 use super::loop_image::{LoopWish, attach};
 use super::stack::{BuiltStack, build_stack};
 use super::test_site::{TestPlace, at_every_entry, options_of, stack, text};
-use super::undo::{Undoers, undo_from};
+use super::undo::{undo_from, undo_own};
 use super::{Base, LayerInput, Site, guard, image_file};
 use crate::error::Result;
 use crate::host::command::Command;
@@ -47,7 +47,7 @@ fn on_images(place: &TestPlace, images: &mut Images, spec: &StackSpec) -> Result
 }
 
 fn undo(place: &TestPlace, mark: u64) {
-    let failures = undo_from(place.ledger(), mark, &Undoers::default(), &place.host);
+    let failures = undo_from(place.ledger(), mark, undo_own, &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
@@ -302,7 +302,7 @@ fn a_replacement_of_an_image_is_not_written_to() {
         let (mut place, host) = (place, Host::this());
         drop(place.ledger.take());
         place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-        let failures = undo_from(place.ledger(), 0, &Undoers::default(), &host);
+        let failures = undo_from(place.ledger(), 0, undo_own, &host);
         assert!(failures.is_empty(), "{what}: {failures:#?}");
         assert!(fs::read(&file).unwrap().iter().all(|byte| *byte == 7), "{what}: somebody else's file was written");
         let left = place.host.run(&Command::new("find").arg(place.path()).args(["-size", "+3M"])).unwrap().stdout;
@@ -327,9 +327,23 @@ fn a_moved_away_image_is_an_incomplete_cleanup() {
     let other = place.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::rename(&path, other.join("stolen")).unwrap();
-    let failures = undo_from(place.ledger(), 0, &Undoers::default(), &place.host);
+    let failures = undo_from(place.ledger(), 0, undo_own, &place.host);
     assert!(failures.len() == 1 && failures[0].to_string().contains("was moved to another folder"), "{failures:?}");
     fs::remove_dir_all(&other).unwrap();
+    place.clean();
+}
+
+#[test]
+fn an_image_is_removed_although_its_filesystem_has_another_number_since_a_reboot() {
+    let Some(place) = TestPlace::new() else { return };
+    let (mut images, spec) = (Images::default(), place.on_written("ext2", "4MiB"));
+    let (mark, _) = on_images(&place, &mut images, &spec).unwrap();
+    undo(&place, mark);
+    let things = place.ledger().open_things();
+    let (_, thing) = things.into_iter().rev().find(|(_, thing)| thing.kind == "image").unwrap();
+    image_file::remove(&place.host, &thing.with("filesystem", "1")).unwrap();
+    assert!(!images.by_node(&spec)["loop"].exists());
+    assert!(undo_from(place.ledger(), 0, undo_own, &place.host).is_empty());
     place.clean();
 }
 

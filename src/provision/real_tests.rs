@@ -4,7 +4,7 @@ use super::images::Images;
 use super::ledger::Ledger;
 use super::stack::BuiltStack;
 use super::test_site::{TestPlace, at_every_entry, mkfs, mounted, options_of, stack, text};
-use super::undo::{Undoers, undo_from};
+use super::undo::{undo_from, undo_own};
 use super::{ALL, Layer, LayerInput, stack as stacks};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -168,7 +168,7 @@ fn a_mount_option_that_the_kernel_drops_is_an_error() {
         let mark = place.ledger().mark();
         let error = place.build(&spec).unwrap_err().to_string();
         assert!(error.contains(&format!("dropped the mount option `{option}`")), "{error}");
-        assert!(undo_from(place.ledger(), mark, &Undoers::default(), &place.host).is_empty());
+        assert!(undo_from(place.ledger(), mark, undo_own, &place.host).is_empty());
     }
     place.clean();
 }
@@ -305,7 +305,7 @@ fn a_busy_stack_stays_in_the_ledger_until_free() {
     let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
     let open = fs::File::create(built.folder().join("file")).unwrap();
-    let failures = undo_from(place.ledger(), built.mark, &Undoers::default(), &place.host);
+    let failures = undo_from(place.ledger(), built.mark, undo_own, &place.host);
     assert!(failures[0].to_string().contains("umount"), "{}", failures[0]);
     assert_eq!(failures.len(), place.ledger().open_things().len() - 1, "{failures:#?}");
     fs::write(built.folder().join("another"), "still there").unwrap();
@@ -319,7 +319,7 @@ fn a_mount_of_somebody_else_on_our_mount_point_stays() {
     let host = Host::this();
     let built = place.build(&stack("ram", vec![("ramfs", Options::default())])).unwrap();
     host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(built.folder())).unwrap();
-    let failures = undo_from(place.ledger(), built.mark, &Undoers::default(), &place.host);
+    let failures = undo_from(place.ledger(), built.mark, undo_own, &place.host);
     assert!(failures[0].to_string().contains("is not what pgstrata mounted there: theirs"), "{}", failures[0]);
     host.run(&Command::new("umount").arg(built.folder())).unwrap();
     place.clean();

@@ -7,7 +7,7 @@
 use super::facts::Bases;
 use super::ledger::Thing;
 use super::stack::{self, BuiltStack};
-use super::undo::{Undoers, undo_from};
+use super::undo::{undo_from, undo_own};
 use super::{Base, Site, folder, mount_table};
 use crate::error::{Error, Result};
 use crate::host::mounts::{self, MountOptions};
@@ -99,7 +99,7 @@ impl Remounts {
     /// Everything that could not be undone.
     pub fn release(&self, site: &Site<'_>, mark: u64) -> Result<()> {
         self.unmount()?;
-        undo_from(site.ledger, mark, &Undoers::default(), site.host).into_iter().next().map_or(Ok(()), Err)
+        undo_from(site.ledger, mark, undo_own, site.host).into_iter().next().map_or(Ok(()), Err)
     }
 }
 

@@ -340,6 +340,7 @@ fn sizes_below(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provision::test_site;
     use crate::record::built::{BaseFacts, NodeFacts};
     use crate::record::facts::MountFacts;
     use crate::record::stack::Input;
@@ -352,6 +353,18 @@ mod tests {
 
     fn named(name: &str) -> BaseName {
         BaseName(name.to_owned())
+    }
+
+    #[test]
+    fn a_device_too_small_for_its_filesystem_is_told_before_anything_is_built() {
+        let lacking = |size: &str, mkfs: Options| {
+            let image = test_site::options_of(&[("loop", test_site::text(size))]);
+            lacking_below(&Host::this(), &test_site::stack("s", vec![("loop", image), ("xfs", mkfs)]))
+        };
+        let told = &lacking("200MiB", Options::default())[0].what;
+        assert_eq!(told, "300 MiB below `xfs`, the least for mkfs.xfs: there are 200 MiB");
+        assert_eq!(lacking("300MiB", Options::default()), []);
+        assert_eq!(lacking("200MiB", test_site::mkfs(&["--unsupported"])), []);
     }
 
     /// A volume of the pool `tank` with a filesystem on it, an image with another whose journal is on such a volume,

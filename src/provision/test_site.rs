@@ -4,7 +4,7 @@ use super::facts::Bases;
 use super::images::Images;
 use super::ledger::{Death, Ledger, Thing};
 use super::stack::{BuiltStack, build_stack, reopen_stack, unmet};
-use super::undo::{Undoers, undo_from};
+use super::undo::{undo_from, undo_own};
 use super::{Base, Site, folder, layer, mapper, mount, mount_table, sysfs};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
@@ -142,7 +142,7 @@ impl TestPlace {
 
     /// Undoes everything in the ledger and asserts that nothing is left.
     pub fn undo_all(&self) {
-        let failures = undo_from(self.ledger(), 0, &Undoers::default(), &self.host);
+        let failures = undo_from(self.ledger(), 0, undo_own, &self.host);
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(self.left(), Vec::<String>::new());
     }
@@ -172,7 +172,7 @@ impl Drop for TestPlace {
     /// Safety net for a test that failed half-way.
     fn drop(&mut self) {
         if let Some(ledger) = &self.ledger {
-            drop(undo_from(ledger, 0, &Undoers::default(), &self.host));
+            drop(undo_from(ledger, 0, undo_own, &self.host));
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
 use crate::record::stack::{Role, Take};
+use crate::units::Bytes;
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
@@ -24,6 +25,7 @@ pub static XFS: Recipe = Recipe {
     programs: &["xfs_info"],
     package: "xfsprogs",
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
+    least: Bytes(300 << 20), // Since xfsprogs 5.19, without --unsupported.
     label_bytes: 12,
     label_and_uuid: |label, uuid| {
         vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]

@@ -19,12 +19,6 @@ pub enum Op {
     WriteZeroes = 4,
 }
 
-impl Op {
-    pub(super) fn of_code(code: u8) -> Option<Op> {
-        [Op::Write, Op::Flush, Op::Discard, Op::WriteZeroes].into_iter().find(|op| *op as u8 == code)
-    }
-}
-
 /// First half of a content's SHA-256.
 pub type Hash = [u8; 16];
 

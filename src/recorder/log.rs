@@ -194,7 +194,7 @@ fn decoded(head: &[u8; HEAD], stored: u64) -> Option<Entry> {
     }
     Some(Entry {
         disk: u16::try_from(number::<2>(head, 4)).ok()?,
-        op: Op::of_code(head[6])?,
+        op: [Op::Write, Op::Flush, Op::Discard, Op::WriteZeroes].into_iter().find(|op| *op as u8 == head[6])?,
         fua: head[7] != 0,
         submitted: number::<8>(head, 8),
         completed: number::<8>(head, 16),

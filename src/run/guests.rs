@@ -8,22 +8,13 @@ use crate::record::event::{Event, Stamped};
 use crate::record::run::RunRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) struct Guests<'r>(BTreeMap<&'r str, Option<&'r str>>);
-
-impl<'r> Guests<'r> {
-    pub(super) fn of(record: &'r RunRecord) -> Guests<'r> {
-        Guests(record.cases.iter().map(|case| (case.id.as_str(), case.guest.as_deref())).collect())
-    }
-
-    fn of_trial(&self, key: &TrialKey) -> Option<&'r str> {
-        self.0.get(key.case.as_str()).copied().flatten()
-    }
-
-    /// Splits the trials of a block into parts of one guest each, with its suite.
-    pub(super) fn parts<'o>(&self, block: &'o [TrialKey]) -> Vec<(Option<&'r str>, &'o [TrialKey])> {
-        let parts = block.chunk_by(|one, next| self.of_trial(one) == self.of_trial(next));
-        parts.map(|part| (part.first().and_then(|key| self.of_trial(key)), part)).collect()
-    }
+/// Splits the trials of a block into parts of one guest each, with its suite.
+pub(super) fn parts<'a>(record: &'a RunRecord, block: &'a [TrialKey]) -> Vec<(Option<&'a str>, &'a [TrialKey])> {
+    let guests: BTreeMap<&str, Option<&str>> =
+        record.cases.iter().map(|case| (case.id.as_str(), case.guest.as_deref())).collect();
+    let guest = |key: &TrialKey| guests.get(key.case.as_str()).copied().flatten();
+    let parts = block.chunk_by(|one, next| guest(one) == guest(next));
+    parts.map(|part| (part.first().and_then(guest), part)).collect()
 }
 
 /// Trials that ended without figures since a person began or resumed the run. They are not retried before somebody

@@ -20,6 +20,7 @@ use crate::workload::pgbench::Pgbench;
 use crate::workload::{MemorySizes, Place};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 /// Settings that would make the small cluster large.
 const OF_MEMORY: [&str; 2] = ["shared_buffers", "huge_pages"];
@@ -27,9 +28,11 @@ const OF_MEMORY: [&str; 2] = ["shared_buffers", "huge_pages"];
 /// Options that make two workloads the same SQL.
 const OF_SQL: [&str; 3] = ["script", "setup", "mode"];
 
-/// How long a statement is tried, and what the server says then.
-const LONGEST_S: u64 = 20;
-const TOO_LONG: &str = "statement timeout";
+/// How long a statement and a script are tried, and what an error says then.
+const LONGEST: Duration = Duration::from_secs(20);
+const TOO_LONG: &str = "timeout";
+/// First version with a limit for transactions, which all statements of `setup` are one of.
+const LIMITS_TRANSACTIONS: u32 = 17;
 
 /// The workload of a case at scale 1, if there is SQL in it that may fail. Tablespaces exist only on the stack.
 ///
@@ -57,14 +60,17 @@ pub(super) fn rehearse(
     let own = case.postgres.iter().flat_map(|postgres| postgres.settings.clone());
     let own = own.filter(|(name, _)| OF_MEMORY.iter().all(|large| !name.eq_ignore_ascii_case(large)));
     let needed = case::workload(&case.workload.kind)?.server_settings(&case.workload.options);
-    let tried = [("fsync", "off".to_owned()), ("statement_timeout", format!("{LONGEST_S}s"))];
-    spec.settings = own.chain(needed).chain(tried.map(|(name, value)| (name.to_owned(), value))).collect();
+    let limits = ["statement_timeout", "transaction_timeout"];
+    let limits = &limits[..1 + usize::from(spec.install.major >= LIMITS_TRANSACTIONS)];
+    let limits = limits.iter().map(|name| (*name, format!("{}s", LONGEST.as_secs())));
+    let tried = limits.chain([("fsync", "off".to_owned())]).map(|(name, value)| (name.to_owned(), value));
+    spec.settings = own.chain(needed).chain(tried).collect();
     let (host, data) = (place.host, spec.data.clone());
     server::init(host, &spec)?;
     let server = Server::start(host, spec, place.interrupt)?;
     let begun = now();
-    let tried = Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory);
-    let is_too_long = |e: &Error| begun.elapsed().as_secs() >= LONGEST_S && e.to_string().contains(TOO_LONG);
+    let tried = Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory, LONGEST);
+    let is_too_long = |e: &Error| begun.elapsed() >= LONGEST && e.to_string().contains(TOO_LONG);
     let is_cut_short = tried.as_ref().is_err_and(is_too_long);
     if !is_cut_short {
         tried?;
@@ -157,9 +163,8 @@ fn rehearse_all(
             return Ok(());
         }
         if !tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))? {
-            say(&format!(
-                "the SQL of the workload `{name}` was not tried to its end: a statement took over {LONGEST_S} s"
-            ));
+            let limit_s = LONGEST.as_secs();
+            say(&format!("the SQL of the workload `{name}` was not tried to its end: it took over {limit_s} s"));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! in another guest.
 
 use super::fail_fast::{FailFast, TrialFailure};
-use super::guests::Guests;
+use super::guests;
 use super::looks::Looks;
 use super::session::{Ending, Judge, Session, count_trials, give_to_person};
 use super::undo::both;
@@ -61,10 +61,9 @@ impl Session<'_> {
         }
         self.find_verdicts(judge)?;
         let record = self.record.clone();
-        let guests = Guests::of(&record);
         let mut looks = Looks::of(&record, self.events.writer().folder())?;
         for block in record.order.chunk_by(|one, next| one.trial == next.trial) {
-            for (guest, part) in guests.parts(block) {
+            for (guest, part) in guests::parts(&record, block) {
                 if guest != self.guest.as_deref() && self.is_due(part, &looks)? {
                     ending.handed_over = guest.map(str::to_owned);
                     return Ok(());

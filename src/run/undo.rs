@@ -9,7 +9,7 @@ use crate::host::users::User;
 use crate::host::{Host, files};
 use crate::provision::folder;
 use crate::provision::ledger::{Ledger, Thing};
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::undo::{undo_from, undo_own};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -78,11 +78,13 @@ pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
         });
         failures.extend(run.and_then(|run| end_run(host, run, group_of(thing))).err());
     }
-    let undoers = Undoers::default().with(SERVER, undo_server).with(PROCESSES, |_, thing| match group_of(thing) {
-        Some(group) => cgroup::remove(thing.mark("run")?, group),
-        None => Ok(()),
-    });
-    failures.extend(undo_from(ledger, mark, &undoers, host));
+    let undo = |host: &Host, thing: &Thing| match (thing.owner.as_str(), group_of(thing)) {
+        (SERVER, _) => undo_server(host, thing),
+        (PROCESSES, Some(group)) => cgroup::remove(thing.mark("run")?, group),
+        (PROCESSES, None) => Ok(()),
+        _ => undo_own(host, thing),
+    };
+    failures.extend(undo_from(ledger, mark, undo, host));
     match failures.len() {
         0 => Ok(()),
         1 => Err(failures.remove(0)),

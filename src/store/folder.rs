@@ -121,7 +121,8 @@ impl RunFolder {
     /// A trial as stored, with its files checked.
     ///
     /// # Errors
-    /// When it was written by a newer pgstrata. Damage is not an error: it concerns this trial alone.
+    /// When it was written by a newer pgstrata, or is closed to this user. Damage is not an error: it concerns this trial
+    /// alone.
     pub fn stored(&self, key: &TrialKey) -> Result<StoredTrial> {
         self.stored_at(&place(TRIALS, key), key)
     }
@@ -149,12 +150,12 @@ impl RunFolder {
     }
 
     fn stored_at(&self, place: &Path, key: &TrialKey) -> Result<StoredTrial> {
-        match self.record_at(place, key) {
+        let checked = self.record_at(place, key).and_then(|record| {
+            record.iter().try_for_each(|record| check_files(&self.path.join(place), record)).map(|()| record)
+        });
+        match checked {
             Ok(None) => Ok(StoredTrial::Missing),
-            Ok(Some(record)) => Ok(match check_files(&self.path.join(place), &record) {
-                Ok(()) => StoredTrial::Whole(Box::new(record)),
-                Err(e) => StoredTrial::Damaged(e.to_string()),
-            }),
+            Ok(Some(record)) => Ok(StoredTrial::Whole(Box::new(record))),
             Err(e) if e.hint_text().is_some() => Err(e),
             Err(e) => Ok(StoredTrial::Damaged(e.to_string())),
         }

@@ -82,14 +82,10 @@ fn failures(notes: &str) -> Vec<(u32, String)> {
             (code, 0) => format!("ended with exit code {code} on {}", task.host),
             (_, signal) => format!("was ended by signal {signal} on {}", task.host),
         };
-        Some((share_of(&task.command)?, how))
+        // `... --share 2/3 ...`
+        Some((task.command.split_once("--share ")?.1.split_once('/')?.0.parse().ok()?, how))
     });
     reasons.collect()
-}
-
-/// The share in `... --share 2/3 ...`.
-fn share_of(command: &str) -> Option<u32> {
-    command.split_once("--share ")?.1.split_once('/')?.0.parse().ok()
 }
 
 #[cfg(test)]

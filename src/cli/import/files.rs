@@ -114,7 +114,8 @@ fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Resu
     for path in paths {
         let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
         let facts = fs::symlink_metadata(&path).or_user(|| format!("find {}", path.display()))?;
-        if hidden {
+        // Its own imports and runs are no news.
+        if hidden || ["import.json", "run.json"].iter().any(|own| path.join(own).is_file()) {
             continue;
         }
         if facts.is_dir() && fs::read_dir(&path).is_err() {

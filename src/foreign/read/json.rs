@@ -86,16 +86,8 @@ fn walk(text: &str, lines: &[TextLine<'_>], mut each: impl FnMut(&Leaf<'_>)) {
 
 /// Length of the string, number or word at the start of a text.
 fn token(text: &str) -> usize {
-    if !text.starts_with('"') {
-        return text.find([',', '}', ']', '\n', ' ', '\t']).unwrap_or(text.len());
-    }
-    let mut escaped = false;
-    let mut ends = text.char_indices().filter_map(|(at, c)| {
-        let is_end = at > 0 && c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        is_end.then_some(at + 1)
-    });
-    ends.next().unwrap_or(text.len())
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    if let Some(Ok(_)) = values.next() { values.byte_offset() } else { text.len() }
 }
 
 #[cfg(test)]

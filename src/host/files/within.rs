@@ -58,7 +58,7 @@ fn open(folder: &Path, name: &Path, flags: OFlags) -> Result<Option<File>> {
     let Some(found) = if_there(found.map_err(io::Error::from)).or_store(opening)? else { return Ok(None) };
     regular(&found, &path)?;
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&at, last, flags, Mode::empty()).or_store(opening)?;
+    let file = or_closed(rustix::fs::openat(&at, last, flags, Mode::empty()), opening)?;
     regular(&rustix::fs::fstat(&file).or_store(opening)?, &path)?;
     Ok(Some(file.into()))
 }
@@ -72,7 +72,7 @@ fn parent<'n>(folder: &Path, name: &'n Path) -> Result<Option<(OwnedFd, &'n OsSt
         let opened = match at {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => return Err(leads_elsewhere(&path, "a symbolic link or no folder")),
-            opened => opened.or_store(|| format!("open {}", path.display()))?,
+            opened => or_closed(opened, || format!("open {}", path.display()))?,
         };
         if parts.as_path().as_os_str().is_empty() {
             return Ok(Some((opened, part)));
@@ -81,6 +81,13 @@ fn parent<'n>(folder: &Path, name: &'n Path) -> Result<Option<(OwnedFd, &'n OsSt
         at = open_folder(&opened, part);
     }
     Err(Error::store(format!("{} is not the name of a file of a run", name.display())))
+}
+
+/// The error of a place that is closed to this user says so: it is no damage.
+fn or_closed<T>(opened: rustix::io::Result<T>, what: impl FnOnce() -> String) -> Result<T> {
+    let is_closed = matches!(opened, Err(Errno::ACCESS));
+    let hint = |e: Error| if is_closed { e.hint("run it as the owner of the folder, or as root") } else { e };
+    opened.or_store(what).map_err(hint)
 }
 
 fn regular(found: &Stat, path: &Path) -> Result<()> {
@@ -105,6 +112,14 @@ mod tests {
     use std::os::unix::fs::{FileTypeExt, symlink};
     use std::os::unix::net::UnixListener;
     use std::process::Command;
+
+    #[test]
+    fn a_place_that_is_closed_to_this_user_is_told_from_a_damaged_one() {
+        let hint =
+            |errno| or_closed::<()>(Err(errno), || "open x".to_owned()).unwrap_err().hint_text().map(str::to_owned);
+        assert_eq!(hint(Errno::ACCESS).as_deref(), Some("run it as the owner of the folder, or as root"));
+        assert_eq!(hint(Errno::IO), None);
+    }
 
     /// Puts something hostile in the place of a file, by kind. False if that takes root.
     fn put(what: &str, place: &Path, victim: &Path) -> bool {

@@ -8,7 +8,7 @@ use crate::host::{Host, linux, threads};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 /// How often orphans that have ended are reaped: a script may leave a thousand a second.
@@ -19,11 +19,18 @@ static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
+/// Pids and starts of the children that it had before: of the shell that became this program.
+static BEFORE: OnceLock<Vec<(u32, u64)>> = OnceLock::new();
+
 /// Becomes the parent of orphans for the lifetime of this process. False if the kernel refuses.
 pub(in crate::host) fn adopt() -> bool {
     if linux::adopt_orphans().is_err() {
         return false;
     }
+    let host = &Host::this();
+    let is_child = |pid: &u32| stat_of(host, *pid).is_some_and(|(parent, _)| parent == std::process::id());
+    let children = pids(host).unwrap_or_default().into_iter().filter(is_child).filter_map(|pid| read(host, pid));
+    BEFORE.get_or_init(|| children.map(|child| (child.pid, child.started_ticks)).collect());
     if !ADOPTS.swap(true, Ordering::SeqCst) {
         // Without the thread, they are reaped at the end of each trial.
         drop(threads::begin_apart("orphans", || {
@@ -41,7 +48,12 @@ pub(in crate::host) fn starting() -> MutexGuard<'static, BTreeSet<u32>> {
     threads::locked(&STARTED)
 }
 
-/// Descendants that this process did not start itself; none unless it adopts.
+fn was_before(host: &Host, pid: u32) -> bool {
+    let known = BEFORE.get().into_iter().flatten().find(|(known, _)| *known == pid);
+    known.is_some_and(|(_, ticks)| read(host, pid).is_some_and(|found| found.started_ticks == *ticks))
+}
+
+/// Descendants that this process did not start itself, without children that it had before; none unless it adopts.
 ///
 /// # Errors
 /// If `/proc` cannot be listed.
@@ -55,7 +67,7 @@ pub fn adopted(host: &Host) -> Result<Vec<Process>> {
     let mut below = BTreeSet::from([std::process::id()]);
     loop {
         let children = parents.iter().filter(|(pid, parent)| below.contains(parent) && !below.contains(pid));
-        let children: Vec<u32> = children.map(|(pid, _)| *pid).collect();
+        let children: Vec<u32> = children.map(|(pid, _)| *pid).filter(|pid| !was_before(host, *pid)).collect();
         if children.is_empty() {
             break;
         }

@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::provision::facts::{self, Bases};
 use crate::provision::stack::{self, BuiltStack, reopen_stack};
 use crate::provision::test_site::{TestPlace, mkfs, options_of, text, texts};
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::undo::{undo_from, undo_own};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{BaseName, Input, Role};
 use std::path::Path;
@@ -81,7 +81,7 @@ fn is_the_same_by_hand(spec: impl Fn(&TestPlace) -> StackSpec, close: impl Fn(&H
     let built = place.build(&spec).unwrap();
     let things = place.ledger().open_things();
     let above_images = things.iter().rev().find(|(_, thing)| thing.owner == "loop").unwrap().0 + 1;
-    let undone = undo_from(place.ledger(), above_images, &Undoers::default(), &place.host);
+    let undone = undo_from(place.ledger(), above_images, undo_own, &place.host);
     assert!(undone.is_empty(), "{undone:?}");
     let is_image = |name: &BaseName| spec.node(name.node()).is_some_and(|node| node.layer == "loop");
     let images: Bases = built.bases.clone().into_iter().filter(|(name, _)| is_image(name)).collect();
@@ -98,7 +98,7 @@ fn is_the_same_by_hand(spec: impl Fn(&TestPlace) -> StackSpec, close: impl Fn(&H
     let mounts = [&by_hand, &built].map(|built| built.facts.mount().unwrap().fstype.clone());
     assert_eq!(mounts[0], mounts[1]);
     drop(by_hand);
-    let left = undo_from(place.ledger(), above_images, &Undoers::default(), &place.host);
+    let left = undo_from(place.ledger(), above_images, undo_own, &place.host);
     assert!(left.is_empty(), "{left:?}");
     for device in devices {
         hand.call(&["wipefs", "--all", device.to_str().unwrap()]);

@@ -1,13 +1,14 @@
 //! Tests of the guard on real loop devices, to which a fake sysfs gives a serial.
 
-use super::{RealDisk, contents};
+use super::{RealDisk, USED, contents, this_process};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::provision::identity::BlockDevice;
 use crate::provision::images::Images;
+use crate::provision::ledger::Thing;
 use crate::provision::stack::{build_stack, unmet};
 use crate::provision::test_site::{TestPlace, options_of, stack, text};
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::undo::{undo_from, undo_own};
 use crate::provision::{Base, Layer, Site, drives, guard};
 use crate::record::options::{OptionValue, Options};
 use std::fs;
@@ -97,12 +98,38 @@ fn a_blank_disk_with_matching_serial_is_blank_again_afterwards() {
         assert_eq!(built.facts.nodes[0].details["serial"], "S5GX");
         assert_eq!(built.facts.devices()[0].1.serial.as_deref(), Some("S5GX"));
         assert!(bench.carried()[0].starts_with("ext4 labelled `pgstrata-"), "{:?}", bench.carried());
-        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::default(), &bench.host());
+        let failures = undo_from(bench.place.ledger(), built.mark, undo_own, &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(bench.carried(), Vec::<String>::new());
         let start = crate::host::files::read_at(bench.path(), 0, 64).unwrap();
         assert!(start.starts_with(b"pgstrata used this disk"), "what the trial left on it is marked as free");
     }
+    bench.place.clean();
+}
+
+#[test]
+fn a_disk_of_a_killed_run_may_be_somebodys_by_now_and_is_not_marked_as_free() {
+    let Some(bench) = Bench::new() else { return };
+    let used = |process: &str| {
+        let thing = Thing::new("disk", USED).with_path("device", bench.path()).unwrap();
+        thing.with("serial", "S5GX").with("wwn", "").with("process", process).with("run", "r")
+    };
+    let start = || crate::host::files::read_at(bench.path(), 0, 8).unwrap();
+    RealDisk.undo(&bench.host(), &used("another 17 4711")).unwrap();
+    assert_eq!(start(), [0; 8]);
+    RealDisk.undo(&bench.host(), &used(&this_process(&bench.host()))).unwrap();
+    assert_eq!(start(), b"pgstrata");
+    // It has another name since a reboot, and what the run has left on it.
+    bench.run("mkfs.ext4", &["-q", "-F", "-L", "pgstrata-x"]);
+    let name = bench.path().file_name().unwrap();
+    let [listed, known] = ["sys/block", "sys/class/block"].map(|folder| bench.root.path().join(folder).join(name));
+    [&listed, &known].iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+    fs::write(known.join("dev"), format!("{}:{}\n", bench.device.node.major, bench.device.node.minor)).unwrap();
+    let renamed = used("another 17 4711").with("device", "/dev/sdz");
+    let error = RealDisk.undo(&bench.host(), &renamed).unwrap_err().to_string();
+    assert!(error.contains("by now, and holds: ext4 labelled `pgstrata-x`"), "{error}");
+    bench.run("wipefs", &["--all"]);
+    RealDisk.undo(&bench.host(), &renamed).unwrap();
     bench.place.clean();
 }
 
@@ -127,7 +154,7 @@ fn data_written_behind_the_run_mark_belongs_to_somebody_else() {
     let spec = stack("d", layers);
     let used = || {
         let built = bench.with_site(|site| build_stack(site, &spec))?;
-        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::default(), &bench.host());
+        let failures = undo_from(bench.place.ledger(), built.mark, undo_own, &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         Ok::<_, crate::error::Error>(())
     };
@@ -335,7 +362,7 @@ fn a_preconditioned_drive_is_recognised_until_somebody_else_uses_it() {
     let standing = bench.with_site(|site| wanted.stand(site)).unwrap();
     assert_eq!((standing.path.as_path(), standing.bytes), (bench.path(), 64 << 20));
     assert_eq!(wanted.bytes(&bench.host()).unwrap().0, 64 << 20);
-    let failures = undo_from(bench.place.ledger(), mark, &Undoers::default(), &bench.host());
+    let failures = undo_from(bench.place.ledger(), mark, undo_own, &bench.host());
     assert!(failures.is_empty() && wanted.is_still_of(&bench.host(), run), "{failures:#?}");
     assert!(!wanted.is_still_of(&bench.host(), "another"), "another run was the last to use it");
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
@@ -359,7 +386,7 @@ fn no_discards_reach_a_preconditioned_drive_below_a_stack() {
     for (spec, during) in [(plain, "2147450880"), (preconditioned(&bench), "0")] {
         let built = bench.with_site(|site| build_stack(site, &spec)).unwrap();
         assert_eq!(shown(&most).trim(), during);
-        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::default(), &bench.host());
+        let failures = undo_from(bench.place.ledger(), built.mark, undo_own, &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(shown(&most).trim(), "2147450880");
     }

@@ -114,7 +114,7 @@ pub fn by_hand(script: &mut Script, parameters: &Options) {
 mod tests {
     use super::*;
     use crate::provision::knobs::parameter::is_parameter;
-    use crate::provision::undo::{Undoers, undo_from};
+    use crate::provision::undo::{undo_from, undo_own};
     use crate::record::options::{LEAVE, OptionValue};
 
     fn machine() -> (tempfile::TempDir, Host) {
@@ -156,7 +156,7 @@ mod tests {
             ]
         );
         assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("2147483648"));
-        assert!(undo_from(&ledger, 0, &Undoers::default(), &host).is_empty());
+        assert!(undo_from(&ledger, 0, undo_own, &host).is_empty());
         assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("0"));
         assert_eq!(shown(&host, "spl_taskq_thread_priority").as_deref(), Some("1"));
     }

@@ -6,7 +6,7 @@ use crate::host::loops;
 use crate::provision::identity::BlockDevice;
 use crate::provision::ledger::{Death, Ledger, Thing};
 use crate::provision::test_site::{TestPlace, options_of, stack, text};
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::undo::{undo_from, undo_own};
 use std::fs;
 
 const BOOT: &str = "proc/sys/kernel/random/boot_id";
@@ -60,7 +60,7 @@ impl Fake {
 
     /// Undoes everything and checks that the ledger is empty.
     fn undo(&self) {
-        let failures = undo_from(&self.ledger, 0, &Undoers::default(), &self.host);
+        let failures = undo_from(&self.ledger, 0, undo_own, &self.host);
         assert!(failures.is_empty() && self.ledger.open_things().is_empty(), "{failures:?}");
     }
 }
@@ -271,7 +271,7 @@ fn a_run_dying_at_any_knob_leaves_the_device_unchanged() {
             let at = mark + entry;
             place.ledger().die(if after { Death::After(at) } else { Death::Before(at) });
             assert!(set_queue(host, place.ledger(), std::slice::from_ref(&device), &all_four()).is_err());
-            assert!(undo_from(place.ledger(), mark, &Undoers::default(), host).is_empty());
+            assert!(undo_from(place.ledger(), mark, undo_own, host).is_empty());
             assert_eq!(queue_of(host, &device), before, "at entry {entry}");
         }
     }
@@ -282,7 +282,7 @@ fn a_run_dying_at_any_knob_leaves_the_device_unchanged() {
         .unwrap();
     host.write(node.path_of(of_device("scheduler").unwrap()), &before[1]).unwrap();
     assert_ne!(queue_of(host, &device), before, "the kernel has reset nr_requests");
-    assert!(undo_from(place.ledger(), mark, &Undoers::default(), host).is_empty());
+    assert!(undo_from(place.ledger(), mark, undo_own, host).is_empty());
     assert_eq!(queue_of(host, &device), before);
     host.write(node.path_of(of_device("nr_requests").unwrap()), &first).unwrap();
     place.clean();
@@ -333,7 +333,7 @@ fn knobs_of_this_machine_are_set_verified_and_restored() {
             assert_eq!((now["vm.dirty_bytes"].as_str(), now.get("vm.dirty_ratio")), ("536870912", None));
             assert_ne!(now["transparent_hugepage"], before["transparent_hugepage"]);
         }
-        assert!(undo_from(place.ledger(), mark, &Undoers::default(), host).is_empty());
+        assert!(undo_from(place.ledger(), mark, undo_own, host).is_empty());
         assert_eq!(in_force(host), before, "{death:?}");
     }
     // The bytes knob was in force, and the plan requests a ratio.
@@ -342,9 +342,9 @@ fn knobs_of_this_machine_are_set_verified_and_restored() {
     let inner = place.ledger().mark();
     set_machine(host, place.ledger(), &options_of(&[("vm.dirty_ratio", OptionValue::Integer(7))])).unwrap();
     assert_eq!(in_force(host)["vm.dirty_ratio"], "7");
-    assert!(undo_from(place.ledger(), inner, &Undoers::default(), host).is_empty());
+    assert!(undo_from(place.ledger(), inner, undo_own, host).is_empty());
     assert_eq!(in_force(host)["vm.dirty_bytes"], "536870912");
-    assert!(undo_from(place.ledger(), mark, &Undoers::default(), host).is_empty());
+    assert!(undo_from(place.ledger(), mark, undo_own, host).is_empty());
     assert_eq!(in_force(host), before);
     place.clean();
 }
@@ -387,7 +387,7 @@ fn discards_of_a_real_device_are_off_during_a_stack() {
     without_discards(host, place.ledger(), &[Base::Device(path.clone())]).unwrap();
     let (off, entries) = (limit(), place.ledger().open_things().len());
     let granularity = shown(host, &owner.path_of(&DISCARDS).replace("max_bytes", "granularity")).unwrap();
-    let failures = undo_from(place.ledger(), mark, &Undoers::default(), host);
+    let failures = undo_from(place.ledger(), mark, undo_own, host);
     let back = limit();
     drop(own);
     assert!(failures.is_empty() && place.ledger().open_things().len() + 1 == entries, "{failures:?}");

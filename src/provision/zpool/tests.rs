@@ -7,7 +7,7 @@ use crate::provision::facts::Bases;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::{self, BuiltStack};
 use crate::provision::test_site::{TestPlace, at_every_entry, options_of, text};
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::undo::{undo_from, undo_own};
 use crate::provision::{mount, zfs_tools};
 use crate::record::claim::Claim;
 use crate::record::options::OptionValue;
@@ -135,7 +135,7 @@ fn pools(place: &TestPlace) -> String {
 fn clean(place: TestPlace, built: &BuiltStack) {
     let things = place.ledger().open_things();
     let first = things.iter().find(|(_, thing)| thing.owner == "zpool").unwrap().0;
-    let failures = undo_from(place.ledger(), first, &Undoers::default(), &place.host);
+    let failures = undo_from(place.ledger(), first, undo_own, &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
     for base in built.bases.values() {
@@ -247,12 +247,12 @@ fn parameters_of_the_module_are_in_force_and_put_back() {
     assert_eq!(limit(), ("134217728".to_owned(), 128 << 20));
     let details = &built.facts.node("zpool").unwrap().details;
     assert_eq!(details["module parameter zfs_arc_max"], "134217728");
-    assert!(undo_from(place.ledger(), 1, &Undoers::default(), &place.host).is_empty());
+    assert!(undo_from(place.ledger(), 1, undo_own, &place.host).is_empty());
     assert_eq!(limit(), before, "the limit that holds is the one of before");
     // The module accepts such a value and ignores it.
     let error = place.build(&stripe(&place, module("1MiB"), Options::default())).unwrap_err();
     assert!(error.chain().contains("zfs_arc_max = 1048576 is not in force"), "{}", error.chain());
-    assert!(undo_from(place.ledger(), 1, &Undoers::default(), &place.host).is_empty());
+    assert!(undo_from(place.ledger(), 1, undo_own, &place.host).is_empty());
     assert_eq!(limit(), before);
     place.clean();
 }
@@ -313,7 +313,7 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     assert_eq!(fs::read_to_string(again.folder().join("kept")).unwrap(), "x");
     assert_eq!(again.facts.node("fs").unwrap().details["recordsize"], "16384 (local)");
     // Undoing the import leaves the pool on its devices, and a label is only wiped for its own pool's name.
-    let failures = undo_from(place.ledger(), again.mark, &Undoers::default(), &place.host);
+    let failures = undo_from(place.ledger(), again.mark, undo_own, &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
     for base in built.bases.values() {

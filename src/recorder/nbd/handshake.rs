@@ -152,23 +152,16 @@ fn read<const N: usize>(mut stream: &UnixStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// An export opened by our own client, for the kernel's driver to take over.
-#[derive(Debug)]
-pub struct OpenedExport {
-    pub stream: UnixStream,
-    pub size: u64,
-    pub flags: u16,
-}
-
-/// Opens an export of a server at a socket, up to the first request.
+/// Opens an export of a server at a socket, up to the first request: for the kernel's driver to take over. With its size
+/// and flags.
 ///
 /// # Errors
 /// When nobody listens there, it is not an NBD server, or it has no such export.
-pub fn open(socket: &Path, name: &str) -> Result<OpenedExport> {
+pub fn open(socket: &Path, name: &str) -> Result<(UnixStream, (u64, u16))> {
     let doing = || format!("open the export {name} at {}", socket.display());
     let stream = UnixStream::connect(socket).or_host(doing)?;
-    let (size, flags) = go(&stream, name).or_host(doing)?.or_host(doing)?;
-    Ok(OpenedExport { stream, size, flags })
+    let size_and_flags = go(&stream, name).or_host(doing)?.or_host(doing)?;
+    Ok((stream, size_and_flags))
 }
 
 /// Size and flags of the export, or why there is none.

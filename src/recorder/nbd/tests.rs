@@ -45,9 +45,9 @@ impl Served {
     }
 
     fn client(&self) -> Client {
-        let opened = open(self.server.socket(), "a").unwrap();
-        assert_eq!((opened.size, opened.flags), (SIZE, EXPORT_FLAGS));
-        Client(opened.stream)
+        let (stream, size_and_flags) = open(self.server.socket(), "a").unwrap();
+        assert_eq!(size_and_flags, (SIZE, EXPORT_FLAGS));
+        Client(stream)
     }
 }
 

@@ -140,12 +140,17 @@ pub fn load(place: &Place<'_>, shipped: Option<&Shipped>, units: u64) -> Result<
     run_to_end(place, &args, "pgbench-init", &mut || Ok(WindowProgress::default()))
 }
 
-/// Runs each script once, by one client.
-pub fn once(place: &Place<'_>, settings: &Settings) -> Result<()> {
+/// Runs each script once, by one client, for `longest` at most.
+pub fn once(place: &Place<'_>, settings: &Settings, longest: Duration) -> Result<()> {
     for script in &settings.scripts {
+        let begun = now();
+        let mut progress = || match begun.elapsed() > longest {
+            true => Err(Error::tool(format!("timeout: it runs for more than {} s", longest.as_secs()))),
+            false => Ok(WindowProgress::default()),
+        };
         let alone = Settings { scripts: vec![script.clone()], clients: 1, jobs: 1, rate: None, ..settings.clone() };
         let args = run_args(place, &alone, 1, (Micros(0), Some(1)))?;
-        run_to_end(place, &args, "pgbench-once", &mut || Ok(WindowProgress::default()))
+        run_to_end(place, &args, "pgbench-once", &mut progress)
             .map_err(|e| e.while_doing(format!("run {} once", script.name)))?;
     }
     Ok(())

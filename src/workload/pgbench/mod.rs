@@ -86,9 +86,9 @@ impl Pgbench {
     ///
     /// # Errors
     /// With the server's or pgbench's own message.
-    pub fn rehearse(&self, place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<()> {
+    pub fn rehearse(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, longest: Duration) -> Result<()> {
         self.load(place, options, memory)?;
-        drive::once(place, &settings(options)?)
+        drive::once(place, &settings(options)?, longest)
     }
 }
 

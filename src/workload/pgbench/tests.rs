@@ -25,6 +25,7 @@ use crate::workload::{
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const MEMORY: MemorySizes = MemorySizes { total: Bytes(1 << 30), shared_buffers: Bytes(128 << 20) };
@@ -294,15 +295,17 @@ fn own_sql_is_tried_at_scale_1_before_it_is_measured() {
         let script = bench.folder.path().join("mine.sql");
         std::fs::write(&script, sql).unwrap();
         let wanted = options(&[("script", text(script.to_str().unwrap())), ("scale", OptionValue::Integer(5000))]);
-        Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&wanted).unwrap(), MEMORY)
+        Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&wanted).unwrap(), MEMORY, Duration::from_secs(2))
     };
     tried("SELECT abalance FROM pgbench_accounts WHERE aid = 100000 * :scale;\n").unwrap();
     assert_eq!(Pgbench.rehearsal(&options(&[("script", text("orders"))])), None, "nor does what ships");
     let mut sized = options(&[("script", text("SELECT 1;")), ("data", text("20GB"))]);
     sized.0.remove("scale");
-    Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&sized).unwrap(), MEMORY).unwrap();
+    Pgbench.rehearse(&bench.place(), &Pgbench.rehearsal(&sized).unwrap(), MEMORY, Duration::from_secs(2)).unwrap();
     let error = tried("SELEC 1;\n").unwrap_err();
     assert!(error.to_string().contains("syntax error at or near \"SELEC\""), "{error}");
+    let error = tried("\\sleep 60 s\nSELECT 1;\n").unwrap_err();
+    assert!(error.to_string().contains("timeout: it runs for more than 2 s"), "{error}");
     bench.assert_clean();
 }
 
