@@ -170,8 +170,9 @@ const KEYS: &str = "data.fits data.place mount.options postgresql.fsync postgres
     workload.scale workload.script zfs.dataset zfs.logbias zfs.recordsize zfs.sync zpool.pool";
 
 /// Values of facts that have only these, separated by blanks.
-const VALUES: [(&str, &str); 3] = [
+const VALUES: [(&str, &str); 4] = [
     ("data.fits", "shared_buffers memory neither ram yes disk no"),
+    ("data.place", "shared_buffers memory neither ram yes disk no"),
     ("stack.medium", "memory disk ram device"),
     ("zfs.sync", "standard always disabled"),
 ];
@@ -200,8 +201,9 @@ fn apply_settings(settings: &[(String, String)], record: &mut ImportRecord) -> R
                     return Err(Error::user(format!("unknown fact {key}: nothing uses it"))
                         .hint(format!("did you mean {known}?")));
                 }
-                let is_unknown = |words: &str| !words.split(' ').any(|word| word.eq_ignore_ascii_case(value.trim()));
-                if let Some((_, words)) = VALUES.iter().find(|(known, words)| known == key && is_unknown(words)) {
+                let words = VALUES.iter().find(|(known, _)| known == key).map(|(_, words)| words);
+                let value = if words.is_some() { &value.trim().to_lowercase() } else { value };
+                if let Some(words) = words.filter(|words| !words.split(' ').any(|word| word == value)) {
                     return Err(Error::user(format!("{key}={value}: nothing uses that value"))
                         .hint(format!("it is one of {}", words.replace(' ', ", "))));
                 }

@@ -11,7 +11,6 @@ pub use found::{FoundDisk, found};
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
-use super::sysfs::DeviceNumber;
 use super::{Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -143,27 +142,12 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
         let found = Identity::of(host, device.node);
         [found.serial, found.wwn].map(Option::unwrap_or_default) == [serial, wwn]
     };
-    let device = BlockDevice::find(path).ok().filter(is_it);
-    match device {
-        Some(device) if thing.mark("process")? == this_process(host) => {
-            if guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
-                guard::mark_free(host, &device, thing.mark("run")?)?;
-            }
-            Ok(())
-        }
-        Some(_) => Ok(()),
-        None => refuse_renamed(host, is_it),
+    let is_ours = thing.marks.get("process") == Some(&this_process(host));
+    let Some(device) = BlockDevice::find(path).ok().filter(|device| is_ours && is_it(device)) else { return Ok(()) };
+    if guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
+        guard::mark_free(host, &device, thing.mark("run")?)?;
     }
-}
-
-/// After a reboot a disk may have another name: then nothing was undone of what the run had left on it.
-fn refuse_renamed(host: &Host, is_it: impl Fn(&BlockDevice) -> bool) -> Result<()> {
-    let names = host.names_in("/sys/block").into_iter();
-    let mut disks = names.filter_map(|name| Some(BlockDevice::named(&name, DeviceNumber::named(host, &name)?)));
-    let Some(disk) = disks.find(is_it) else { return Ok(()) };
-    let shown = disk.path.display().to_string();
-    guard::refuse_any(&guard::contents(host, &disk)?, &format!("the run's disk is {shown} by now, and holds"))
-        .map_err(|e| e.hint(format!("if that is what the run left: wipefs --all {shown}, then `pgstrata clean`")))
+    Ok(())
 }
 
 /// True if the disk of these options is unchanged since this run used it.

@@ -25,7 +25,7 @@ pub static XFS: Recipe = Recipe {
     programs: &["xfs_info"],
     package: "xfsprogs",
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
-    least: Bytes(300 << 20), // Since xfsprogs 5.19, without --unsupported.
+    least: Bytes(300 << 20), // mkfs.xfs since 5.19, without --unsupported; asked of older ones, too.
     label_bytes: 12,
     label_and_uuid: |label, uuid| {
         vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]

@@ -51,10 +51,7 @@ impl Labelled<'_> {
         let again =
             again.map_or_else(String::new, |again| format!(" ({again} more were repeated: the disk was disturbed)"));
         let ratios = match found.is_some_and(|found| found.is_taken_out) {
-            true => {
-                "such an effect may be there, and reaches every case but itself: ratios of rates are without it, and rates \
-                     are as measured"
-            }
+            true => "such an effect may be there: ratios of rates are without it, and rates are as measured",
             false => "no such effect was taken out of ratios",
         };
         let beside = found.map_or_else(String::new, beside);

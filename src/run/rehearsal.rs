@@ -30,7 +30,7 @@ const OF_SQL: [&str; 3] = ["script", "setup", "mode"];
 
 /// How long a statement and a script are tried, and what an error says then.
 const LONGEST: Duration = Duration::from_secs(20);
-const TOO_LONG: &str = "timeout";
+const TOO_LONG: [&str; 3] = ["statement timeout", "transaction timeout", "timeout: it runs"];
 /// First version with a limit for transactions, which all statements of `setup` are one of.
 const LIMITS_TRANSACTIONS: u32 = 17;
 
@@ -70,7 +70,8 @@ pub(super) fn rehearse(
     let server = Server::start(host, spec, place.interrupt)?;
     let begun = now();
     let tried = Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory, LONGEST);
-    let is_too_long = |e: &Error| begun.elapsed() >= LONGEST && e.to_string().contains(TOO_LONG);
+    let is_too_long =
+        |e: &Error| begun.elapsed() >= LONGEST && TOO_LONG.iter().any(|words| e.to_string().contains(words));
     let is_cut_short = tried.as_ref().is_err_and(is_too_long);
     if !is_cut_short {
         tried?;

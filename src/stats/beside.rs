@@ -115,6 +115,23 @@ mod tests {
     }
 
     #[test]
+    fn blocks_after_the_first_look_do_not_change_the_slope() {
+        let all: Vec<Turn> =
+            turns(0.4, -1.1).into_iter().zip(turns(0.4, -0.3)).map(|(a, b)| if a.block == 0 { a } else { b }).collect();
+        let (early, late) = (taken_out(&all, 0), taken_out(&all, 1));
+        assert_eq!(early.slope, taken_out(&all[..48], 9).slope);
+        assert!((early.slope - late.slope).abs() > 0.1, "{} {}", early.slope, late.slope);
+        assert_eq!(early.turns.len(), all.len());
+    }
+
+    #[test]
+    fn a_turn_after_a_round_that_is_left_out_follows_none() {
+        let turn = turns(0.4, 0.0)[0];
+        let next = |round| Turn { after: Some(turn.case), round: turn.round + round, ..turn };
+        assert_eq!([0, 1, 2].map(|rounds| is_next(&turn, &next(rounds))), [true, true, false]);
+    }
+
+    #[test]
     fn what_cannot_be_an_effect_is_not_taken_out() {
         assert_eq!(taken_out(&turns(0.4, 0.9), 9).slope, 0.0);
         let steep = taken_out(&turns(0.4, -9.0), 9);

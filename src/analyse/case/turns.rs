@@ -27,7 +27,7 @@ pub struct TurnSums {
     pub made_again: Vec<(u32, u32)>,
     /// Those of turns on a disturbed disk that count.
     pub off: Vec<(u32, u32)>,
-    /// Operations that are the first of a client's in its turn, and all of them.
+    /// Operations that are the first of a client's in its turn, and all of them: with equal work the rate leaves the first out.
     pub firsts: (u64, u64),
     /// By block: mean effect on its turns of the cases before and of others' CPU time beside, as the logarithm of a ratio.
     pub borne: BTreeMap<u32, f64>,
@@ -42,7 +42,8 @@ impl TurnSums {
         self.made_again.extend(own.turns.iter().filter(|turn| !turn.counts).map(|turn| (block, turn.round)));
         let is_async = record.commits_late();
         for turn in own.counted() {
-            self.firsts = (self.firsts.0 + record.operation.clients, self.firsts.1 + turn.operations);
+            let first = record.operation.clients;
+            self.firsts = (self.firsts.0 + first, self.firsts.1 + first + turn.operations);
         }
         self.off.extend(own.counted().filter(|turn| turn.is_off == Some(true)).map(|turn| (block, turn.round)));
         self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {

@@ -4,6 +4,8 @@ use crate::cli::out;
 use crate::error::{Context, Error, Result};
 use crate::foreign::manifest::{self, Manifest};
 use crate::host::files as on_disk;
+use crate::store::folder::RunFolder;
+use crate::store::import::ImportFolder;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
@@ -115,7 +117,11 @@ fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Resu
         let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
         let facts = fs::symlink_metadata(&path).or_user(|| format!("find {}", path.display()))?;
         // Its own imports and runs are no news.
-        if hidden || ["import.json", "run.json"].iter().any(|own| path.join(own).is_file()) {
+        let is_own = RunFolder::open(&path).is_ok() || ImportFolder::open(&path).is_ok();
+        if is_own {
+            out::remark(&out::harmless(&format!("passed over: {} is a run or import of pgstrata", path.display())));
+        }
+        if hidden || is_own {
             continue;
         }
         if facts.is_dir() && fs::read_dir(&path).is_err() {

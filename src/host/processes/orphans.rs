@@ -19,7 +19,7 @@ static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// Pids and starts of the children that it had before: of the shell that became this program.
+/// Pids and starts of the descendants that it had before: of the shell that became this program.
 static BEFORE: OnceLock<Vec<(u32, u64)>> = OnceLock::new();
 
 /// Becomes the parent of orphans for the lifetime of this process. False if the kernel refuses.
@@ -28,9 +28,8 @@ pub(in crate::host) fn adopt() -> bool {
         return false;
     }
     let host = &Host::this();
-    let is_child = |pid: &u32| stat_of(host, *pid).is_some_and(|(parent, _)| parent == std::process::id());
-    let children = pids(host).unwrap_or_default().into_iter().filter(is_child).filter_map(|pid| read(host, pid));
-    BEFORE.get_or_init(|| children.map(|child| (child.pid, child.started_ticks)).collect());
+    let there = below(host).unwrap_or_default().into_iter().filter_map(|pid| read(host, pid));
+    BEFORE.get_or_init(|| there.map(|process| (process.pid, process.started_ticks)).collect());
     if !ADOPTS.swap(true, Ordering::SeqCst) {
         // Without the thread, they are reaped at the end of each trial.
         drop(threads::begin_apart("orphans", || {
@@ -53,7 +52,7 @@ fn was_before(host: &Host, pid: u32) -> bool {
     known.is_some_and(|(_, ticks)| read(host, pid).is_some_and(|found| found.started_ticks == *ticks))
 }
 
-/// Descendants that this process did not start itself, without children that it had before; none unless it adopts.
+/// Descendants that this process did not start itself, nor had before; none unless it adopts.
 ///
 /// # Errors
 /// If `/proc` cannot be listed.
@@ -62,6 +61,12 @@ pub fn adopted(host: &Host) -> Result<Vec<Process>> {
         return Ok(Vec::new());
     }
     let started = starting();
+    let orphans = below(host)?.into_iter().filter(|pid| !started.contains(pid));
+    Ok(orphans.filter_map(|pid| read(host, pid)).filter(|process| !process.ended).collect())
+}
+
+/// Pids of all descendants but those that it had before.
+fn below(host: &Host) -> Result<BTreeSet<u32>> {
     let parents: Vec<(u32, u32)> =
         pids(host)?.into_iter().filter_map(|pid| Some((pid, stat_of(host, pid)?.0))).collect();
     let mut below = BTreeSet::from([std::process::id()]);
@@ -73,8 +78,8 @@ pub fn adopted(host: &Host) -> Result<Vec<Process>> {
         }
         below.extend(children);
     }
-    let orphans = below.into_iter().filter(|pid| *pid != std::process::id() && !started.contains(pid));
-    Ok(orphans.filter_map(|pid| read(host, pid)).filter(|process| !process.ended).collect())
+    below.remove(&std::process::id());
+    Ok(below)
 }
 
 /// Reaps the orphans that have ended, so that their pids can be reused.
@@ -90,5 +95,28 @@ pub fn collect(host: &Host) {
             // Nobody else waits for it; if this fails, it stays until we exit.
             waitpid(Some(pid), WaitOptions::NOHANG).ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("60").spawn().unwrap()
+    }
+
+    #[test]
+    fn a_child_from_before_is_no_orphan_and_a_later_one_is() {
+        let mut before = sleeper();
+        let adopts = adopt();
+        let mut later = sleeper();
+        let found: Vec<u32> = adopted(&Host::this()).unwrap().iter().map(|process| process.pid).collect();
+        for child in [&mut before, &mut later] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(found, if adopts { vec![later.id()] } else { vec![] });
     }
 }

@@ -119,17 +119,6 @@ fn a_disk_of_a_killed_run_may_be_somebodys_by_now_and_is_not_marked_as_free() {
     assert_eq!(start(), [0; 8]);
     RealDisk.undo(&bench.host(), &used(&this_process(&bench.host()))).unwrap();
     assert_eq!(start(), b"pgstrata");
-    // It has another name since a reboot, and what the run has left on it.
-    bench.run("mkfs.ext4", &["-q", "-F", "-L", "pgstrata-x"]);
-    let name = bench.path().file_name().unwrap();
-    let [listed, known] = ["sys/block", "sys/class/block"].map(|folder| bench.root.path().join(folder).join(name));
-    [&listed, &known].iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
-    fs::write(known.join("dev"), format!("{}:{}\n", bench.device.node.major, bench.device.node.minor)).unwrap();
-    let renamed = used("another 17 4711").with("device", "/dev/sdz");
-    let error = RealDisk.undo(&bench.host(), &renamed).unwrap_err().to_string();
-    assert!(error.contains("by now, and holds: ext4 labelled `pgstrata-x`"), "{error}");
-    bench.run("wipefs", &["--all"]);
-    RealDisk.undo(&bench.host(), &renamed).unwrap();
     bench.place.clean();
 }
 
