@@ -25,6 +25,19 @@ fn questions() -> Vec<&'static str> {
     PAGE.split("\n```sql\n").skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
 }
 
+/// Sum of all trials' rates in a run's table, which are the report's.
+fn rates(run: &Path) -> f64 {
+    let folder = run.to_str().unwrap();
+    assert!(pgstrata(run, &["report", folder]).status.success());
+    let found: serde_json::Value =
+        serde_json::from_slice(&pgstrata(run, &["report", folder, "--json"]).stdout).unwrap();
+    let reported: f64 = found["trials"].as_array().unwrap().iter().filter_map(|trial| trial["rate"].as_f64()).sum();
+    let sum = ask(run, "select sum(rate) from 'trials.parquet'");
+    let stored: f64 = sum.trim().trim_matches(['(', ')', ',']).parse().unwrap();
+    assert!((stored - reported).abs() < 1e-6 * reported, "{stored} {reported}");
+    stored
+}
+
 #[test]
 fn duckdb_answers_each_documented_question_over_several_runs() {
     if !Path::new(PYTHON).exists() {
@@ -84,4 +97,14 @@ fn duckdb_answers_each_documented_question_over_several_runs() {
         third.contains("('tpcb', 4, ") && fourth.contains("('node2', ") && ninth.is_empty(),
         "{third}{fourth}{ninth}"
     );
+    let run = fs::read_dir(&results).unwrap().next().unwrap().unwrap().path();
+    let (by_time, path) = (rates(&run), run.join("trials/ext4-c4/1/trial.json"));
+    let mut trial: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let turn = serde_json::json!({
+        "round": 1, "began_us": 1, "operations": 1000, "elapsed_us": 2_000_000, "whole_us": 2_000_000, "wal_flush_us": 0,
+        "sync_us": 0, "seconds": 0, "counts": true,
+    });
+    trial["turns"] = serde_json::json!({ "turns": [turn], "operations": null, "between_us": 0, "between": {} });
+    fs::write(&path, trial.to_string()).unwrap();
+    assert!(rates(&run) != by_time, "a trial in turns has the rate of its turns");
 }
