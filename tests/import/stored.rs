@@ -33,6 +33,20 @@ fn a_folder_holds_the_record_and_the_files_as_given() {
 }
 
 #[test]
+fn a_folder_is_imported_without_the_imports_in_it() {
+    let desk = Desk::new();
+    // A name that a run's record has, too.
+    desk.put("host/run.json", fixture("fio/3.33.json"));
+    for earlier in 0..3 {
+        let output = desk.import(&[".", "-o", "results", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(stderr(&output).matches("is a run or import of pgstrata").count(), earlier, "{}", said(&output));
+        let record = &serde_json::from_slice::<Value>(&output.stdout).unwrap()["record"];
+        assert_eq!(record["cases"].as_array().unwrap().len(), 1, "{record}");
+    }
+}
+
+#[test]
 fn every_number_stands_in_its_line_as_its_text_says() {
     let desk = Desk::new();
     for part in ["pg_test_fsync/18.txt", "pgbench/18-statements.out", "iostat/12.6.1-x.txt", "fio/3.33.json"] {
