@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<u8> {
     if leftovers.is_empty() {
         let of_root = if users::is_root() { "" } else { "; what root's runs left: sudo pgstrata clean" };
         let place = out::harmless(&state.display().to_string());
-        out::line(&format!("nothing to clean up: no run left anything behind that {place} knows of{of_root}"))?;
+        out::line(&format!("nothing to clean up: {place} lists nothing that a run left behind{of_root}"))?;
     }
     leftovers.iter().try_for_each(|leftover| print(leftover, args.dry_run))?;
     let failed = leftovers.iter().any(|leftover| leftover.failure.is_some());

@@ -148,7 +148,7 @@ fn make_load(file: &Path, folder: Option<&Path>) -> Result<()> {
         let all: Vec<(PathBuf, &String)> = all.collect();
         let is_other = |path: &Path, text: &str| std::fs::read(path).is_ok_and(|there| there != text.as_bytes());
         if let Some((changed, _)) = all.iter().find(|(path, text)| is_other(path, text)) {
-            return Err(Error::user(format!("{} is there, with another content", changed.display()))
+            return Err(Error::user(format!("{} already exists, and differs", changed.display()))
                 .hint("choose another folder with -o, or remove it"));
         }
         for (path, text) in all {

@@ -349,7 +349,7 @@ impl RunTask {
                             |cases: &[CaseSpec]| cases.iter().map(|case| case.stack.clone()).collect::<Vec<_>>();
                         if stacks(&stored.record().cases) != stacks(&read.plan.cases) {
                             let folder = begun.path().display();
-                            return Err(Error::user(format!("{folder} has this share on other storage"))
+                            return Err(Error::user(format!("{folder} already has this share, on other storage"))
                                 .hint("give the --on that it was begun with, or other --results"));
                         }
                         return Ok(RunTask::Resume(Box::new(stored)));

@@ -82,7 +82,7 @@ impl Layer for Recipe {
         let (all, least) = (total(data), self.least);
         let is_free = options.texts("mkfs").iter().any(|argument| argument == "--unsupported");
         (all < least && !is_free).then(|| Unmet {
-            what: format!("{least} below `{}`, the least for {}: there are {all}", self.name(), self.mkfs()),
+            what: format!("a device of at least {least} for {}: `{}` has {all} below it", self.mkfs(), self.name()),
             hint: "use a larger device".to_owned(),
         })
     }

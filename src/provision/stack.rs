@@ -362,7 +362,7 @@ mod tests {
             lacking_below(&Host::this(), &test_site::stack("s", vec![("loop", image), ("xfs", mkfs)]))
         };
         let told = &lacking("200MiB", Options::default())[0].what;
-        assert_eq!(told, "300 MiB below `xfs`, the least for mkfs.xfs: there are 200 MiB");
+        assert_eq!(told, "a device of at least 300 MiB for mkfs.xfs: `xfs` has 200 MiB below it");
         assert_eq!(lacking("300MiB", Options::default()), []);
         assert_eq!(lacking("200MiB", test_site::mkfs(&["--unsupported"])), []);
     }

@@ -320,7 +320,7 @@ fn of_both(full_page_writes: &str) -> Option<[[f64; 3]; 2]> {
     let changed = site.shop.file("made/setup.sql", "-- changed, as the page says\n");
     let again = site.shop.pgstrata(&["profile", "load", "profile.toml", "-o", "made"]).output().unwrap();
     let refused = String::from_utf8_lossy(&again.stderr);
-    assert!(refused.contains(" is there, with another content"), "{refused}");
+    assert!(refused.contains(" already exists, and differs"), "{refused}");
     assert!(fs::read_to_string(changed).unwrap().starts_with("-- changed"));
     site.server.stop(&site.host).unwrap();
     Some([original, copied])

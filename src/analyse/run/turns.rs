@@ -110,7 +110,7 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     });
     let without = match found.is_some_and(|found| found.is_taken_out) {
         true => "ratios of rates are without that",
-        false => "too few turns, or not in the blocks that decide, to take that out of ratios",
+        false => "ratios still have that: too few turns, or not seen in the first blocks, which decide",
     };
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
         let words = format!("turns that follow those of one case differ from the rest: {without}");

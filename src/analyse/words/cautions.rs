@@ -108,12 +108,12 @@ fn beside_turns(spec: &CaseSpec, run: &RunRecord) -> Option<Remark> {
     })
 }
 
-/// Remark on btrfs in turns, by docs/validation.md, short turns against long ones.
+/// Remark on btrfs in turns: docs/validation.md has short turns against long ones.
 fn commits_of_btrfs(sums: &CaseSums, run: &RunRecord) -> Option<Remark> {
     let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount())?;
     (mount.fstype == "btrfs" && run.turns.contains(&sums.spec.id)).then(|| {
-        let what = "the sync after each turn commits btrfs's transaction, which else lasts 30 s: a full run may find it \
-                    slower, turns of 20 s did by a sixth";
+        let what = "each turn ends with a sync, which commits btrfs's transaction before its time: a full run may find \
+                    btrfs slower";
         Remark::plain(Weight::Unlike, what)
     })
 }
