@@ -122,7 +122,7 @@ impl Analysis {
         let headline = answer.text();
         let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         decided::name_folder(&mut rankings, &self.input.folder);
-        percentile_ratios::compare(&mut rankings, &self.cases, &mut found);
+        percentile_ratios::compare(&mut rankings, &self.cases, &mut found, blocks);
         ranking::one_rate(&rankings, &mut found);
         let run = self.summary(&not_run, disturbed);
         let mut of_run = cautions::of_run(&machines, &self.cases, &found, self.input.pending.is_empty());

@@ -46,11 +46,6 @@ pub struct JoinedTurns {
 }
 
 impl JoinedTurns {
-    /// Seconds of the turns that count.
-    fn seconds(&self) -> u64 {
-        self.record.counted().map(|turn| turn.seconds).sum()
-    }
-
     /// When the first operation of the first turn that counts began, microseconds since 1970.
     pub fn began_us(&self) -> Option<u64> {
         self.record.counted().next().map(|turn| turn.began_us)
@@ -59,7 +54,8 @@ impl JoinedTurns {
     /// Adds a turn that counts.
     pub fn add(&mut self, mut turn: Measured, mut about: TurnRecord) {
         self.note_idle(&turn);
-        let (before, before_us) = (self.seconds(), self.record.counted().map(|turn| turn.whole_us).sum::<u64>());
+        let sum = |of: fn(&TurnRecord) -> u64| self.record.counted().map(of).sum::<u64>();
+        let (before, before_us) = (sum(|turn| turn.seconds), sum(|turn| turn.whole_us));
         let began_us = self.began_us().unwrap_or(about.began_us) + before_us;
         self.end_with_turn(&mut turn);
         let rows = turn.rows.len().saturating_sub(1) as u64;

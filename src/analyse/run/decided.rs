@@ -103,6 +103,12 @@ impl Decided {
         Ratio { interval, margin, ..ratio }
     }
 
+    /// As [`Self::tested`], with what it shows; a case of another class is compared by the ratio's own interval.
+    pub fn compared(&self, case: &str, other: &str, ratio: Ratio) -> (Ratio, PairOutcome) {
+        let own = PairOutcome::of(ratio.tells_apart(), None);
+        (self.tested(case, other, ratio), if self.has(other) { self.outcome(case, other) } else { own })
+    }
+
     /// Widest margin between any two of these cases; `None` if a pair has none.
     pub fn margin_among(&self, cases: &[&str]) -> Option<Margin> {
         let margins =
@@ -143,9 +149,8 @@ impl Decided {
     fn undecided(&self, rows: &[RankRow]) -> Option<String> {
         let (best, rest) = rows.split_first()?;
         let looked = self.looked.as_ref()?;
-        let tied: Vec<&RankRow> = rest.iter().filter(|row| !self.apart(&row.case, &best.case)).collect();
-        let (same, open): (Vec<&RankRow>, Vec<&RankRow>) =
-            tied.into_iter().partition(|row| self.same(&row.case, &best.case));
+        let tied = rest.iter().filter(|row| !self.apart(&row.case, &best.case));
+        let (same, open): (Vec<&RankRow>, Vec<_>) = tied.partition(|row| self.same(&row.case, &best.case));
         if !same.is_empty() && open.is_empty() {
             let names: Vec<&str> = same.iter().map(|row| row.label.as_str()).collect();
             let percent = self.blocks.precision_percent;

@@ -1,37 +1,48 @@
-//! Percentiles of each case against those of its baseline.
+//! Percentiles of each case against those of its baseline, by the rule that decides rates.
 
-use crate::analyse::case::percentiles::Percentiles;
+use crate::analyse::case::percentiles::{Percentiles, WANTED};
 use crate::analyse::case::sums::CaseSums;
-use crate::analyse::findings::{CaseFinding, Estimate, PairOutcome, PercentileRatio, Ranking};
+use crate::analyse::findings::{CaseFinding, Estimate, PercentileRatio, RankedBy, Ranking};
+use crate::analyse::run::blocks::RunBlocks;
+use crate::analyse::run::decided::Decided;
+use crate::analyse::run::ranking::SEED;
+use crate::stats::criticals::Criticals;
 use crate::stats::ratio::ratio;
 
-/// Adds to each ranked case its 99th percentile, and compares all its percentiles with those of its baseline.
-pub fn compare(rankings: &mut [Ranking], sums: &[CaseSums], found: &mut [CaseFinding]) {
+/// Adds to each ranked case its 99th percentile, and compares all its percentiles with those of its baseline: inside a
+/// class all pairs are tested together.
+pub fn compare(rankings: &mut [Ranking], sums: &[CaseSums], found: &mut [CaseFinding], blocks: RunBlocks) {
+    let mut criticals = Criticals::seeded(SEED);
     for ranking in rankings {
-        for row in ranking.classes.iter_mut().flat_map(|class| &mut class.rows) {
-            let measures = found.iter_mut().filter(|case| case.id == row.case).flat_map(|case| &mut case.measures);
-            let measure = measures.into_iter().find(|measure| measure.name == ranking.measure);
-            let Some(latency) = measure.and_then(|measure| measure.latency.as_mut()) else { continue };
-            row.latency_us_p99 = latency.percentile("p99").and_then(|percentile| percentile.over_trials);
-            let Some(baseline) = row.comparison.as_ref().map(|comparison| &comparison.baseline) else { continue };
-            let [own, base] = [&row.case, baseline].map(|id| {
-                let case = sums.iter().find(|sums| sums.spec.id == *id)?;
-                case.measures.iter().find(|sums| sums.found.name == ranking.measure).map(|measure| &measure.percentiles)
+        let measure = ranking.measure.as_str();
+        for class in &mut ranking.classes {
+            let trials = |case: &str, name: &str| percentiles(sums, case, measure)?.trials(name);
+            let decided = WANTED.map(|wanted| {
+                let cases =
+                    class.rows.iter().filter_map(|row| Some((row.case.clone(), trials(&row.case, wanted.name)?)));
+                Decided::of(cases, RankedBy::Latency, blocks, &mut criticals)
             });
-            let Some((own, base)) = own.zip(base) else { continue };
-            for percentile in &mut latency.percentiles {
-                percentile.comparison = ratio_of(own, base, &percentile.name, baseline);
+            for row in &mut class.rows {
+                let measures = found.iter_mut().filter(|case| case.id == row.case).flat_map(|case| &mut case.measures);
+                let of_row = measures.into_iter().find(|found| found.name == measure);
+                let Some(latency) = of_row.and_then(|found| found.latency.as_mut()) else { continue };
+                row.latency_us_p99 = latency.percentile("p99").and_then(|percentile| percentile.over_trials);
+                let Some(base) = row.comparison.as_ref().map(|comparison| &comparison.baseline) else { continue };
+                for (percentile, decided) in latency.percentiles.iter_mut().zip(&decided) {
+                    let [own, of_base] = [&row.case, base].map(|case| trials(case, &percentile.name));
+                    let Some((own, of_base)) = own.zip(of_base) else { continue };
+                    percentile.comparison = ratio(&own, &of_base).map(|found| {
+                        let (tested, outcome) = decided.compared(&row.case, base, found);
+                        let ratio = Estimate::of_ratio(&tested, own.len().min(of_base.len()));
+                        PercentileRatio { baseline: base.clone(), ratio, outcome }
+                    });
+                }
             }
         }
     }
 }
 
-fn ratio_of(own: &Percentiles, base: &Percentiles, name: &str, baseline: &str) -> Option<PercentileRatio> {
-    let (own, base) = (own.trials(name)?, base.trials(name)?);
-    let found = ratio(&own, &base)?;
-    Some(PercentileRatio {
-        baseline: baseline.to_owned(),
-        ratio: Estimate::of_ratio(&found, own.len().min(base.len())),
-        outcome: PairOutcome::of(found.tells_apart(), None),
-    })
+fn percentiles<'a>(sums: &'a [CaseSums], case: &str, measure: &str) -> Option<&'a Percentiles> {
+    let case = sums.iter().find(|sums| sums.spec.id == case)?;
+    case.measures.iter().find(|sums| sums.found.name == measure).map(|measure| &measure.percentiles)
 }

@@ -5,8 +5,8 @@ use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
-    BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, Estimate, PairOutcome, RankRow,
-    RankTrial, RankedBy, Ranking, names,
+    BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, Estimate, RankRow, RankTrial,
+    RankedBy, Ranking, names,
 };
 use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::counters;
@@ -185,10 +185,8 @@ impl RankingKey {
             entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
         for (class, otherwise) in kinds {
-            let members = entries
-                .iter()
-                .filter(|entry| (entry.durability.class, entry.durability.otherwise) == (class, otherwise));
-            let members: Vec<&ContestEntry<'_>> = members.collect();
+            let mut members: Vec<&ContestEntry<'_>> = entries.iter().collect();
+            members.retain(|entry| (entry.durability.class, entry.durability.otherwise) == (class, otherwise));
             let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
             let of_class = Decided::of(cases, by, blocks, criticals);
             let rows = rows(&members, base, &of_class);
@@ -299,7 +297,7 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
 
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
     let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
-    let found = decided.tested(id, base_id, ratio(&entry.used, &base.used)?);
+    let (found, outcome) = decided.compared(id, base_id, ratio(&entry.used, &base.used)?);
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
         RatioMethod::Unpaired { trials } => trials.0.min(trials.1),
@@ -307,11 +305,10 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
     let caveat = format!("different durability: {} vs. {}", class_word(class), class_word(base_class));
-    let inside = decided.has(base_id);
     Some(BaselineComparison {
         baseline: base_id.clone(),
         ratio: Estimate::of_ratio(&found, trials),
-        outcome: if inside { decided.outcome(id, base_id) } else { PairOutcome::of(found.tells_apart(), None) },
+        outcome,
         detectable_ratio: found.margin.and_then(Margin::detectable),
         method: method_words(&found, entry, base),
         caveat: (class != base_class).then_some(caveat),

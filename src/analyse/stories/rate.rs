@@ -1,7 +1,7 @@
 //! Runs at a fixed rate: operations per second are the same for all, so latency decides. Also runs so fast that not
 //! every operation is logged.
 
-use crate::analyse::findings::{Findings, RankedBy};
+use crate::analyse::findings::{Estimate, Findings, RankedBy};
 use crate::analyse::stories::story::{Act, Story};
 use crate::analyse::stories::windows::three_cycles;
 use crate::record::trial::TrialRecord;
@@ -32,6 +32,20 @@ fn at_a_fixed_rate_the_lowest_p99_wins() {
     assert!(found.rankings[1].title.ends_with(", transactions within 20 ms at 500 tps"), "{}", found.rankings[1].title);
     assert_eq!(order(&found, 1), [(1, "ext4"), (1, "xfs"), (1, "btrfs")]);
     assert_eq!(found.rankings[1].classes[0].rows[0].rate.value, 100.0);
+}
+
+#[test]
+fn a_p99_beside_its_baseline_has_the_interval_and_outcome_of_the_rank() {
+    let story = Story::of(3, Some("ext4")).with(&at_rate("ext4", 4_000)).with(&at_rate("xfs", 2_000));
+    let found = story.with(&at_rate("btrfs", 7_000)).findings();
+    for row in found.rankings[0].classes[0].rows.iter().filter(|row| row.label != "ext4") {
+        let case = found.cases.iter().find(|case| case.id == row.case).unwrap();
+        let p99 = case.measures[0].latency.as_ref().unwrap().percentile("p99").unwrap();
+        let (ranked, beside) = (row.comparison.as_ref().unwrap(), p99.comparison.as_ref().unwrap());
+        assert_eq!((beside.outcome, beside.ratio.trials), (ranked.outcome, 3));
+        let ends = |of: &Estimate| [of.value, of.low.unwrap(), of.high.unwrap()].map(|end| format!("{end:.9}"));
+        assert_eq!(ends(&beside.ratio), ends(&ranked.ratio), "{}", row.label);
+    }
 }
 
 #[test]
