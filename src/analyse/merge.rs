@@ -257,8 +257,12 @@ fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<Str
 }
 
 /// What two runs of one plan have in common: its name and value.
-fn planned(record: &RunRecord) -> [(&'static str, String); 7] {
+fn planned(record: &RunRecord) -> [(&'static str, String); 8] {
     let cases: Vec<&str> = record.cases.iter().map(|case| case.id.as_str()).collect();
+    // It depends on the memory of the machine. Its first line has the file's sum and the bytes of its tables.
+    let loads =
+        record.cases.iter().map(|case| &case.workload.options).filter(|options| options.text("profile").is_some());
+    let loads = sorted(loads.filter_map(|options| Some(options.text("setup")?.lines().next()?.to_owned())));
     let length = if record.quick.is_some() { "quick run" } else { "whole run" };
     [
         ("plan", record.plan_sha256.clone()),
@@ -268,11 +272,12 @@ fn planned(record: &RunRecord) -> [(&'static str, String); 7] {
         ("format of the run folder", record.format.to_string()),
         ("set of cases", cases.join(", ")),
         ("set of cases in turns", record.turns.join(", ")),
+        ("load of a profile", loads.join(", ")),
     ]
 }
 
 /// Why a run is of another plan than the one with this label; `None` if it is not.
-fn other_plan(own: &[(&str, String); 7], other: &[(&str, String); 7], label: &str) -> Option<String> {
+fn other_plan(own: &[(&str, String); 8], other: &[(&str, String); 8], label: &str) -> Option<String> {
     let ((what, own), (_, others)) = own.iter().zip(other).find(|(own, other)| own != other)?;
     let shown = if *what == "plan" { 12 } else { usize::from(u16::MAX) };
     let [own, others] = [own, others].map(|value| if value.is_empty() { "none" } else { value });

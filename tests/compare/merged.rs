@@ -145,6 +145,30 @@ fn mismatched_runs_are_left_out_with_the_reason() {
     assert!(said(&output).contains("another plan than") && !folder.path().join("none").exists(), "{}", said(&output));
 }
 
+/// Makes the cases of a run have a profile's load, whose tables have so many bytes.
+fn load_a_profile(run: &Path, bytes: u64) {
+    let mut record: Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
+    for case in record["cases"].as_array_mut().unwrap() {
+        let options = &mut case["workload"]["options"];
+        options["profile"] = format!("{}/busy.toml", run.display()).into();
+        options["setup"] = format!("-- load of busy.toml (0123abcd), 100 commits/s, {bytes} bytes\nselect 1").into();
+    }
+    fs::write(run.join("run.json"), record.to_string()).unwrap();
+}
+
+#[test]
+fn a_profile_that_gave_another_load_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    for (part, bytes) in [(1, 4096), (2, 4096), (3, 8192)] {
+        load_a_profile(&make_as(&results, &share(part, 1.0)), bytes);
+    }
+    let (merged, _) = merge(folder.path(), 1);
+    assert_eq!(merged["merged"].as_array().unwrap().len(), 2, "{merged}");
+    let reason = merged["left_out"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("another load of a profile than") && reason.contains("8192 bytes, there"), "{reason}");
+}
+
 #[test]
 fn of_duplicate_blocks_the_more_complete_one_is_kept() {
     let folder = tempfile::tempdir().unwrap();
