@@ -29,7 +29,7 @@ use std::time::Duration;
   pgstrata guest run -- zfs version      one command in a fresh guest, with its exit code
   pgstrata guest rm bookworm             remove what was built of a suite
 
-A guest has no network, neither in nor out. It lies in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or \
+A guest has no network, neither in nor out. It is in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or \
 ~/.cache/pgstrata: about 1 GB for each suite. QEMU never runs as root.
 
 Exit code: run, shell: that of the command, 124 at --limit, 128 plus the signal's number if it was killed; status: 0 a guest is \
