@@ -259,10 +259,7 @@ fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<Str
 /// What two runs of one plan have in common: its name and value.
 fn planned(record: &RunRecord) -> [(&'static str, String); 8] {
     let cases: Vec<&str> = record.cases.iter().map(|case| case.id.as_str()).collect();
-    // It depends on the memory of the machine. Its first line has the file's sum and the bytes of its tables.
-    let loads =
-        record.cases.iter().map(|case| &case.workload.options).filter(|options| options.text("profile").is_some());
-    let loads = sorted(loads.filter_map(|options| Some(options.text("setup")?.lines().next()?.to_owned())));
+    let loads = sorted(record.cases.iter().filter_map(|case| case.load_of_profile().map(str::to_owned)));
     let length = if record.quick.is_some() { "quick run" } else { "whole run" };
     [
         ("plan", record.plan_sha256.clone()),
