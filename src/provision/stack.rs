@@ -308,20 +308,14 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
     spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
-/// Disks, and what else only one stack can use at a time.
-pub fn claims(spec: &StackSpec) -> impl Iterator<Item = String> + '_ {
-    spec.nodes.iter().filter_map(|node| layer(&node.layer)?.claims(&node.options))
-}
-
-/// True if others that do not claim the same may stand beside it: what it stands on is made for it, claimed, in memory, or a
-/// private folder.
-pub fn may_have_neighbours(spec: &StackSpec) -> bool {
-    let is_own = |layer: &dyn Layer, options: &Options| {
-        let is_folder = matches!(layer.info().offers, BaseKind::Folder);
-        is_folder || layer.space(options).is_some() || layer.claims(options).is_some()
+/// True if several such stacks may stand at once: on devices that are made for each, in memory, or in private folders.
+pub fn may_be_several(spec: &StackSpec) -> bool {
+    let is_only = |node: &NodeSpec| layer(&node.layer).is_some_and(|layer| layer.claims(&node.options).is_some());
+    let is_made = |node: &NodeSpec| {
+        let is_folder = |layer: &dyn Layer| matches!(layer.info().offers, BaseKind::Folder);
+        layer(&node.layer).is_some_and(|layer| is_folder(layer) || layer.space(&node.options).is_some())
     };
-    let mut lowest = spec.nodes.iter().filter(|node| node.inputs.is_empty());
-    lowest.all(|node| layer(&node.layer).is_some_and(|layer| is_own(layer, &node.options)))
+    !spec.nodes.iter().any(is_only) && spec.nodes.iter().filter(|node| node.inputs.is_empty()).all(is_made)
 }
 
 /// Maximum capacity of a base, if it is known before the build.

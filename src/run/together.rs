@@ -56,10 +56,9 @@ pub(super) fn turn_lengths_us(span_us: u64) -> Vec<u64> {
 }
 
 fn groups(cases: &[CaseSpec], in_turns: bool, memory: Bytes) -> Result<Vec<Vec<&CaseSpec>>> {
-    let claimed: Vec<String> = cases.iter().flat_map(|case| stack::claims(&case.stack)).collect();
     let mut can_stand = Vec::new();
     for case in cases.iter().filter(|_| in_turns) {
-        if is_plain_load(case)? && is_free_beside_others(case, &claimed) {
+        if is_plain_load(case)? && is_had_twice(case) {
             can_stand.push(case);
         }
     }
@@ -83,11 +82,10 @@ fn is_plain_load(case: &CaseSpec) -> Result<bool> {
     Ok(is_plain && case.age.is_empty() && workload.operation(options)?.cache != Some(CacheState::Cold))
 }
 
-/// True if its stack may stand beside those of all cases, which claim these disks.
-fn is_free_beside_others(case: &CaseSpec, claimed: &[String]) -> bool {
+/// True if there may be several of its stack.
+fn is_had_twice(case: &CaseSpec) -> bool {
     let is_prepared = case.stack.nodes.iter().any(|node| node.options.get("precondition").is_some());
-    let is_alone = stack::claims(&case.stack).all(|own| claimed.iter().filter(|other| **other == own).count() == 1);
-    stack::may_have_neighbours(&case.stack) && is_alone && !is_prepared && !case.stack.reuse
+    stack::may_be_several(&case.stack) && !is_prepared && !case.stack.reuse
 }
 
 /// What a case sets for all that stand at once, parameters of kernel modules among it, and what decides its checkpoints.
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_ramfs_and_disks_take_turns_unless_two_cases_have_one_disk() {
+    fn folders_and_ramfs_take_turns_but_a_disk_is_one() {
         let on = |layer: &'static str, key: &str, value: &str| {
             let options = Options([(key.to_owned(), OptionValue::Text(value.to_owned()))].into());
             let stack = StackSpec::linear(layer, vec![(layer, options)]);
@@ -174,12 +172,7 @@ mod tests {
         let ids = |cases: &[CaseSpec]| ids(cases, true, Bytes(64 << 30)).unwrap();
         let folder = on("directory", "directory", "/srv");
         assert_eq!(ids(&[folder.clone(), on("ramfs", "mode", "0700")]), ["directory", "ramfs"]);
-        let disk = |id: &str, path: &str| CaseSpec { id: id.into(), ..on("disk", "disk", path) };
-        let (one, other) = (disk("one", "/dev/sdy"), disk("other", "/dev/sdz"));
-        assert_eq!(ids(&[folder.clone(), one.clone(), other.clone()]), ["directory", "one", "other"]);
-        let again = disk("again", "/dev/sdz");
-        assert!(ids(&[one.clone(), other.clone(), again.clone()]).is_empty());
-        assert_eq!(ids(&[folder, one, other, again]), ["directory", "one"]);
+        assert!(ids(&[folder, on("disk", "disk", "/dev/sdz")]).is_empty());
     }
 
     #[test]
