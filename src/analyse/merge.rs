@@ -36,11 +36,6 @@ impl MergeCandidate {
         Ok(MergeCandidate { label: label.display().to_string(), record: folder.record().clone(), live, trials })
     }
 
-    fn hosts(&self, blocks: &BTreeSet<u32>) -> Vec<String> {
-        let of = self.trials.iter().filter(|trial| blocks.contains(&trial.trial));
-        sorted(of.map(|trial| trial.host.hostname.clone()))
-    }
-
     /// Properties that runs must share to be merged with it.
     pub fn class(&self) -> MachineClass {
         let version: Vec<&str> = self.record.tool_version.split('.').take(2).collect();
@@ -62,11 +57,6 @@ impl MergeCandidate {
             Outcome::NotRun { step: Step::Check, reason, .. } => Some((trial.case.id.as_str(), reason.as_str())),
             _ => None,
         })
-    }
-
-    /// True if the case has a result.
-    fn has(&self, case: &str) -> bool {
-        self.trials.iter().any(|trial| trial.case.id == case && trial.is_result())
     }
 
     /// Trials of a block that have a result.
@@ -250,9 +240,9 @@ fn unfit(source: &MergeCandidate) -> Option<String> {
 /// What a run's machine lacked for a case that another run's machine has: its blocks would lack that case. A case that
 /// no machine can run is missing in every block, and the merged run reports it as each of its sources does.
 fn lacks(place: usize, able: &[usize], sources: &[MergeCandidate]) -> Option<String> {
-    let mut unmet = sources[place].unmet();
-    let (case, reason) =
-        unmet.find(|(case, _)| able.iter().any(|other| *other != place && sources[*other].has(case)))?;
+    let others = || able.iter().filter(|other| **other != place).flat_map(|other| &sources[*other].trials);
+    let has = |case: &str| others().any(|trial| trial.case.id == case && trial.is_result());
+    let (case, reason) = sources[place].unmet().find(|(case, _)| has(case))?;
     Some(format!("its machine does not meet the plan's requirements: {case}: {reason}"))
 }
 
@@ -296,14 +286,14 @@ impl MergeChoice {
     pub fn taken_runs(&self, sources: &[MergeCandidate]) -> Vec<TakenRun> {
         let taken = self.taken.iter().map(|(place, blocks)| {
             let source = &sources[*place];
-            let trials = source.trials.iter().filter(|trial| blocks.contains(&trial.trial)).count();
+            let trials: Vec<_> = source.trials.iter().filter(|trial| blocks.contains(&trial.trial)).collect();
             TakenRun {
                 folder: source.label.clone(),
                 id: source.record.id.clone(),
-                hosts: source.hosts(blocks),
+                hosts: sorted(trials.iter().map(|trial| trial.host.hostname.clone())),
                 share: source.record.share,
                 blocks: blocks.iter().copied().collect(),
-                trials: u32::try_from(trials).unwrap_or(u32::MAX),
+                trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
             }
         });
         taken.collect()

@@ -18,9 +18,8 @@ pub fn compared(
     blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Vec<CounterComparison> {
-    let compared =
-        CostCounter::ALL.into_iter().filter_map(|counter| of_counter(counter, cases, reference, blocks, criticals));
-    compared.collect()
+    let compared = |counter| of_counter(counter, cases, reference, blocks, criticals);
+    CostCounter::ALL.into_iter().filter_map(compared).collect()
 }
 
 fn of_counter(

@@ -1,6 +1,6 @@
 //! Percentiles of each case against those of its baseline, by the rule that decides rates.
 
-use crate::analyse::case::percentiles::{Percentiles, WANTED};
+use crate::analyse::case::percentiles::WANTED;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{CaseFinding, Estimate, PercentileRatio, RankedBy, Ranking};
 use crate::analyse::run::blocks::RunBlocks;
@@ -15,8 +15,11 @@ pub fn compare(rankings: &mut [Ranking], sums: &[CaseSums], found: &mut [CaseFin
     let mut criticals = Criticals::seeded(SEED);
     for ranking in rankings {
         let measure = ranking.measure.as_str();
+        let trials = |case: &str, name: &str| {
+            let case = sums.iter().find(|sums| sums.spec.id == case)?;
+            case.measures.iter().find(|sums| sums.found.name == measure)?.percentiles.trials(name)
+        };
         for class in &mut ranking.classes {
-            let trials = |case: &str, name: &str| percentiles(sums, case, measure)?.trials(name);
             let decided = WANTED.map(|wanted| {
                 let cases =
                     class.rows.iter().filter_map(|row| Some((row.case.clone(), trials(&row.case, wanted.name)?)));
@@ -40,9 +43,4 @@ pub fn compare(rankings: &mut [Ranking], sums: &[CaseSums], found: &mut [CaseFin
             }
         }
     }
-}
-
-fn percentiles<'a>(sums: &'a [CaseSums], case: &str, measure: &str) -> Option<&'a Percentiles> {
-    let case = sums.iter().find(|sums| sums.spec.id == case)?;
-    case.measures.iter().find(|sums| sums.found.name == measure).map(|measure| &measure.percentiles)
 }

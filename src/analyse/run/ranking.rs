@@ -181,12 +181,12 @@ impl RankingKey {
         let base =
             candidates.find(|entry| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is)));
         // Safest first, with the class a *may tear* case would have otherwise.
-        let kinds: BTreeSet<_> =
-            entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
+        let class_of = |entry: &ContestEntry<'_>| (entry.durability.class, entry.durability.otherwise);
+        let kinds: BTreeSet<_> = entries.iter().map(class_of).collect();
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
         for (class, otherwise) in kinds {
             let mut members: Vec<&ContestEntry<'_>> = entries.iter().collect();
-            members.retain(|entry| (entry.durability.class, entry.durability.otherwise) == (class, otherwise));
+            members.retain(|entry| class_of(entry) == (class, otherwise));
             let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
             let of_class = Decided::of(cases, by, blocks, criticals);
             let rows = rows(&members, base, &of_class);
