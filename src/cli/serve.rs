@@ -41,7 +41,7 @@ const PORT: u16 = 8432;
 
 There is no password: whoever reaches the address can read every run of the folder. It is a loopback address unless --listen \
 says otherwise. A request must call the server by IP address, as localhost or by a name given with --allow-host, so that no \
-other site's page can read the answers. Shown is what is directly in the folder: runs; power cuts and imports; files that \
+other site's page can read the answers. It shows what is directly in the folder: runs; power cuts and imports; files that \
 `probe --json`, `compare --json` and `compare --html` wrote. Links are not followed. Answers that are not known yet are computed \
 only while no run of the folder is active.
 

@@ -99,11 +99,11 @@ pub struct CaseSpec {
 }
 
 impl CaseSpec {
-    /// First line of the load that was made of a profile: the file's sum, and the bytes of its tables, which depend on the
-    /// memory of the machine.
+    /// The load that was made of a profile: the file with its sum, commits a second, bytes of the tables, which depend on
+    /// the memory of the machine.
     pub fn load_of_profile(&self) -> Option<&str> {
         let options = &self.workload.options;
-        options.text("setup").filter(|_| options.text("profile").is_some())?.lines().next()
+        options.text("setup").filter(|_| options.text("profile").is_some())?.lines().next()?.strip_prefix("-- ")
     }
 
     /// True if an axis is an option of the stack: `ext4.mount`, `loop`. Other stacks do not have it, so it is compared
