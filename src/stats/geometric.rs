@@ -34,6 +34,7 @@ mod tests {
         assert_eq!(over_trials(&[7.0]).unwrap().ends, None);
         assert_eq!(over_trials(&[0.0, 4.0]), Some(MeanInterval { mean: 2.0, ends: None }));
         assert_eq!(over_trials(&[f64::NAN]), None);
+        assert_eq!(over_trials(&[7.0; 5]), Some(MeanInterval { mean: 7.0, ends: Some((7.0, 7.0)) }));
     }
 
     #[test]

@@ -55,13 +55,15 @@ pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
         let ends = means.iter().all(|mean| *mean == 0.0).then_some((0.0, 0.0));
         return Some(MeanInterval { mean: plain, ends });
     }
-    let logs: Vec<f64> = means.iter().map(|mean| mean.ln()).collect();
+    // In units of the first, so that equal figures have no spread, not that of their rounding.
+    let unit = means[0];
+    let logs: Vec<f64> = means.iter().map(|mean| (mean / unit).ln()).collect();
     let log = super::moments::mean(&logs)?;
     let errors: Vec<Option<Component>> = trials.iter().map(TrialMean::log_error).collect();
     let half = between(&logs).filter(Component::carries_an_interval);
     let half = half.map(|half| half.half_width().max(inside(&errors).map_or(0.0, Component::half_width)));
-    let ends = half.map(|half| ((log - half).exp(), (log + half).exp()));
-    let mean = if trials.len() == 1 { plain } else { log.exp() };
+    let ends = half.map(|half| (unit * (log - half).exp(), unit * (log + half).exp()));
+    let mean = if trials.len() == 1 { plain } else { unit * log.exp() };
     Some(MeanInterval { mean, ends: ends.filter(|(low, high)| *low > 0.0 && high.is_finite()) })
 }
 
