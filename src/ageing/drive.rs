@@ -11,7 +11,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
 use crate::host::noise::Noise;
 use crate::host::signals::Interrupt;
-use crate::host::threads::{self, locked};
+use crate::host::threads;
 use crate::host::time::{micros, now, sleep, wall_us};
 use crate::record::drive::{DriveRound, Fill, Purge};
 use crate::units::Bytes;
@@ -19,7 +19,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rustix::io::Errno;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -151,7 +150,7 @@ fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
             reported = now();
             (drive.report)(DriveProgress::Filling { done: counts.bytes.load(Ordering::Relaxed), of })?;
         }
-        Ok(Next::Wait(LOOK_EVERY))
+        Ok(Some(LOOK_EVERY))
     })?;
     drive.interrupt.check()?;
     file.sync_all().or_host(|| format!("flush {}", drive.path.display()))?;
@@ -176,7 +175,7 @@ fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
     writers.write(&|random| Some(random.next_u64() % blocks * BLOCK), |counts| {
         let left = drive.round.saturating_sub(begun.elapsed());
         if !left.is_zero() {
-            return Ok(Next::Wait(left.min(LOOK_EVERY)));
+            return Ok(Some(left.min(LOOK_EVERY)));
         }
         let (bytes, elapsed) = (counts.bytes.load(Ordering::Relaxed), begun.elapsed());
         let written_bytes = bytes - before;
@@ -187,7 +186,7 @@ fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
         let number = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
         (drive.report)(DriveProgress::Round { number, round })?;
         let is_last = number >= drive.most_rounds || (drive.is_steady)(&rounds);
-        Ok(if is_last { Next::Stop } else { Next::Wait(Duration::ZERO) })
+        Ok((!is_last).then_some(Duration::ZERO))
     })?;
     Ok(rounds)
 }
@@ -205,20 +204,11 @@ fn refused(drive: &Drive<'_>, e: &std::io::Error, bytes: u64, offset: u64) -> Er
     Error::host(format!("write {} at offset {offset} of {}: {e}", Bytes(bytes), drive.path.display()))
 }
 
-/// Answer of the function that supervises the writers.
-enum Next {
-    /// Check again after this time, or once everything is written.
-    Wait(Duration),
-    Stop,
-}
-
+/// Shared by the writers of one device.
 #[derive(Default)]
 struct WriteCounts {
     bytes: AtomicU64,
     stop: AtomicBool,
-    /// Writers that are still running.
-    busy: AtomicU64,
-    failed: Mutex<Option<Error>>,
 }
 
 /// Threads that write to one device, each with one block in flight.
@@ -232,80 +222,56 @@ struct Writers<'a> {
 }
 
 impl Writers<'_> {
-    /// Writes at the offsets that `place` returns until it is exhausted or `look` stops the writers. Returns the bytes
-    /// written.
+    /// Writes at the offsets that `place` returns until it is exhausted or `look`, which returns when to look again, says
+    /// that it is enough. Returns the bytes written.
     fn write(
         &self,
         place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
-        mut look: impl FnMut(&WriteCounts) -> Result<Next>,
+        mut look: impl FnMut(&WriteCounts) -> Result<Option<Duration>>,
     ) -> Result<u64> {
-        let counts = WriteCounts { busy: AtomicU64::new(u64::from(self.depth)), ..WriteCounts::default() };
-        let looked = std::thread::scope(|scope| {
-            for number in 0..self.depth {
-                let (counts, target) = (&counts, (self.file, self.block, self.drive.bytes));
+        let (counts, target) = (&WriteCounts::default(), (self.file, self.block, self.drive.bytes));
+        std::thread::scope(|scope| {
+            let begun = (0..self.depth).map(|number| {
                 let seed = self.drive.seed.wrapping_mul(1 << 16).wrapping_add(self.salt << 8 | u64::from(number));
-                let write = move || {
-                    let done = one_writer(target, seed, place, counts);
-                    if let Err((bytes, offset, e)) = done {
-                        counts.fail(Error::host(format!("write {} at offset {offset}: {e}", Bytes(bytes))));
-                    }
-                    counts.busy.fetch_sub(1, Ordering::SeqCst);
-                };
-                if let Err(e) = threads::begin(scope, write) {
-                    counts.fail(e);
-                    counts.busy.fetch_sub(u64::from(self.depth - number), Ordering::SeqCst);
-                    break;
+                threads::begin(scope, move || one_writer(target, seed, place, counts))
+            });
+            let looked = begun.collect::<Result<Vec<_>>>().and_then(|writers| {
+                while writers.iter().any(|writer| !writer.is_finished()) && !counts.stop.load(Ordering::SeqCst) {
+                    self.drive.interrupt.check()?;
+                    let Some(span) = look(counts)? else { break };
+                    sleep(span);
                 }
-            }
-            let looked = self.watch(&counts, &mut look);
+                Ok(writers)
+            });
             counts.stop.store(true, Ordering::SeqCst);
-            looked
-        });
-        let failed = counts.failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match failed {
-            Some(e) => Err(e),
-            None => looked.map(|()| counts.bytes.into_inner()),
-        }
-    }
-
-    fn watch(&self, counts: &WriteCounts, look: &mut impl FnMut(&WriteCounts) -> Result<Next>) -> Result<()> {
-        while counts.busy.load(Ordering::SeqCst) > 0 && !counts.stop.load(Ordering::SeqCst) {
-            self.drive.interrupt.check()?;
-            match look(counts)? {
-                Next::Wait(span) => sleep(span),
-                Next::Stop => return Ok(()),
-            }
-        }
-        Ok(())
+            looked?.into_iter().try_for_each(|writer| {
+                writer.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes to a drive panicked")))
+            })
+        })?;
+        Ok(counts.bytes.load(Ordering::SeqCst))
     }
 }
 
-impl WriteCounts {
-    /// Records the first failure and stops all writers.
-    fn fail(&self, e: Error) {
-        locked(&self.failed).get_or_insert(e);
-        self.stop.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Runs one writer with blocks of this many bytes, up to the file's size. Returns the bytes and offset of a failed
-/// write.
+/// Runs one writer with blocks of this many bytes, up to the file's size. A refused write stops all writers.
 fn one_writer(
     (file, block, size): (&File, u64, u64),
     seed: u64,
     place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
     counts: &WriteCounts,
-) -> Result<(), (u64, u64, std::io::Error)> {
+) -> Result<()> {
     let mut noise = Noise::of(seed, block as usize);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for number in 0.. {
-        let Some(offset) = Some(()).filter(|()| !counts.stop.load(Ordering::Relaxed)).and_then(|()| place(&mut random))
-        else {
+        if counts.stop.load(Ordering::Relaxed) {
             break;
-        };
+        }
+        let Some(offset) = place(&mut random) else { break };
         let bytes = block.min(size - offset);
         let piece = noise.again(offset, bytes as usize, number);
-        files::write_all_at(file, piece, offset).map_err(|e| (bytes, offset, e))?;
+        files::write_all_at(file, piece, offset).map_err(|e| {
+            counts.stop.store(true, Ordering::SeqCst);
+            Error::host(format!("write {} at offset {offset}: {e}", Bytes(bytes)))
+        })?;
         counts.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
     Ok(())

@@ -3,18 +3,14 @@
 
 use super::AgeingSubject;
 use crate::cluster::client::Client;
-use crate::cluster::server::{self, Server};
+use crate::cluster::server::{self, CHECKPOINT_LIMIT, Server};
 use crate::cluster::spec::ServerSpec;
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::time::{micros, now};
 use crate::record::age::Bloat;
-use std::time::Duration;
 
 const CLIENTS: u64 = 4;
-
-/// Limit for a checkpoint of one batch on a slow stack; beyond this it hangs.
-const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Runs tpcb-like transactions, with a checkpoint whenever about a batch of account pages is dirty, until the server
 /// has written the data `times` over.

@@ -50,6 +50,9 @@ const STARTING_UP: &str = "SQLSTATE 57P03";
 /// Lines of the log shown for a failed start.
 const LOG_LINES: usize = 15;
 
+/// A checkpoint on a slow stack takes a while; beyond this it hangs.
+pub(crate) const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
+
 /// Settings that decide what a commit means: [`ServerFacts::key_settings`].
 const KEY_SETTINGS: [&str; 11] = [
     "fsync",

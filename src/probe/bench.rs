@@ -72,7 +72,7 @@ impl<'a> RealBench<'a> {
     pub fn close(self) -> (Vec<RowRecord>, Idle) {
         let mut rows = self.rows;
         for row in rows.iter_mut().filter(|row| !row.has_ended() && row.operations() == 0) {
-            row.cannot_be_had("time ran out before its turn".to_owned());
+            row.record.unavailable = Some("time ran out before its turn".to_owned());
         }
         (rows.into_iter().map(RowBuilder::close).collect(), self.pauses)
     }
@@ -132,7 +132,7 @@ impl<'a> RealBench<'a> {
         let file = file_of(&self.rows[failed].record.spec).to_owned();
         for row in 0..self.rows.len() {
             if row != failed && !self.rows[row].has_ended() && file_of(&self.rows[row].record.spec) == file {
-                self.rows[row].cannot_be_had(format!(
+                self.rows[row].record.unavailable = Some(format!(
                     "ended with \"{label}\", whose {} failed on the same file: {}",
                     failure.call, failure.message
                 ));

@@ -22,33 +22,12 @@ pub(super) const FILE: &str = "file";
 
 /// One row, ready to run.
 pub(super) enum RowOperation<'a> {
-    /// Overwrites the beginning of the file.
-    Overwrite(Overwrite<'a>),
-    /// Opens and closes the file each time.
-    Descriptor {
-        site: &'a ProbeSite,
-        bytes: &'a [u8],
-        once: fn(&ProbeSite, &[u8]) -> Result<(), FailedCall>,
-    },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
     /// Several writers that share syncs.
     Group(WriterGroup<'a>),
-    /// pwritev2 with RWF_DSYNC.
-    RwfDsync {
-        file: File,
-        bytes: &'a [u8],
-    },
-    Uring {
-        ring: Box<Ring>,
-        file: File,
-        bytes: &'a [u8],
-    },
-    /// mmap and msync; madvise(MADV_POPULATE_WRITE) replaces the page fault.
-    Msync {
-        mapped: Mapped,
-        bytes: &'a [u8],
-    },
+    /// The calls of any other row.
+    Calls(Box<dyn FnMut() -> Result<(), FailedCall> + 'a>),
 }
 
 /// One or more writes and their sync.
@@ -81,24 +60,37 @@ impl<'a> RowOperation<'a> {
         if spec.segment.is_some() {
             return Walk::open(spec, site, noise).map(RowOperation::Walk);
         }
-        Ok(match (spec.family, spec.way) {
-            (Family::Descriptor, _) => {
-                let syncs_first = spec.label == rows::WRITE_FSYNC_CLOSE;
-                let once = if syncs_first { write_fsync_close } else { write_close_fsync };
-                RowOperation::Descriptor { site, bytes, once }
+        Ok(RowOperation::Calls(match (spec.family, spec.way) {
+            // These open and close the file each time.
+            (Family::Descriptor, _) if spec.label == rows::WRITE_FSYNC_CLOSE => {
+                Box::new(move || write_fsync_close(site, bytes))
             }
-            (_, Way::RwfDsync) => RowOperation::RwfDsync { file: open()?, bytes },
+            (Family::Descriptor, _) => Box::new(move || write_close_fsync(site, bytes)),
+            (_, Way::RwfDsync) => {
+                let file = open()?;
+                Box::new(move || {
+                    let written = linux::write_synced(&file, bytes).map_err(FailedCall::of("pwritev2"));
+                    whole("pwritev2", written?, bytes.len())
+                })
+            }
             (_, Way::IoUring) => {
-                let ring = Ring::new().map_err(FailedCall::of("io_uring_setup"))?;
-                RowOperation::Uring { ring: Box::new(ring), file: open()?, bytes }
+                let mut ring = Ring::new().map_err(FailedCall::of("io_uring_setup"))?;
+                let file = open()?;
+                Box::new(move || write_and_sync_by_ring(&mut ring, &file, bytes))
             }
             (_, Way::Msync) => {
-                let file = open()?;
-                let mapped = Mapped::file(&file, mapped_bytes).map_err(FailedCall::of("mmap"))?;
-                RowOperation::Msync { mapped, bytes }
+                let mut mapped = Mapped::file(&open()?, mapped_bytes).map_err(FailedCall::of("mmap"))?;
+                // madvise(MADV_POPULATE_WRITE) replaces the page fault.
+                Box::new(move || {
+                    mapped.write(bytes).map_err(FailedCall::of("madvise(MADV_POPULATE_WRITE)"))?;
+                    mapped.sync(bytes.len()).map_err(FailedCall::of("msync"))
+                })
             }
-            (_, way) => RowOperation::Overwrite(Overwrite::new(open()?, bytes, spec.writes, way)),
-        })
+            (_, way) => {
+                let overwrite = Overwrite::new(open()?, bytes, spec.writes, way);
+                Box::new(move || overwrite.once())
+            }
+        }))
     }
 
     /// Prepares a run, outside the timed and counted part: a new segment if the last one is used up.
@@ -123,29 +115,15 @@ impl<'a> RowOperation<'a> {
         most: usize,
         interrupt: &Interrupt,
     ) -> Result<Option<u64>, FailedCall> {
-        let ran = match self {
+        match self {
             RowOperation::Group(group) => return group.run(span, most, interrupt).map(Some),
-            RowOperation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
-            RowOperation::Descriptor { site, bytes, once } => {
-                tape.run(span, (1, most), interrupt, || once(site, bytes))
-            }
             RowOperation::Walk(walk) => {
                 let most = most.min(walk.left());
-                tape.run(span, (1, most), interrupt, || walk.once())
+                tape.run(span, (1, most), interrupt, || walk.once())?;
             }
-            RowOperation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
-                let written = linux::write_synced(file, bytes).map_err(FailedCall::of("pwritev2"));
-                whole("pwritev2", written?, bytes.len())
-            }),
-            RowOperation::Uring { ring, file, bytes } => {
-                tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
-            }
-            RowOperation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
-                mapped.write(bytes).map_err(FailedCall::of("madvise(MADV_POPULATE_WRITE)"))?;
-                mapped.sync(bytes.len()).map_err(FailedCall::of("msync"))
-            }),
-        };
-        ran.map(|()| None)
+            RowOperation::Calls(calls) => tape.run(span, (1, most), interrupt, calls)?,
+        }
+        Ok(None)
     }
 
     /// The warm-up operation. A group needs none: its own beginning does not count anyway.

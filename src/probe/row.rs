@@ -75,21 +75,14 @@ impl RowBuilder {
         }
     }
 
-    /// Ends the row as not available here.
-    pub(crate) fn cannot_be_had(&mut self, why: String) {
-        self.record.unavailable = Some(why);
-    }
-
     /// Ends the row with a call that failed at `at_us`. If it is the first operation and the kernel says that it does
     /// not support this, the row is not available here; anything else is a failure of the storage.
     pub fn failed(&mut self, failed: &FailedCall, at_us: u64) {
         let after_operations = self.operations();
-        if after_operations == 0
-            && let Some(why) = refusal(&self.record.spec, failed)
-        {
-            return self.cannot_be_had(why);
+        match refusal(&self.record.spec, failed).filter(|_| after_operations == 0) {
+            Some(why) => self.record.unavailable = Some(why),
+            None => self.record.failure = Some(failed.record(at_us, after_operations)),
         }
-        self.record.failure = Some(failed.record(at_us, after_operations));
     }
 
     pub fn close(mut self) -> RowRecord {

@@ -106,9 +106,17 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
 
 /// Requirements of these cases that this machine does not meet.
 pub fn unmet(host: &Host, cases: &[CaseSpec]) -> Vec<CaseUnmet> {
-    let (mut asked, mut unmet) = (KnownUnmet::default(), Vec::new());
+    // A plan of thousands of cases asks once for each stack and server. By text: comparing each stack with all known ones
+    // takes seconds.
+    let (mut stacks, mut servers) = (BTreeMap::new(), BTreeMap::new());
+    let mut unmet = Vec::new();
     for case in cases {
-        let missing = asked.of(host, case).into_iter();
+        let of_stack = stacks.entry(format!("{:?}", case.stack));
+        let of_stack = of_stack.or_insert_with(|| provision::stack::unmet(host, &case.stack, &Images::default()));
+        // Building reports what a build lacks.
+        let bin = case.postgres.as_ref().map(|postgres| postgres.bin.as_str()).filter(|bin| *bin != UNBUILT);
+        let server = bin.and_then(|bin| servers.entry(bin).or_insert_with(|| postgres_unmet(host, bin)).clone());
+        let missing = all_unmet(host, case, of_stack.clone(), server).into_iter();
         unmet.extend(missing.map(|Unmet { what, hint }| CaseUnmet { case: case.id.clone(), what, hint }));
     }
     unmet
@@ -209,26 +217,6 @@ pub fn must_run_all(plan: &Plan, forecast: &Forecast) -> Result<()> {
     let Some(first) = forecast.unmet.first() else { return Ok(()) };
     let (lacking, all) = (lacking(&forecast.unmet), plan.cases.len());
     Err(unmet_error(first, format!("{lacking} of {all} cases cannot run here: {}", first.what)))
-}
-
-/// Unmet requirements found so far, so that a plan of thousands of cases asks once for each stack and server.
-#[derive(Default)]
-struct KnownUnmet {
-    /// Keyed by text: comparing each with all known ones takes seconds for thousands.
-    stacks: BTreeMap<String, Vec<Unmet>>,
-    servers: BTreeMap<String, Option<Unmet>>,
-}
-
-impl KnownUnmet {
-    fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
-        let of_stack = self.stacks.entry(format!("{:?}", case.stack));
-        let of_stack = of_stack.or_insert_with(|| provision::stack::unmet(host, &case.stack, &Images::default()));
-        // Building reports what a build lacks.
-        let server = case.postgres.as_ref().filter(|postgres| postgres.bin != UNBUILT).and_then(|postgres| {
-            self.servers.entry(postgres.bin.clone()).or_insert_with_key(|bin| postgres_unmet(host, bin)).clone()
-        });
-        all_unmet(host, case, of_stack.clone(), server)
-    }
 }
 
 fn all_unmet(host: &Host, case: &CaseSpec, mut of_stack: Vec<Unmet>, server: Option<Unmet>) -> Vec<Unmet> {

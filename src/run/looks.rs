@@ -6,7 +6,6 @@ use crate::analyse::look::{self, BlockLook};
 use crate::error::{Error, Result};
 use crate::host::time;
 use crate::plan;
-use crate::record::case::TrialKey;
 use crate::record::event::Event;
 use crate::record::run::{Extension, RunRecord};
 use crate::store::folder::{RunFolder, Writer};
@@ -34,13 +33,8 @@ impl Looks {
         Ok(Looks { first: record.at_least, taken })
     }
 
-    /// True if no earlier look has stopped the case of this trial.
-    pub fn goes_on(&self, key: &TrialKey) -> bool {
-        self.went_on(&key.case, key.trial)
-    }
-
     /// True if no look before this block has stopped the case.
-    fn went_on(&self, case: &str, block: u32) -> bool {
+    pub fn went_on(&self, case: &str, block: u32) -> bool {
         self.taken.range(..block).all(|(_, going_on)| going_on.iter().any(|other| other == case))
     }
 

@@ -4,11 +4,12 @@
 //! latencies of a second as soon as it is complete.
 
 use super::disturbance::Others;
-use super::events::Events;
+use super::session::Session;
+use super::window;
 use crate::error::{Error, Result};
+use crate::host::threads;
 use crate::host::time::thread_cpu_us;
-use crate::host::{Host, threads};
-use crate::record::case::TrialKey;
+use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::column::Column;
 use crate::record::columns;
 use crate::record::counts::Counts;
@@ -23,27 +24,20 @@ use crate::store::{self, latency};
 use crate::telemetry::recorder::{Began, SampledSecond, TelemetryTicker, TickerTotals};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, SampledObjects};
-use crate::units::Micros;
-use crate::workload::{ClientSecond, LoadEvent, Measuring, MemorySizes, Place, Until, Workload};
-use std::collections::{BTreeMap, VecDeque};
+use crate::workload::{ClientSecond, LoadEvent, Measuring, Place, Until, Workload};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 pub struct Measurement<'a> {
-    pub host: &'a Host,
+    pub session: &'a Session<'a>,
+    pub case: &'a CaseSpec,
     pub key: &'a TrialKey,
-    pub run: &'a str,
-    /// Position of its case in the matrix.
-    pub axes: &'a BTreeMap<String, String>,
     pub workload: &'a dyn Workload,
-    pub options: &'a Options,
-    pub memory: MemorySizes,
-    /// Expected duration.
-    pub expected: Micros,
-    pub target: &'a SampledObjects,
-    pub events: &'a Events<'a>,
+    pub options: Options,
+    pub target: SampledObjects,
     pub staging: &'a Staging,
 }
 
@@ -87,11 +81,11 @@ impl Measurement<'_> {
     /// # Errors
     /// Of the workload or the store.
     pub fn run(&self, place: &Place<'_>, until: Until<'_>, record: &mut TrialRecord) -> Result<Option<u64>> {
-        let staging = self.staging;
+        let (staging, expected_us) = (self.staging, self.expected_us()?);
         let recorder = self.recorder();
         let mut writer = SecondsWriter::create(&staging.seconds(), recorder.columns().to_vec())?;
         let found = self.gather(recorder, place, until, &mut |row| writer.push(row), |began_us, intervals| {
-            latency::write(&staging.latencies(), self.expected.0, began_us, intervals.into_iter())
+            latency::write(&staging.latencies(), expected_us, began_us, intervals.into_iter())
         })?;
         writer.finish()?;
         let began_us = found.began_us;
@@ -130,13 +124,18 @@ impl Measurement<'_> {
         Ok(())
     }
 
+    /// Expected duration, microseconds.
+    pub(super) fn expected_us(&self) -> Result<u64> {
+        Ok(window::expected_us(self.case)?.1)
+    }
+
     /// The columns of a row, read now.
     pub fn reading(&self) -> Row {
         self.recorder().row_after()
     }
 
     fn recorder(&self) -> TelemetryTicker {
-        TelemetryTicker::open(telemetry::ALL, self.host, self.target, self.lead())
+        TelemetryTicker::open(telemetry::ALL, &self.session.host, &self.target, self.lead())
     }
 
     /// Runs the workload until then, with rows and latencies going where they are stored, as they arrive.
@@ -169,8 +168,8 @@ impl Measurement<'_> {
             let gate = &gate;
             let counts = self.workload.measure(Measuring {
                 place,
-                options: self.options,
-                memory: self.memory,
+                options: &self.options,
+                memory: self.session.memory_of(self.case),
                 until: Until { longest, operations, progress },
                 // The writer only goes away if writing failed; its error is reported when it is joined.
                 listener: &move |event| match event {
@@ -204,7 +203,6 @@ impl Measurement<'_> {
         record.load_counts = telemetry.load_counts;
         record.clock_step_us = Some(telemetry.clock_step_us);
         let mut parts = telemetry.cpu_us_by;
-        record.waits = None;
         let waits = waits.transpose().unwrap_or_else(|e| {
             record.gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
             None
@@ -224,9 +222,9 @@ impl Measurement<'_> {
     /// Columns before those of telemetry, with what every row begins with; second, time and the client's half are filled
     /// in by the joiner.
     fn lead(&self) -> Vec<(Column, Option<Value>)> {
-        let [run, case] = [self.run, &self.key.case].map(|text| Some(Value::Text(text.to_owned())));
+        let [run, case] = [&self.session.record.id, &self.key.case].map(|text| Some(Value::Text(text.to_owned())));
         let key = [run, case, Some(Value::Count(u64::from(self.key.trial))), None, None];
-        let axes = columns::axes(self.axes).into_iter();
+        let axes = columns::axes(&self.case.axes).into_iter();
         let axes = axes.map(|(column, value)| (column, Some(Value::Text(value.to_owned()))));
         let client = client_columns().into_iter().map(|column| (column, None));
         key_columns().into_iter().zip(key).chain(axes).chain(client).collect()
@@ -248,12 +246,12 @@ impl Measurement<'_> {
                 Some(RowHalf::Telemetry(tick)) => {
                     if let Some(warning) = others.warning(tick.wall_us, &tick.row) {
                         let message = format!("{} #{}: {warning}", self.key.case, self.key.trial);
-                        self.events.emit(Event::Warning { message })?;
+                        self.session.events.emit(Event::Warning { message })?;
                     }
                     joiner.ticks.push_back(tick);
                 }
                 Some(RowHalf::Client(second)) => {
-                    self.events.emit(second_event(self.key, &second))?;
+                    self.session.events.emit(second_event(self.key, &second))?;
                     joiner.clients.push_back(second);
                 }
                 None => {}

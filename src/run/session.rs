@@ -111,6 +111,8 @@ pub struct Session<'a> {
     pub interrupt: Interrupt,
     /// Private folder of this session for mount points and sockets, with a short path.
     pub folder: PathBuf,
+    /// Folder for ledgers and templates.
+    pub(super) state: PathBuf,
     /// Data sets made so far.
     pub templates: Templates,
     /// Images written so far.
@@ -164,7 +166,8 @@ impl<'a> Session<'a> {
             host: host.for_run(&record.id).keeping_together(group.as_deref()).heeding(interrupt),
             user,
             machine,
-            templates: Templates::new(&places.state, &record.id),
+            state: places.state.clone(),
+            templates: Templates::default(),
             images: Images::default(),
             drives: Vec::new(),
             earlier_drives: Vec::new(),
@@ -220,19 +223,11 @@ pub struct Template {
     pub database_bytes: u64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Templates {
-    pub(super) state: PathBuf,
-    pub(super) run: String,
+    /// Of the run, below the session's `state`; made with the first of them.
     pub(super) folder: Option<PathBuf>,
     pub(super) made: BTreeMap<String, Template>,
-}
-
-impl Templates {
-    /// No templates yet; they will be in a folder of the run below `state`.
-    pub fn new(state: &Path, run: &str) -> Templates {
-        Templates { state: state.to_path_buf(), run: run.to_owned(), folder: None, made: BTreeMap::new() }
-    }
 }
 
 /// Gives a run folder to the user behind sudo: results in a user's own folder should not belong to root. Does nothing

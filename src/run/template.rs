@@ -84,9 +84,8 @@ fn templates_folder(session: &mut Session<'_>) -> Result<PathBuf> {
     if let Some(folder) = &session.templates.folder {
         return Ok(folder.clone());
     }
-    let state = session.templates.state.clone();
-    folders::make_passable(&state)?;
-    let path = state.join(format!("pgstrata-{}-templates", session.templates.run));
+    folders::make_passable(&session.state)?;
+    let path = session.state.join(format!("pgstrata-{}-templates", session.record.id));
     let folder = undo::make_folder_for(&session.ledger, &path, &session.user)?;
     session.templates.folder = Some(folder.clone());
     Ok(folder)

@@ -85,7 +85,7 @@ impl Session<'_> {
 
     fn is_missing(&self, key: &TrialKey, looks: &Looks) -> Result<bool> {
         let stands = share::stands(self.events.writer().folder(), key, &self.again, &self.machine)?;
-        Ok(looks.goes_on(key) && !self.tried.contains(key) && !stands)
+        Ok(looks.went_on(&key.case, key.trial) && !self.tried.contains(key) && !stands)
     }
 
     fn is_repeat_due(&self, key: &TrialKey) -> Result<bool> {
@@ -135,7 +135,7 @@ impl Session<'_> {
                 trial::died(self, &case, key, &died)?;
                 continue;
             }
-            let ran = trial::run(self, &case, key);
+            let ran = trial::run(self, &case, key, false);
             ending.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
             let ran = ran?;
             ending.measured_us += ran.measured_us;
@@ -145,7 +145,7 @@ impl Session<'_> {
             if ending.stopped.is_none() && self.is_repeat_due(key)? {
                 self.interrupt.check()?;
                 let case = case::of_trial(&self.record, key)?.clone();
-                ending.measured_us += trial::repeat(self, &case, key)?.measured_us;
+                ending.measured_us += trial::run(self, &case, key, true)?.measured_us;
             }
         }
         Ok(())

@@ -127,12 +127,11 @@ impl JoinedTurns {
         let mut writer = SecondsWriter::create(&staging.seconds(), self.columns.clone())?;
         self.rows.into_iter().try_for_each(|row| writer.push(row))?;
         writer.finish()?;
-        latency::write(&staging.latencies(), measurement.expected.0, || began_us, self.latencies.into_iter())?;
+        latency::write(&staging.latencies(), measurement.expected_us()?, || began_us, self.latencies.into_iter())?;
         record.counts = self.counts;
         (record.columns, record.gaps) = (self.columns, self.gaps);
         (record.load_counts, record.clock_step_us) = (self.load_counts, Some(self.clock_step_us));
         (record.telemetry_cpu_us, record.telemetry_cpu_us_by) = (Some(self.cpu_us), self.cpu_us_by);
-        record.waits = None;
         if let Some(figures) = self.waits.figures() {
             measurement.store_waits(figures, began_us, record)?;
         }
@@ -233,10 +232,7 @@ impl JoinedTurns {
 }
 
 fn grown(before: &Option<Value>, after: &Option<Value>) -> Option<i128> {
-    match (before, after) {
-        (Some(Value::Count(before)), Some(Value::Count(after))) => Some(i128::from(*after) - i128::from(*before)),
-        _ => None,
-    }
+    Some(i128::from(count(Some(after))?) - i128::from(count(Some(before))?))
 }
 
 fn count(value: Option<&Option<Value>>) -> Option<u64> {

@@ -8,6 +8,7 @@ use super::wal_segments::{NewSegments, unavailable};
 use super::{LoadEvent, Measuring, Place, Window, Workload, WorkloadInfo};
 use crate::error::{Context, Result};
 use crate::host::files;
+use crate::host::noise::Noise;
 use crate::host::time::{micros, wall_us};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
@@ -27,6 +28,8 @@ const SEGMENTS: u64 = 4;
 const SEGMENT: u64 = 16 << 20;
 /// The study's `bs=512k`.
 const BLOCK: usize = 512 * 1024;
+/// Of the bytes that are written.
+const SEED: u64 = 1;
 
 const INFO: WorkloadInfo = WorkloadInfo {
     name: "files",
@@ -106,16 +109,9 @@ fn new_segments(place: &Place<'_>, bytes: u64) -> Result<Measure> {
     NewSegments { folder, user, bytes: SEGMENT, count, zeros: true, synced: true, spare: 0 }.measure(place.interrupt)
 }
 
-/// Incompressible bytes (xorshift64*; Vigna, ACM Transactions on Mathematical Software 42, 2016).
+/// Incompressible bytes.
 fn random_block() -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let numbers = (0..BLOCK / 8).map(|_| {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        state.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    });
-    numbers.flat_map(u64::to_le_bytes).collect()
+    Noise::of(SEED, BLOCK).bytes().to_vec()
 }
 
 fn write(path: &Path, blocks: u64, block: &mut [u8]) -> Result<()> {

@@ -142,10 +142,8 @@ fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result
 }
 
 fn of_pgbench(options: &Options) -> Options {
-    let mut own = Options::default();
-    for key in ["scale", "data"] {
-        options.get(key).into_iter().for_each(|size| own.set(key, size.clone()));
-    }
+    let mut own = options.clone();
+    own.0.retain(|key, _| ["scale", "data"].contains(&key.as_str()));
     own
 }
 

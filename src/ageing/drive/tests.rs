@@ -92,7 +92,7 @@ fn written(writes: u64, salt: u64) -> Vec<u8> {
         let some = left.load(Ordering::Relaxed) > 0;
         some.then(|| left.fetch_sub(1, Ordering::Relaxed)).map(|_| 0)
     };
-    one_writer((&file, BLOCK, BLOCK), salt, &place, &WriteCounts::default()).map_err(|(_, _, e)| e).unwrap();
+    one_writer((&file, BLOCK, BLOCK), salt, &place, &WriteCounts::default()).unwrap();
     std::fs::read(&path).unwrap()
 }
 

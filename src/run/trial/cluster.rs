@@ -4,7 +4,7 @@ use super::Trial;
 use super::window::WindowWatch;
 use crate::ageing::layout;
 use crate::cluster::copy;
-use crate::cluster::server::{self, Server};
+use crate::cluster::server::{self, CHECKPOINT_LIMIT, Server};
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::files;
@@ -19,10 +19,6 @@ use crate::run::session::Session;
 use crate::run::{template, undo, window};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// A checkpoint of freshly copied data writes little, but a stack may be slow; beyond this it hangs.
-const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Makes the folder for the workload and, if it needs a server, copies the data in.
 pub(super) fn load(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {

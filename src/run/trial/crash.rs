@@ -141,12 +141,11 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<RanTria
     let mark = session.ledger.mark();
     let mut trial = Trial::of(&case, key, hand_over.record.clone(), staging)?;
     (trial.step, trial.step_began, trial.mark) = (Step::Measure, Some(begun), Some(mark));
-    let done = trial.attempt(session, |trial, session| {
-        session.interrupt.check()?;
-        measure_on(session, trial, &hand_over, crashed, away_us)?;
+    let done = measure_on(session, &mut trial, &hand_over, crashed, away_us).and_then(|()| {
         trial.enter(session, Step::ReadBack)?;
-        cluster::read_back(session, trial)
+        cluster::read_back(session, &mut trial)
     });
+    let done = trial.end(session, done);
     let before_us = hand_over.record.steps.iter().map(|step| step.wall_us).sum::<u64>();
     concluded(session, trial, done, before_us + micros(begun.elapsed()))
 }
@@ -159,6 +158,7 @@ fn measure_on(
     crashed: &Crashed,
     away_us: u64,
 ) -> Result<()> {
+    session.interrupt.check()?;
     let begun = trial.step_began.unwrap_or_else(now);
     let (opened, mounts_us) = open(session, trial, hand_over)?;
     trial.folder = Some(hand_over.folder.clone());

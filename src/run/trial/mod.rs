@@ -97,30 +97,21 @@ pub struct RanTrial {
     pub failure: Option<TrialFailure>,
 }
 
-/// Runs one trial and stores it.
+/// Runs one trial and stores it. The repeat of a disturbed one counts if it was not disturbed; otherwise the original
+/// stands, which had its place in the balanced order.
 ///
 /// # Errors
 /// Interrupted; the run folder cannot be written; something cannot be undone. Not: a trial that failed.
-pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<RanTrial> {
-    run_as(session, case, key, false)
-}
-
-/// Repeats a disturbed trial. The repeat counts if it was not disturbed; otherwise the original stands, which had its
-/// place in the balanced order.
-///
-/// # Errors
-/// As [`run`].
-pub fn repeat(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<RanTrial> {
-    session.events.emit(Event::RepeatStarted { trial: key.clone() })?;
-    run_as(session, case, key, true)
-}
-
-fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat: bool) -> Result<RanTrial> {
+pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat: bool) -> Result<RanTrial> {
+    if is_repeat {
+        session.events.emit(Event::RepeatStarted { trial: key.clone() })?;
+    }
     let begun = now();
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
     trial.record.is_repeat = is_repeat;
-    let done = trial.attempt(session, Trial::all_steps);
+    let done = trial.all_steps(session);
+    let done = trial.end(session, done);
     concluded(session, trial, done, micros(begun.elapsed()))
 }
 
@@ -206,16 +197,6 @@ impl<'s> Trial<'s> {
             watch: None,
             commands: Vec::new(),
         })
-    }
-
-    /// Runs the steps up to the tear-down, then the tear-down.
-    fn attempt(
-        &mut self,
-        session: &mut Session<'_>,
-        steps: impl FnOnce(&mut Self, &mut Session<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let done = steps(self, session);
-        self.end(session, done)
     }
 
     /// Tears down; `done` is how the steps before went.

@@ -2,7 +2,7 @@
 //! apart ([ADR 46](../../../docs/adr/0046-turns-on-standing-stacks.md)).
 
 use super::window::WindowWatch;
-use super::work::{conclude, decide, measurement, target_of};
+use super::work::{conclude, decide, measurement};
 use super::{PREPARE, READ_BACK, RanTrial, STAND, Trial, WARM_UP, ends_the_run, must_be_undone, settle, stored};
 use crate::error::{Context, Error, Result};
 use crate::host::folders;
@@ -281,8 +281,7 @@ impl<'s> Standing<'s> {
             let AllAtWork { operations, elapsed_us } = turn.counts.all_at_work.take().unwrap_or(whole);
             let (wal_flush_us, sync_us) = if turn.counts.ended.is_some() { (0, 0) } else { write_back(trial)? };
             let about = TurnRecord { began_us, operations, elapsed_us, whole_us, wal_flush_us, sync_us, ..about };
-            let (options, target) = (trial.options(), target_of(trial)?);
-            turn.idle_from = measurement(session, trial, &options, &target)?.reading();
+            turn.idle_from = measurement(session, trial)?.reading();
             taken = Some((turn, about));
             Ok(())
         })?;
@@ -296,12 +295,11 @@ impl<'s> Standing<'s> {
         self.go(session, |trial, session| {
             let began_us = turns.began_us().ok_or_else(|| Error::tool("no turn of it counts"))?;
             let mut record = trial.record.clone();
-            let (options, target) = (trial.options(), target_of(trial)?);
             // Below an existing folder the others' turns are counted, too.
             if existing_folder(&trial.case.stack).is_some() {
                 turns.record.between.clear();
             }
-            turns.store(&measurement(session, trial, &options, &target)?, &mut record)?;
+            turns.store(&measurement(session, trial)?, &mut record)?;
             trial.record = record;
             let watch = trial.watch.take();
             conclude(session, trial, began_us, wall_us(), watch)?;
@@ -333,14 +331,13 @@ fn measure(
     round: u32,
     (length_us, operations): (u64, Option<u64>),
 ) -> Result<Measured> {
-    let (options, target) = (trial.options(), target_of(trial)?);
     let raw = trial.staging.raw().join(format!("round-{round}"));
     folders::make_all(&raw, 0o755)?;
     let place = trial.place(session, &raw)?;
     let progress = &mut || Ok(WindowProgress::default());
     let longest = Micros(if operations.is_some() { MOST_TIMES * length_us } else { length_us });
     let until = Until { longest, operations, progress };
-    measurement(session, trial, &options, &target)?.turn(&place, until)
+    measurement(session, trial)?.turn(&place, until)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::cluster::client::Client;
 use crate::cluster::log::ServerLog;
-use crate::cluster::server::{self, Server};
+use crate::cluster::server::{self, CHECKPOINT_LIMIT, Server};
 use crate::error::{Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{Instant, micros, now};
@@ -16,9 +16,6 @@ use std::time::Duration;
 
 /// How often the log is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// A checkpoint on a slow stack takes a while; beyond this it hangs.
-const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Two cycles of a warm-up agree if their rates, and their WAL per commit, differ by no more than this share.
 const AGREES_WITHIN: f64 = 0.1;

@@ -46,9 +46,7 @@ fn warm_up_with(session: &Session<'_>, trial: &Trial<'_>, raw: &Path, watch: Opt
 
 pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
     decide(session, trial)?;
-    let options = &trial.options();
-    trial.record.operation = trial.workload.operation(options)?;
-    let target = target_of(trial)?;
+    trial.record.operation = trial.workload.operation(&trial.options())?;
     let raw = trial.staging.raw();
     let mut watch = trial.watch.take();
     if let Some(watch) = &mut watch {
@@ -75,7 +73,7 @@ pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Resul
     });
     // A copy: a failed measurement leaves the record as it was.
     let mut record = trial.record.clone();
-    let began_us = measurement(session, trial, options, &target)?.run(
+    let began_us = measurement(session, trial)?.run(
         &Place { crash: Some(crash), snapshots: actions, ..trial.place(session, &raw)? },
         Until {
             longest,
@@ -92,27 +90,16 @@ pub(super) fn measure(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Resul
     conclude(session, trial, began_us, ended_us, watch)
 }
 
-/// The measurement of a trial, which samples these objects.
-pub(super) fn measurement<'m>(
-    session: &'m Session<'_>,
-    trial: &'m Trial<'_>,
-    options: &'m Options,
-    target: &'m SampledObjects,
-) -> Result<Measurement<'m>> {
-    let (_, expected_us) = window::expected_us(trial.case)?;
-    Ok(Measurement {
-        host: &session.host,
-        key: trial.key,
-        run: &session.record.id,
-        axes: &trial.case.axes,
-        workload: trial.workload,
-        options,
-        memory: session.memory_of(trial.case),
-        expected: Micros(expected_us),
-        target,
-        events: &session.events,
-        staging: &trial.staging,
-    })
+/// The measurement of a trial.
+pub(super) fn measurement<'m>(session: &'m Session<'_>, trial: &'m Trial<'_>) -> Result<Measurement<'m>> {
+    let stack = trial.stack()?;
+    let target = SampledObjects {
+        devices: stack.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
+        pools: stack.pools(),
+        server: trial.server.as_ref().map(|server| server.address(server::DATABASE)),
+    };
+    let Trial { key, case, workload, staging, .. } = trial;
+    Ok(Measurement { session, case, key, workload: *workload, options: trial.options(), target, staging })
 }
 
 /// Records how the measurement ended. One that ends with the crash of its guest is handed over.
@@ -135,15 +122,6 @@ pub(super) fn conclude(
     // Partial counts are not a result.
     trial.record.counts = None;
     crash::hand_over(session, trial, before)
-}
-
-/// The objects that telemetry samples.
-pub(super) fn target_of(trial: &Trial<'_>) -> Result<SampledObjects> {
-    Ok(SampledObjects {
-        devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
-        pools: trial.stack()?.pools(),
-        server: trial.server.as_ref().map(|server| server.address(server::DATABASE)),
-    })
 }
 
 /// Decides the options that the plan leaves open: like an earlier trial of the case, even in an earlier session, or

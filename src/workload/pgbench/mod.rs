@@ -27,6 +27,7 @@ mod tests;
 mod unsent;
 
 use super::{DataSet, Measuring, MemorySizes, Place, Until, Window, Workload, WorkloadInfo};
+use crate::cluster::server::CHECKPOINT_LIMIT;
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::parse::pgbench_summary;
@@ -42,9 +43,6 @@ use scripts::{DEFAULT_SCRIPT, Script, ScriptSource};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-
-/// A CHECKPOINT after loading writes up to all of shared_buffers to a possibly slow stack.
-const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Options recorded as the plan gave them: figures may depend on them.
 const SETTINGS: [&str; 10] =

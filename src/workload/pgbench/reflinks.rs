@@ -2,15 +2,11 @@
 //! database, so it is made between the calls of a base backup (PostgreSQL's manual, "Making a Base Backup Using the Low
 //! Level API").
 
-use crate::cluster::server::Server;
+use crate::cluster::server::{CHECKPOINT_LIMIT, Server};
 use crate::error::{Error, Result};
 use crate::host::{files, reflinks};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// The first call makes a checkpoint, which on a slow stack takes a while; beyond this it hangs.
-const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// First version with today's names of the calls.
 const PG_BACKUP_START: u32 = 15;

@@ -360,11 +360,10 @@ impl Bin {
         if self.latencies.len() <= script {
             self.latencies.resize(script + 1, None);
         }
-        let latencies = &mut self.latencies[script];
-        if latencies.is_none() {
-            *latencies = Some(empty_histogram()?);
-        }
-        let Some(latencies) = latencies else { return Ok(()) };
+        let latencies = match &mut self.latencies[script] {
+            Some(latencies) => latencies,
+            none => none.insert(empty_histogram()?),
+        };
         latencies.record(latency_us).map_err(|e| Error::bug(format!("cannot record a latency of {latency_us} us: {e}")))
     }
 }

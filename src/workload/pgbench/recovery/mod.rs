@@ -11,7 +11,7 @@ use super::seconds::{LoadTally, ScriptTally, TRANSACTIONS};
 use super::shifted::{Shifted, TimeAxis};
 use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
-use crate::cluster::server;
+use crate::cluster::server::{self, CHECKPOINT_LIMIT};
 use crate::error::Result;
 use crate::host::threads::locked;
 use crate::host::time::{Instant, micros, now};
@@ -42,9 +42,6 @@ const LEAST_WAL: Bytes = Bytes(16 << 20);
 
 /// How often the distance is checked.
 const LOOK_EACH: Duration = Duration::from_millis(50);
-
-/// A checkpoint on a slow stack takes a while; beyond this it hangs.
-const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// WAL since the redo position of the last checkpoint.
 const DISTANCE: &str =
