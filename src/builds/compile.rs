@@ -143,10 +143,10 @@ impl Compile<'_> {
             return Error::tool(format!("configure: {line}")).hint(whole);
         }
         // With several jobs, the error is far above the end.
-        let error = log.lines().position(|line| line.contains(": error: ") || line.contains("fatal error:"));
-        let from = error.map_or("", |at| log.lines().nth(at).unwrap_or_default());
-        let shown =
-            if from.is_empty() { last_lines(log, 15) } else { format!("  {}\n{}", from.trim(), last_lines(log, 5)) };
+        let shown = match log.lines().find(|line| line.contains(": error: ") || line.contains("fatal error:")) {
+            Some(error) => format!("  {}\n{}", error.trim(), last_lines(log, 5)),
+            None => last_lines(log, 15),
+        };
         Error::tool(format!("`{command}` failed; output:\n{shown}")).hint(whole)
     }
 }

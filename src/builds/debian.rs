@@ -107,10 +107,8 @@ struct Apt<'a> {
 impl<'a> Apt<'a> {
     fn new(task: &'a BuildTask<'a>, mirror: &Mirror, suite: &Suite) -> Result<Apt<'a>> {
         let folder = task.work.join("apt");
-        for folder in ["lists/partial", "cache/archives/partial"].map(|below| folder.join(below)) {
-            folders::make_all(&folder, 0o755)?;
-        }
-        folders::make_all(&downloads(task.work), 0o755)?;
+        let [lists, archives] = ["lists/partial", "cache/archives/partial"].map(|below| folder.join(below));
+        [lists, archives, downloads(task.work)].iter().try_for_each(|folder| folders::make_all(folder, 0o755))?;
         let lines = mirror.lines("deb-src", suite, "main").join("\n") + "\n";
         files::write_whole(&folder.join("sources.list"), lines.as_bytes())?;
         Ok(Apt { task, folder })

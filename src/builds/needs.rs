@@ -62,12 +62,12 @@ pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
     }
     let programs = wanted.into_iter().filter(|(program, _)| !host.has_program(program));
     let programs = programs.map(|(program, package)| (format!("the program {program} is missing"), package));
-    let headers = missing_headers(host, spec).into_iter();
-    let headers = headers.map(|(header, package)| (format!("the header {header} is missing"), package));
+    let headers = missing_headers(host, spec);
+    // The script installs no libraries.
+    let only_programs = headers.is_empty();
+    let headers = headers.into_iter().map(|(header, package)| (format!("the header {header} is missing"), package));
     let missing: Vec<(String, &str)> = programs.chain(headers).collect();
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
-    // The script installs no libraries.
-    let only_programs = missing_headers(host, spec).is_empty();
     let install = if only_programs { install(&packages) } else { format!("{INSTALL} {}", packages.join(" ")) };
     missing.into_iter().map(|(what, _)| (what, install.clone())).collect()
 }

@@ -37,10 +37,8 @@ impl BuildRecipe {
     pub(super) fn of(host: &Host, shelf: &Shelf, spec: &BuildSpec, source: &BuildSource) -> Result<BuildRecipe> {
         let version = host.run(&Command::new("cc").arg("--version"))?.stdout;
         let compiler = version.lines().next().unwrap_or_default().to_owned();
-        let patches = spec.patches.iter();
-        let patches =
-            patches.map(|patch| files::read_given(Path::new(patch), MAX_PATCH, || format!("read the patch {patch}")));
-        let patches = patches.collect::<Result<Vec<Vec<u8>>>>()?;
+        let read = |name: &String| files::read_given(Path::new(name), MAX_PATCH, || format!("read the patch {name}"));
+        let patches = spec.patches.iter().map(read).collect::<Result<Vec<Vec<u8>>>>()?;
         let configure = configure(spec);
         let sums: Vec<String> = patches.iter().map(|patch| files::sha256(patch)).collect();
         let place = shelf.path().to_string_lossy();

@@ -103,11 +103,9 @@ fn installation(bin: PathBuf, version: PgVersion) -> Installation {
 }
 
 fn packaged_folders(host: &Host) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        folders_in(&host.path("/usr/lib/postgresql"), "").map(|version| version.join("bin")).collect();
-    folders.extend(folders_in(&host.path("/usr"), "pgsql-").map(|version| version.join("bin")));
-    folders.push(host.path("/usr/local/pgsql/bin"));
-    folders
+    let debian = folders_in(&host.path("/usr/lib/postgresql"), "");
+    let versions = debian.chain(folders_in(&host.path("/usr"), "pgsql-"));
+    versions.map(|version| version.join("bin")).chain([host.path("/usr/local/pgsql/bin")]).collect()
 }
 
 /// Folders of PATH, each resolved to the real location of its `postgres`.

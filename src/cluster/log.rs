@@ -39,25 +39,20 @@ impl ServerLog {
         let rest = self.begun.split_off(end + 1);
         let lines = std::mem::replace(&mut self.begun, rest);
         for line in String::from_utf8_lossy(&lines).lines() {
-            if let Some(entry) = self.reader.line(line)? {
-                self.take(entry);
+            match self.reader.line(line)? {
+                None => {}
+                Some(LogEntry::CheckpointStarted { at_us, cause }) => {
+                    self.checkpoints.push(CheckpointRecord { started_us: at_us, cause, done: None });
+                }
+                Some(LogEntry::CheckpointEnded(done)) => {
+                    if let Some(last) = self.checkpoints.last_mut() {
+                        last.done = Some(done);
+                    }
+                }
+                Some(LogEntry::Vacuumed(vacuum)) => self.vacuums.push(vacuum),
             }
         }
         Ok(())
-    }
-
-    fn take(&mut self, entry: LogEntry) {
-        match entry {
-            LogEntry::CheckpointStarted { at_us, cause } => {
-                self.checkpoints.push(CheckpointRecord { started_us: at_us, cause, done: None });
-            }
-            LogEntry::CheckpointEnded(done) => {
-                if let Some(last) = self.checkpoints.last_mut() {
-                    last.done = Some(done);
-                }
-            }
-            LogEntry::Vacuumed(vacuum) => self.vacuums.push(vacuum),
-        }
     }
 }
 

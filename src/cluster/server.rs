@@ -245,8 +245,7 @@ impl Server {
             configure: client.value("select setting from pg_config where name = 'CONFIGURE'").ok(),
             key_settings,
             shared_buffers_bytes: client.number("select pg_size_bytes(current_setting('shared_buffers'))")?,
-            found_after: Vec::new(),
-            unlogged: Vec::new(),
+            ..ServerFacts::default()
         })
     }
 
@@ -404,10 +403,8 @@ fn signal(child: Option<&Child>, signal: Signal) {
 
 fn pair(row: Vec<Option<String>>) -> Result<(String, String)> {
     let mut cells = row.into_iter();
-    match (cells.next().flatten(), cells.next().flatten()) {
-        (Some(name), Some(value)) => Ok((name, value)),
-        _ => Err(Error::tool("pg_settings: expected a name and a value, found NULL")),
-    }
+    let pair = cells.next().flatten().zip(cells.next().flatten());
+    pair.ok_or_else(|| Error::tool("pg_settings: expected a name and a value, found NULL"))
 }
 
 #[cfg(test)]

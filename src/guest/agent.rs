@@ -94,10 +94,8 @@ struct RunningCommand {
 impl RunningCommand {
     fn start(host: &Host, order: &Order, line: &HostPort) -> Result<RunningCommand> {
         let (program, args) = order.argv.split_first().ok_or_else(|| Error::user("no command is named"))?;
-        let mut command = Command::new(program).args(args).cwd(&order.cwd);
-        for (name, value) in &order.env {
-            command = command.env(name, value);
-        }
+        let command = Command::new(program).args(args).cwd(&order.cwd);
+        let command = order.env.iter().fold(command, |command, (name, value)| command.env(name, value));
         let begun = now();
         let mut child = host.spawn_piped(&command)?;
         let leader = child.id();
@@ -190,8 +188,6 @@ impl CommandWatch {
 }
 
 fn ended(status: ExitStatus) -> CommandEnd {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => CommandEnd::Exited(code),
-        (None, signal) => CommandEnd::Killed { signal: signal.unwrap_or(KILL) },
-    }
+    let killed = CommandEnd::Killed { signal: status.signal().unwrap_or(KILL) };
+    status.code().map_or(killed, CommandEnd::Exited)
 }

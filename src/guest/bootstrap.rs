@@ -63,10 +63,8 @@ impl Bootstrap<'_> {
             let (folder, text) = ("\"$1\"/etc/apt/preferences.d", quoted(PREFERENCES.as_ref()));
             command = command.arg(format!("--setup-hook=mkdir -p {folder} && printf %s {text} > {folder}/backports"));
         }
-        for hook in hooks {
-            command = command.arg(format!("--customize-hook={hook}"));
-        }
         let command = command
+            .args(hooks.iter().map(|hook| format!("--customize-hook={hook}")))
             .args([self.suite.base(), "/dev/null"])
             .args(self.mirror.lines("deb", self.suite, "main contrib"))
             .env("TMPDIR", work);

@@ -100,8 +100,7 @@ pub fn build(
     step(&steps.root, "install the root image", progress, |work, report| {
         bootstrap()?.root(&steps.modules.place(), work, report)
     })?;
-    let packages = folder.join("packages");
-    folders::remove_all(&packages)?;
+    folders::remove_all(&folder.join("packages"))?;
     let image = require(cache, suite)?;
     progress(GuestProgress::Begins { step: "accelerator", what: "boot a tiny kernel to see what works" });
     let begun = now();

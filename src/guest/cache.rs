@@ -111,10 +111,9 @@ impl Cache {
     pub(super) fn lock(&self, suite: &Suite) -> Result<File> {
         self.make(&self.suite(suite))?;
         let lock = files::append_to(&self.suite(suite).join(LOCK))?;
-        match files::lock(&lock) {
-            Ok(()) => Ok(lock),
-            Err(_) => Err(Error::host(format!("another pgstrata is building the guest {suite}")).hint("wait for it")),
-        }
+        files::lock(&lock)
+            .map_err(|_| Error::host(format!("another pgstrata is building the guest {suite}")).hint("wait for it"))?;
+        Ok(lock)
     }
 }
 

@@ -39,9 +39,7 @@ impl Archive {
         // checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
-        for field in fields {
-            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
-        }
+        self.bytes.extend(fields.iter().flat_map(|field| format!("{field:08x}").into_bytes()));
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
         self.pad();

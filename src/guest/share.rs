@@ -2,12 +2,11 @@
 //! so that it runs with any suite's own libraries.
 
 use super::recipe::INIT_SCRIPT;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
 use crate::parse::ldd;
 use crate::record::guest_disk;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Mount point in the guest.
@@ -17,12 +16,11 @@ pub const INSIDE: &str = "/run/pgstrata/host";
 pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[SharedFolder], disks: &str) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
     files::set_mode(&folder.join("init"), 0o755)?;
-    let mut list = String::new();
-    for share in shares {
+    let list = shares.iter().map(|share| {
         let access = if share.writable { "rw,cache=none" } else { "ro,cache=loose" };
-        writeln!(list, "{} {} {access}", share.tag, share.inside).or_host(|| "list the shared folders".to_owned())?;
-    }
-    files::write_whole(&folder.join("shares"), list.as_bytes())?;
+        format!("{} {} {access}\n", share.tag, share.inside)
+    });
+    files::write_whole(&folder.join("shares"), list.collect::<String>().as_bytes())?;
     let place = Path::new(guest_disk::LIST).strip_prefix(INSIDE).map_err(|e| Error::bug(e.to_string()))?;
     files::write_whole(&folder.join(place), disks.as_bytes())?;
     files::make_folder(&folder.join("bin"), 0o755)?;

@@ -117,8 +117,8 @@ impl Shape {
             let access = if share.writable { "" } else { ",readonly=on" };
             let (folder, tag) = (comma_safe(&share.folder)?, &share.tag);
             let files = format!("local,id={tag},path={folder},security_model=none,multidevs=remap{access}");
-            command = command.args(["-fsdev", &files]);
-            command = command.args(["-device", &format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}")]);
+            let device = format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}");
+            command = command.args(["-fsdev", &files, "-device", &device]);
         }
         Ok(command)
     }
@@ -315,11 +315,9 @@ fn accepted(port: &UnixListener) -> Result<Option<Channel>> {
 }
 
 fn may_pass(folder: &Path, user: &User) -> Result<()> {
-    match paths::closed_to(folder, user) {
-        None => Ok(()),
-        Some(closed) => Err(Error::host(format!("QEMU runs as {} and may not enter {}", user.name, closed.display()))
-            .hint("PGSTRATA_CACHE names another folder")),
-    }
+    let Some(closed) = paths::closed_to(folder, user) else { return Ok(()) };
+    Err(Error::host(format!("QEMU runs as {} and may not enter {}", user.name, closed.display()))
+        .hint("PGSTRATA_CACHE names another folder"))
 }
 
 /// A path for QEMU's options, with commas doubled.

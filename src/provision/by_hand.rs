@@ -130,9 +130,8 @@ impl Script {
     /// A variable with what a line of shell computes.
     pub fn computed(&mut self, name: &str, shell: &str) -> String {
         let is_used = |name: &str| self.lines.iter().any(|line| line.starts_with(&format!("{name}=")));
-        let mut numbered = (2..).map(|number| format!("{name}{number}"));
-        let free = if is_used(name) { numbered.find(|name| !is_used(name)) } else { None };
-        let name = free.unwrap_or_else(|| name.to_owned());
+        let mut names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}{number}")));
+        let name = names.find(|name| !is_used(name)).unwrap_or_default();
         self.line(format!("{name}={shell}"));
         variable(&name)
     }

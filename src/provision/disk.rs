@@ -211,9 +211,8 @@ fn refuse_mistaken(host: &Host, device: &BlockDevice, options: &Options) -> Resu
 
 /// Wipes all signatures, partitions first, so that mkfs needs no force and no old signature remains at the disk's end.
 fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
-    let partitions = device.node.partitions(host);
-    let paths = partitions.iter().filter_map(|node| node.name(host)).map(|name| Path::new("/dev").join(name));
-    for path in paths.chain([device.path.clone()]) {
+    let partitions = device.node.partitions(host).into_iter().filter_map(|node| node.device_file(host));
+    for path in partitions.chain([device.path.clone()]) {
         host.run(&Command::new("wipefs").arg("--all").arg(path))?;
     }
     let left = guard::contents(host, device)?;

@@ -112,11 +112,6 @@ impl<'a> FoundDevices<'a> {
         inputs.map(|(from, role)| Input { from, role, group: None }).collect()
     }
 
-    /// The device of a base.
-    fn device(&self, base: &BaseName) -> Option<usize> {
-        self.sights.get(base)?.devices.first().copied()
-    }
-
     fn ends_under(&self, place: usize) -> impl Iterator<Item = Promise> {
         self.below.ends.iter().filter(move |end| end.under == Some(place)).map(|end| end.promise.clone())
     }
@@ -152,7 +147,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, bases: &Bases, found: &F
         }
         match base {
             Base::Device(_) => {
-                if let Some(place) = found.device(name) {
+                if let Some(place) = found.sights.get(name).and_then(|tops| tops.devices.first().copied()) {
                     let device = found.below.devices[place].clone();
                     promises.extend(promise::of_device_among(&device, &found.below.devices));
                     promises.extend(found.ends_under(place));

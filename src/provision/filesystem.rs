@@ -104,15 +104,12 @@ impl Layer for Recipe {
     fn by_hand(&self, script: &mut Script, inputs: &[LayerInput], options: &Options) -> Result<Vec<Base>> {
         let devices = FilesystemDevices::of(inputs, self)?;
         let (name, uuid) = (script.name(), script.new_uuid());
-        let (mut log_uuid, mut log_sector) = (uuid.clone(), None);
-        match (devices.log, self.make_log) {
-            (None, _) => {}
-            (Some(_), Some(_)) => log_uuid = script.new_uuid(),
-            (Some(log), None) => {
-                log_sector =
-                    Some(script.computed("SECTOR", &format!("$(blockdev --getss {})", by_hand::word(text(log)?))));
-            }
-        }
+        let has_own_uuid = devices.log.is_some() && self.make_log.is_some();
+        let log_uuid = if has_own_uuid { script.new_uuid() } else { uuid.clone() };
+        let log_sector = match devices.log.filter(|_| !has_own_uuid) {
+            Some(log) => Some(script.computed("SECTOR", &format!("$(blockdev --getss {})", by_hand::word(text(log)?)))),
+            None => None,
+        };
         let (label, on_images) = (shortened(&name, self.label_bytes), false);
         let making = Making { devices: &devices, options, label, uuid: &uuid, log_uuid, on_images, log_sector };
         self.commands(&making).iter().for_each(|command| script.run(command));
@@ -143,10 +140,8 @@ impl Layer for Recipe {
     }
 
     fn snapshots(&self, _host: &Host, of: &InUse<'_>) -> Result<Option<SnapshotWay>> {
-        match of.base {
-            Base::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
-            Base::Device(_) | Base::Pool(_) => Ok(None),
-        }
+        let Base::Folder(target) = of.base else { return Ok(None) };
+        Ok(self.snapshots.map(|way| way(target)))
     }
 }
 

@@ -35,16 +35,15 @@ pub fn make_for_run(ledger: &Ledger, run_id: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 /// When the name is not ours, the folder already exists, or it cannot be made.
-pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
+pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<()> {
     check_name(path)?;
     // An existing folder is somebody else's: an entry would have it removed.
     if paths::exists(path) {
         return Err(Error::host(format!("the folder {} already exists", path.display()))
             .hint("if a killed run left it: `pgstrata clean`, with the --state folder of that run, removes it"));
     }
-    let entry = ledger.enter(Thing::new(owner, "folder").with_path("path", path)?)?;
-    files::make_folder(path, PASSABLE)?;
-    Ok(entry)
+    ledger.enter(Thing::new(owner, "folder").with_path("path", path)?)?;
+    files::make_folder(path, PASSABLE)
 }
 
 /// Removes a folder of the ledger with all its contents. Does nothing if it is gone.

@@ -217,7 +217,7 @@ fn twins(host: &Host, device: &BlockDevice) -> Vec<(BlockDevice, String)> {
 /// Filesystem and inode of the file behind a loop device.
 fn file_behind(host: &Host, node: DeviceNumber) -> Option<(u64, u64)> {
     node.backing_file(host)?;
-    loops::file_of(&Path::new("/dev").join(node.name(host)?)).ok()
+    loops::file_of(&node.device_file(host)?).ok()
 }
 
 fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
@@ -227,14 +227,11 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
         let name = node.name(host).unwrap_or_default();
         uses.extend(node.holders(host).into_iter().map(|holder| format!("{holder} uses {name}")));
     }
-    for area in swaps::parse(&host.read("/proc/swaps")?)? {
-        uses.extend(leads_to(&area, &nodes).then(|| format!("{area} is used for swap")));
-    }
-    for (node, file) in sysfs::loops(host) {
-        if leads_to(&file, &nodes) {
-            uses.push(format!("{} uses it as its backing file", node.name(host).unwrap_or_default()));
-        }
-    }
+    let swaps = swaps::parse(&host.read("/proc/swaps")?)?.into_iter().filter(|area| leads_to(area, &nodes));
+    uses.extend(swaps.map(|area| format!("{area} is used for swap")));
+    let loops = sysfs::loops(host).into_iter().filter(|(_, file)| leads_to(file, &nodes));
+    let names = loops.map(|(node, _)| node.name(host).unwrap_or_default());
+    uses.extend(names.map(|name| format!("{name} uses it as its backing file")));
     // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)). This also detects
     // users that leave no trace above, such as the further members of a btrfs.
     if uses.is_empty()

@@ -185,18 +185,14 @@ pub fn check(machine: &Options) -> Result<(), OptionProblem> {
 
 /// What this machine lacks for its knobs. Reads, never changes.
 pub fn unmet(host: &Host, machine: &Options) -> Vec<Unmet> {
-    let mut unmet: Vec<Unmet> = Vec::new();
-    for (name, _) in asked(machine) {
-        if unmet.is_empty() {
-            unmet.extend(needs::root_to("to set kernel knobs", "or remove [machine] from the plan"));
-        }
-        let missing = of_machine(name).filter(|knob| !host.exists(knob.file));
-        unmet.extend(missing.map(|knob| Unmet {
-            what: format!("the knob {name} in this kernel ({})", knob.file),
-            hint: format!("remove `{name}`, or boot a kernel that has it"),
-        }));
-    }
-    unmet
+    let root =
+        asked(machine).next().and_then(|_| needs::root_to("to set kernel knobs", "or remove [machine] from the plan"));
+    let knobs = asked(machine).filter_map(|(name, _)| of_machine(name));
+    let missing = knobs.filter(|knob| !host.exists(knob.file)).map(|Knob { name, file, .. }| Unmet {
+        what: format!("the knob {name} in this kernel ({file})"),
+        hint: format!("remove `{name}`, or boot a kernel that has it"),
+    });
+    root.into_iter().chain(missing).collect()
 }
 
 /// Sets knobs of the machine, each entered into the ledger first.

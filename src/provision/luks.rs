@@ -82,15 +82,13 @@ impl Layer for Luks {
         kernel_module::load(site.host, "dm-crypt", &[])?;
         let uuid = filesystem::new_uuid(site.host)?;
         site.ledger.enter(Thing::new("luks", HEADER_KIND).with_path("device", device)?.with("uuid", &uuid))?;
-        let mut format = Command::new("cryptsetup")
+        let format = Command::new("cryptsetup")
             .args(["luksFormat", "--batch-mode", "--type=luks2", "--key-file=-", &format!("--uuid={uuid}")])
             // A key that protects nothing needs no slow derivation; 1000 is the minimum that cryptsetup accepts.
             .args(["--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000"])
             .arg(format!("--cipher={}", options.text("cipher").unwrap_or(CIPHER)))
-            .arg(format!("--key-size={}", options.integer("key_bits").unwrap_or(512)));
-        if let Some(size) = options.integer("sector_size") {
-            format = format.arg(format!("--sector-size={size}"));
-        }
+            .arg(format!("--key-size={}", options.integer("key_bits").unwrap_or(512)))
+            .args(options.integer("sector_size").map(|size| format!("--sector-size={size}")));
         site.host.run(&format.arg(device).stdin(passphrase(&uuid)))?;
         site.interrupt.check()?;
         open(site, device, &uuid, options)
@@ -120,11 +118,10 @@ fn mapped_uuid(uuid: &str) -> String {
 fn open(site: &Site<'_>, device: &Path, uuid: &str, options: &Options) -> Result<Built> {
     let name = mapper::short_name(site);
     site.ledger.enter(Thing::new("luks", MAPPING).with("name", &name).with("uuid", uuid))?;
-    let mut command = Command::new("cryptsetup").args(["open", "--type=luks2", "--key-file=-"]);
-    command = command.args(options.texts("perf").iter().map(|flag| format!("--perf-{flag}")));
-    if options.boolean("discards") == Some(true) {
-        command = command.arg("--allow-discards");
-    }
+    let command = Command::new("cryptsetup")
+        .args(["open", "--type=luks2", "--key-file=-"])
+        .args(options.texts("perf").iter().map(|flag| format!("--perf-{flag}")))
+        .args((options.boolean("discards") == Some(true)).then_some("--allow-discards"));
     site.host.run(&command.arg(device).arg(&name).stdin(passphrase(uuid)))?;
     let mapping = mapper::find(site.host, &name)?;
     let details = read_back(site.host, &name, options)?;

@@ -273,19 +273,14 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
         bases.push(Base::Device(mapping.path()));
         let prefix = if volume.base.is_empty() { String::new() } else { format!("{}: ", volume.name) };
-        for (column, name) in
-            [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")]
-        {
-            details.insert(format!("{prefix}{name}"), row[column].clone());
-        }
+        let shown = [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")];
+        details.extend(shown.map(|(column, name)| (format!("{prefix}{name}"), row[column].clone())));
     }
     if let Some(pool) = rows.iter().find(|row| row["segtype"] == "thin-pool") {
         options::verify_pool(options, pool)?;
-        for (column, name) in
-            [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards"), WHEN_FULL]
-        {
-            details.insert(format!("pool: {name}"), pool[column].clone());
-        }
+        let shown =
+            [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards"), WHEN_FULL];
+        details.extend(shown.map(|(column, name)| (format!("pool: {name}"), pool[column].clone())));
     }
     Ok(Built { bases, details, promises: Vec::new() })
 }

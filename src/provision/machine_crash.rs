@@ -46,15 +46,13 @@ struct Mounted {
 impl StoppableStack {
     /// The crash of a standing stack.
     pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> StoppableStack {
-        let folders = built.bases.iter().filter_map(|(name, base)| match base {
-            Base::Folder(path) => {
-                let node = spec.node(name.node());
-                let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
-                let inputs = node.into_iter().flat_map(|node| &node.inputs);
-                let devices = inputs.filter_map(|input| Some(built.bases.get(&input.from)?.device()?.to_owned()));
-                Some(Mounted { target: path.display().to_string(), asked, devices: devices.collect() })
-            }
-            Base::Device(_) | Base::Pool(_) => None,
+        let folders = built.bases.iter().filter_map(|(name, base)| {
+            let Base::Folder(path) = base else { return None };
+            let node = spec.node(name.node());
+            let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
+            let inputs = node.into_iter().flat_map(|node| &node.inputs);
+            let devices = inputs.filter_map(|input| Some(built.bases.get(&input.from)?.device()?.to_owned()));
+            Some(Mounted { target: path.display().to_string(), asked, devices: devices.collect() })
         });
         let devices = built.facts.devices().into_iter().map(|(_, device)| device);
         let images = devices.filter(|device| device.backing_file.is_some());

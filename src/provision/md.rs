@@ -13,7 +13,7 @@ mod tests;
 use super::by_hand::{self, Script};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::sysfs::DeviceNumber;
+use super::sysfs::{self, DeviceNumber};
 use super::{
     Base, Built, Details, Layer, LayerInfo, LayerInput, Site, Unmet, devices_for, filesystem, guard, kernel_module,
     mapper, mount_table, needs, total,
@@ -195,9 +195,8 @@ fn arrays(host: &Host) -> Vec<DeviceNumber> {
 }
 
 fn path_of(host: &Host, array: DeviceNumber) -> Result<PathBuf> {
-    let name = array.name(host);
-    let name = name.ok_or_else(|| Error::host(format!("the array {}:{} is gone", array.major, array.minor)))?;
-    Ok(Path::new("/dev").join(name))
+    let file = array.device_file(host);
+    file.ok_or_else(|| Error::host(format!("the array {}:{} is gone", array.major, array.minor)))
 }
 
 /// Hexadecimal digits of a UUID, regardless of grouping.
@@ -300,12 +299,8 @@ fn facts(host: &Host, array: DeviceNumber) -> Result<Details> {
     let path = path_of(host, array)?;
     let printed = host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(&path))?;
     let uuid = mdadm::parse_export(&printed.stdout)?.remove("MD_UUID").unwrap_or_default();
-    let mut facts = Details::new();
-    for (file, name) in FACTS {
-        let value = array.attribute(host, &format!("md/{file}"));
-        facts.extend(value.map(|value| ((*name).to_owned(), super::sysfs::chosen(&value).to_owned())));
-    }
-    facts.insert("uuid".to_owned(), uuid);
-    facts.insert("device".to_owned(), path.display().to_string());
-    Ok(facts)
+    let shown = FACTS.iter().filter_map(|(file, name)| Some((*name, array.attribute(host, &format!("md/{file}"))?)));
+    let shown = shown.map(|(name, value)| (name, sysfs::chosen(&value).to_owned()));
+    let all = shown.chain([("uuid", uuid), ("device", path.display().to_string())]);
+    Ok(all.map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -175,10 +175,8 @@ impl Base {
 
     /// Its path, if it is a block device.
     pub(crate) fn device(&self) -> Option<&Path> {
-        match self {
-            Base::Device(path) => Some(path),
-            Base::Folder(_) | Base::Pool(_) => None,
-        }
+        let Base::Device(path) = self else { return None };
+        Some(path)
     }
 }
 

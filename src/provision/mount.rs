@@ -7,7 +7,7 @@ use super::by_hand::{self, Script};
 use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::mount_table::{BUSY_PAUSE, BUSY_TRIES, holding, table};
-use super::options_kept::{self, KeepRule};
+use super::options_kept::{KeepRule, dropped, is_among};
 use super::sysfs::DeviceNumber;
 use super::{Site, folder, zfs_tools};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::record::options::{OptionProblem, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Prefixes of options that are instructions to mount(8) or to other tools, or that defeat the purpose.
+/// Patterns of options that are instructions to mount(8) or to other tools, or that defeat the purpose.
 const REFUSED: &[(&str, &str)] = &[
     ("ro", "PostgreSQL could not write"),
     ("loop loop=", "use the layer `loop`, which cleans up its loop devices"),
@@ -76,13 +76,9 @@ pub(super) fn asked(options: &Options) -> Vec<String> {
     texts.iter().flat_map(|text| text.split(',')).map(|option| option.trim().to_owned()).collect()
 }
 
-/// Rejects mount options that a plan may not give; `own` are prefixes of further ones that the layer sets itself.
+/// Rejects mount options that a plan may not give; `own` are patterns of further ones that the layer sets itself.
 pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), OptionProblem> {
     for option in asked(options) {
-        let begins = |start: &str| {
-            let whole = !start.ends_with(['=', '-']);
-            if whole { option == start } else { option.starts_with(start) }
-        };
         let problem = |what: String| Err(OptionProblem::at("mount", what));
         if option.is_empty() {
             return problem("an empty mount option".to_owned());
@@ -90,7 +86,7 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
         if option.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return problem(format!("the mount option `{}` contains whitespace", option.escape_debug()));
         }
-        if let Some((_, why)) = own.iter().chain(REFUSED).find(|(starts, _)| starts.split(' ').any(begins)) {
+        if let Some((_, why)) = own.iter().chain(REFUSED).find(|(patterns, _)| is_among(&option, patterns)) {
             return problem(format!("the mount option `{option}` is not allowed in plans: {why}"));
         }
     }
@@ -125,11 +121,9 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
     if Path::new(&facts.target) != target {
         return Err(Error::host(format!("mount succeeded, but {} is not in the mount table", target.display())));
     }
-    let mut shown = facts.options.clone();
-    shown.extend(facts.super_options.iter().cloned());
-    let mut in_force = (wanted.in_force)(site.host, wanted.source);
-    in_force.extend(shown.iter().cloned());
-    match options_kept::dropped(wanted.options, &in_force, wanted.rules).first() {
+    let shown = [facts.options, facts.super_options].concat();
+    let in_force = [(wanted.in_force)(site.host, wanted.source), shown.clone()].concat();
+    match dropped(wanted.options, &in_force, wanted.rules).first() {
         None => Ok(target),
         Some(option) => Err(Error::host(format!(
             "the kernel dropped the mount option `{option}` of {}: it shows only `{}`",

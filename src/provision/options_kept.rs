@@ -16,7 +16,8 @@ pub(super) enum KeepSign {
     UnlessOpposite,
 }
 
-/// How the kernel prints options, which are separated by spaces. A pattern that ends in `=` or `:` matches by prefix.
+/// How the kernel prints options, which are separated by spaces. A pattern that ends in `=`, `:` or `-` matches by
+/// prefix.
 pub(super) type KeepRule = (&'static str, KeepSign);
 
 /// Options of the mount point, the same for every filesystem (mount(8), "filesystem-independent mount options").
@@ -30,8 +31,7 @@ const COMMON: &[KeepRule] = &[
 /// The options of `asked` that are not in force according to `shown`.
 pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[KeepRule]) -> Vec<&'a str> {
     let dropped = asked.iter().map(String::as_str).filter(|option| {
-        let known = rules.iter().chain(COMMON);
-        let mut of_option = known.filter(|(options, _)| options.split(' ').any(|pattern| matches(pattern, option)));
+        let mut of_option = rules.iter().chain(COMMON).filter(|(patterns, _)| is_among(option, patterns));
         !shown.iter().any(|line| same(option, line)) && !of_option.any(|(_, sign)| satisfied(*sign, option, shown))
     });
     dropped.collect()
@@ -49,20 +49,23 @@ fn satisfied(kept: KeepSign, option: &str, shown: &[String]) -> bool {
     }
 }
 
+/// True if one of these patterns, separated by spaces, matches an option.
+pub(super) fn is_among(option: &str, patterns: &str) -> bool {
+    patterns.split(' ').any(|pattern| matches(pattern, option))
+}
+
 fn matches(pattern: &str, option: &str) -> bool {
-    if pattern.ends_with(['=', ':']) { option.starts_with(pattern) } else { option == pattern }
+    if pattern.ends_with(['=', ':', '-']) { option.starts_with(pattern) } else { option == pattern }
 }
 
 /// True for the same text, or the same key with an equal value: `allocsize=1m` is printed as `allocsize=1024k`,
 /// `mode=0700` as `mode=700`.
 fn same(asked: &str, shown: &str) -> bool {
+    let pairs = asked.split_once('=').zip(shown.split_once('='));
     asked == shown
-        || match (asked.split_once('='), shown.split_once('=')) {
-            (Some((key, asked)), Some((shown_key, shown))) => {
-                key == shown_key && amount(asked).is_some_and(|amount_asked| amount(shown) == Some(amount_asked))
-            }
-            _ => false,
-        }
+        || pairs.is_some_and(|((key, asked), (shown_key, shown))| {
+            key == shown_key && amount(asked).is_some() && amount(asked) == amount(shown)
+        })
 }
 
 /// The value according to the kernel's memparse(): `64k` = 65536.

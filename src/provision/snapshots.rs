@@ -187,10 +187,8 @@ fn way_of(host: &Host, spec: &StackSpec, bases: &Bases, name: &BaseName) -> Resu
     if let Some(way) = known(node)?.snapshots(host, &of)? {
         return Ok(Some((way, true)));
     }
-    match only_data(node) {
-        Some(only) => Ok(way_of(host, spec, bases, only)?.map(|(way, _)| (way, false))),
-        None => Ok(None),
-    }
+    let Some(only) = only_data(node) else { return Ok(None) };
+    Ok(way_of(host, spec, bases, only)?.map(|(way, _)| (way, false)))
 }
 
 /// Snapshots as folders next to the data, to be filled with reflinks.

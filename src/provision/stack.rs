@@ -114,10 +114,8 @@ impl BuiltStack {
 }
 
 fn pool_name(base: &Base) -> Option<&str> {
-    match base {
-        Base::Pool(name) => Some(name),
-        Base::Device(_) | Base::Folder(_) => None,
-    }
+    let Base::Pool(name) = base else { return None };
+    Some(name)
 }
 
 /// Builds a stack bottom-up and reads back what is there.
@@ -293,11 +291,10 @@ fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
     let mut twice = Vec::new();
     for node in &spec.nodes {
         let Some(claim) = layer(&node.layer).and_then(|layer| layer.claims(&node.options)) else { continue };
-        if let Some(first) = claimed.get(claim.as_str()) {
+        if let Some(first) = claimed.insert(claim.clone(), &node.name) {
             let what = format!("a separate disk for `{}`: `{first}` already uses {claim}", node.name);
             twice.push(Unmet { what, hint: "give each node of the stack its own disk".to_owned() });
         }
-        claimed.insert(claim, &node.name);
     }
     twice
 }

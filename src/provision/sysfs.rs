@@ -4,6 +4,7 @@
 //! (see [`super::devices`], [`super::guard`]).
 
 use crate::host::{Host, files};
+use std::path::{Path, PathBuf};
 
 /// A block device by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +78,11 @@ impl DeviceNumber {
     pub fn name(self, host: &Host) -> Option<String> {
         let uevent = self.attribute(host, "uevent")?;
         uevent.lines().find_map(|line| line.strip_prefix("DEVNAME=")).map(str::to_owned)
+    }
+
+    /// Its file in `/dev`, whether or not it exists.
+    pub fn device_file(self, host: &Host) -> Option<PathBuf> {
+        Some(Path::new("/dev").join(self.name(host)?))
     }
 
     pub fn is_partition(self, host: &Host) -> bool {

@@ -27,9 +27,7 @@ pub static XFS: Recipe = Recipe {
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     least: Bytes(300 << 20), // mkfs.xfs since 5.19, without --unsupported; asked of older ones, too.
     label_bytes: 12,
-    label_and_uuid: |label, uuid| {
-        vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]
-    },
+    label_and_uuid: |label, uuid| ["-q", "-L", label, "-m", &format!("uuid={uuid}")].map(str::to_owned).to_vec(),
     further,
     members: |devices| logdev(devices).into_iter().collect(),
     rules: RULES,

@@ -4,6 +4,7 @@
 use super::by_hand::Script;
 use super::knobs::modules;
 use super::ledger::Thing;
+use super::options_kept::is_among;
 use super::{Details, Unmet, folder, kernel_module, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -60,10 +61,7 @@ pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), O
         if value.is_empty() || value.chars().any(|c| c.is_control() || c == '/') {
             return problem(format!("the value of `{name}` is empty or contains a slash or a control character"));
         }
-        let known = refused.iter().find(|(starts, _)| {
-            starts.split(' ').any(|start| name == start || (start.ends_with(':') && name.starts_with(start)))
-        });
-        if let Some((_, why)) = known {
+        if let Some((_, why)) = refused.iter().find(|(patterns, _)| is_among(&name, patterns)) {
             return problem(format!("the property `{name}` is not allowed in plans: {why}"));
         }
     }

@@ -174,9 +174,8 @@ fn partition(host: &Host, path: &Path, node: DeviceNumber) -> Result<PathBuf> {
     let layout = "label: gpt\nstart=1MiB, name=zfs-pgstrata\n";
     host.run(&Command::new("sfdisk").args(["--quiet", "--wipe", "always"]).arg(path).stdin(layout))?;
     for _ in 0..BUSY_TRIES {
-        let name = node.partitions(host).first().and_then(|first| first.name(host));
-        let made = name.map(|name| Path::new("/dev").join(name)).filter(|path| paths::exists(path));
-        match made {
+        let first = node.partitions(host).first().and_then(|first| first.device_file(host));
+        match first.filter(|path| paths::exists(path)) {
             Some(made) => return Ok(made),
             None => sleep(BUSY_PAUSE),
         }
@@ -253,8 +252,8 @@ fn read_back(host: &Host, name: &str, asked: &[(String, String)], parameters: &D
 
 /// Location of a pool's label: the device, or the partition that `zpool` makes on a whole disk.
 fn carriers(host: &Host, device: &BlockDevice) -> Vec<PathBuf> {
-    let partitions = device.node.partitions(host).into_iter().filter_map(|node| node.name(host));
-    std::iter::once(device.path.clone()).chain(partitions.map(|name| Path::new("/dev").join(name))).collect()
+    let partitions = device.node.partitions(host).into_iter().filter_map(|node| node.device_file(host));
+    std::iter::once(device.path.clone()).chain(partitions).collect()
 }
 
 /// Signature type that wipefs reports for the label of a pool.
@@ -370,8 +369,7 @@ fn made_by_zpool(host: &Host, partitions: &[DeviceNumber]) -> bool {
         uevent.lines().find_map(|line| line.strip_prefix("PARTNAME=")).is_some_and(|name| name.starts_with("zfs-"));
     is_zpools
         && partitions.iter().all(|node| {
-            let path = node.name(host).map(|name| Path::new("/dev").join(name));
-            let device = path.and_then(|path| BlockDevice::find(&path).ok());
+            let device = node.device_file(host).and_then(|path| BlockDevice::find(&path).ok());
             device.is_some_and(|device| guard::signatures(host, &device).is_ok_and(|found| found.is_empty()))
         })
 }

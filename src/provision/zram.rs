@@ -50,7 +50,9 @@ impl Layer for Zram {
         // The device that it creates by default would not be ours.
         kernel_module::load(site.host, "zram", &["num_devices=0".to_owned()])?;
         let number = add(site)?;
-        let node = node_of(site.host, number)?;
+        let node = DeviceNumber::named(site.host, &format!("zram{number}"));
+        let node =
+            node.ok_or_else(|| Error::host(format!("the kernel does not show zram{number} after creating it")))?;
         let sequence = node.attribute(site.host, "diskseq").unwrap_or_default();
         let thing = Thing::new("zram", DEVICE).with("number", number.to_string()).with("sequence", sequence);
         site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
@@ -69,11 +71,6 @@ const DEVICE: &str = "device";
 
 /// Maximum number of retries if others take the expected number.
 const MOST_TRIES: u32 = 16;
-
-fn node_of(host: &Host, number: u32) -> Result<DeviceNumber> {
-    DeviceNumber::named(host, &format!("zram{number}"))
-        .ok_or_else(|| Error::host(format!("the kernel does not show zram{number} after creating it")))
-}
 
 /// Creates a device, entering its expected number into the ledger first.
 fn add(site: &Site<'_>) -> Result<u32> {

@@ -82,11 +82,9 @@ impl Layer for Zvol {
         let size = size(options).ok_or_else(|| Error::bug("a zvol without a size"))?.bytes(free);
         site.ledger.enter(zfs_tools::marked(self.name(), VOLUME, &volume, &mark))?;
         let asked = zfs_tools::asked(options);
-        let mut create = zfs_tools::call("zfs", &["create", "-V", &size.to_string(), "-o", &format!("{MARK}={mark}")]);
-        if options.boolean("sparse") == Some(true) {
-            create = create.arg("-s");
-        }
-        site.host.run(&create.args(zfs_tools::arguments(&asked)).arg(&volume))?;
+        let sparse = (options.boolean("sparse") == Some(true)).then_some("-s");
+        let create = zfs_tools::call("zfs", &["create", "-V", &size.to_string(), "-o", &format!("{MARK}={mark}")]);
+        site.host.run(&create.args(sparse).args(zfs_tools::arguments(&asked)).arg(&volume))?;
         open(site.host, &volume, &asked)
     }
 
@@ -108,11 +106,10 @@ fn open(host: &Host, volume: &str, asked: &[(String, String)]) -> Result<Built> 
     let device = device_of(host, volume)?;
     let found = zfs_tools::get(host, "zfs", volume)?;
     zfs_tools::compare("the volume", asked, &found)?;
-    let mut built = Built::one(Base::Device(device), zfs_tools::facts(&found));
-    built.details.extend([("volsize".to_owned(), Bytes(number(&found, "volsize")?).to_string())]);
+    let size = ("volsize".to_owned(), Bytes(number(&found, "volsize")?).to_string());
     let promises = found.iter().filter_map(|property| durability::zfs_property(&property.name, &property.value));
-    built.promises = promises.chain(durability::zfs_parameters(|name| knobs::modules::shown(host, name))).collect();
-    Ok(built)
+    let promises = promises.chain(durability::zfs_parameters(|name| knobs::modules::shown(host, name))).collect();
+    Ok(Built { promises, ..Built::one(Base::Device(device), zfs_tools::facts(&found).into_iter().chain([size])) })
 }
 
 /// Locations of the program in Debian and elsewhere.

@@ -35,10 +35,8 @@ pub fn shown(host: &Host, name: &str) -> Option<String> {
 /// # Errors
 /// The invalid name.
 pub fn check(parameters: &Options) -> Result<(), OptionProblem> {
-    match parameters.0.keys().find(|name| !is_name(name)) {
-        Some(name) => Err(OptionProblem::at(KEY, format!("`{name}` is not the name of a parameter"))),
-        None => Ok(()),
-    }
+    let Some(name) = parameters.0.keys().find(|name| !is_name(name)) else { return Ok(()) };
+    Err(OptionProblem::at(KEY, format!("`{name}` is not the name of a parameter")))
 }
 
 /// Statistics of the ARC.
@@ -55,15 +53,12 @@ fn limit(host: &Host, name: &str) -> Result<Option<u64>> {
 }
 
 fn check_limit(host: &Host, name: &str, asked: &str) -> Result<()> {
-    match limit(host, name)?.filter(|in_force| asked != "0" && in_force.to_string() != asked) {
-        Some(in_force) => {
-            Err(Error::host(format!("{name} = {asked} is not in force: the limit of the ARC is {in_force}")).hint(
-                "the ARC takes at least 64 MiB, more than zfs_arc_min (1/32 of the memory unless set) and less than \
-                     the memory of the machine",
-            ))
-        }
-        None => Ok(()),
-    }
+    let in_force = limit(host, name)?.filter(|in_force| asked != "0" && in_force.to_string() != asked);
+    let Some(in_force) = in_force else { return Ok(()) };
+    Err(Error::host(format!("{name} = {asked} is not in force: the limit of the ARC is {in_force}")).hint(
+        "the ARC takes at least 64 MiB, more than zfs_arc_min (1/32 of the memory unless set) and less than the \
+         memory of the machine",
+    ))
 }
 
 /// The requested parameters, in an order that keeps each ARC limit within the other one while they are set. The

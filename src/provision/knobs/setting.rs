@@ -56,10 +56,7 @@ impl KnobOwner {
     }
 
     pub fn path_of(&self, knob: &Knob) -> String {
-        match self.node {
-            Some(DeviceNumber { major, minor }) => format!("{SYSFS}{major}:{minor}/{}", knob.file),
-            None => self.file.as_deref().unwrap_or(knob.file).to_owned(),
-        }
+        self.node.map_or_else(|| self.file.as_deref().unwrap_or(knob.file).to_owned(), |node| node.path_of(knob.file))
     }
 }
 

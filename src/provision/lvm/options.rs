@@ -206,12 +206,10 @@ pub(super) fn verify(options: &Options, volume: &Volume, row: &ReportRow) -> Res
 /// # Errors
 /// With the first column that differs.
 pub(super) fn verify_pool(options: &Options, row: &ReportRow) -> Result<()> {
-    let mut wanted = Vec::new();
-    wanted.extend(options.size("chunk").map(|Bytes(chunk)| ("chunk_size", chunk.to_string())));
+    let chunk = options.size("chunk").map(|Bytes(chunk)| ("chunk_size", chunk.to_string()));
     let zero = if options.boolean("zero").unwrap_or(true) { "zero" } else { "" };
-    wanted.push(("zero", zero.to_owned()));
-    wanted.push(("lv_when_full", "error".to_owned()));
-    same(POOL, &wanted, row)
+    let others = [("zero", zero.to_owned()), ("lv_when_full", "error".to_owned())];
+    same(POOL, &chunk.into_iter().chain(others).collect::<Vec<_>>(), row)
 }
 
 /// Columns that show how full a pool is.
