@@ -239,8 +239,7 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
 /// A file with the output of a tool.
 fn raw(argument: usize, label: &str, path: &Path) -> Result<SideSource> {
     let mut file = File::open(path).or_user(|| format!("read {label}"))?;
-    let reading = foreign::read(label, &mut file);
-    let reading = reading.map_err(|e| if e.hint_text().is_some() { e } else { e.hint(FORMS) })?;
+    let reading = foreign::read(label, &mut file).map_err(|e| e.or_hint(FORMS))?;
     let case = ImportedCase { trials: vec![foreign::trial(vec![reading])], ..ImportedCase::default() };
     let record = ImportRecord { format: FORMAT, cases: vec![case], ..ImportRecord::default() };
     of_import(argument, label, &record, None)

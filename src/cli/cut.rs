@@ -130,9 +130,8 @@ pub fn run(args: &Args) -> Result<u8> {
         return in_guest(args, path, &suite.clone().unwrap_or_default(), &host);
     }
     if args.workload && RunFolder::is_one(path) {
-        return Err(
-            Error::user("--workload takes a plan, not a run folder, whose cases share a verdict").hint(PLAN_OF_RUN)
-        );
+        let what = "--workload takes a plan, not a run folder, whose cases share a verdict";
+        return Err(Error::user(what).hint(PLAN_OF_RUN));
     }
     let subject = CutSubject::of(path)?;
     let places = args.places.places()?;
@@ -240,13 +239,11 @@ const PLAN_OF_RUN: &str = "name the plan of the run: the run folder has it as pl
 
 /// Refuses cases that run in guests.
 fn of_this_machine(cases: &[CaseSpec], hint: &str) -> Result<()> {
-    match cases.iter().any(|case| case.guest.is_some()) {
-        true => Err(Error::user(
-            "the plan's cases run in guests that it names itself, and `cut` runs all cases in one place",
-        )
-        .hint(hint)),
-        false => Ok(()),
+    if cases.iter().all(|case| case.guest.is_none()) {
+        return Ok(());
     }
+    let what = "the plan's cases run in guests that it names itself, and `cut` runs all cases in one place";
+    Err(Error::user(what).hint(hint))
 }
 
 fn exit_code(results: &[VerdictRecord]) -> u8 {

@@ -49,11 +49,13 @@ pub fn run(
     let image = build::require(&cache, suite)?;
     let (name, text) = guest_run::text_of(plan)?;
     let outlet = Outlet::make(host, results, (&name, &text))?;
+    let argv = ["pgstrata", "cut", &name, "--inside", "--results", INSIDE].into_iter();
+    let argv = argv.chain(flags.iter().map(String::as_str)).map(str::to_owned).collect();
     let shape = guest_run::shape(&cache, &outlet, &PlanDisks::default())?;
     show(&format!("booting the guest {suite}"));
     let mut heard = Heard::default();
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {
-        let ended = vm.run(&guest_run::order(argv(&name, flags)), None, &interrupt, &mut |stream, bytes| {
+        let ended = vm.run(&guest_run::order(argv), None, &interrupt, &mut |stream, bytes| {
             match stream {
                 OutputStream::Output => heard.take(bytes, show),
                 OutputStream::Errors => heard.errors.extend_from_slice(bytes),
@@ -92,12 +94,6 @@ fn keep_whole(folder: &Path) -> Result<()> {
     // It stays if it contains a case.
     folders::remove_empty(folder).ok();
     Ok(())
-}
-
-fn argv(plan: &str, flags: &[String]) -> Vec<String> {
-    let mut argv: Vec<String> = ["pgstrata", "cut", plan, "--inside", "--results", INSIDE].map(str::to_owned).into();
-    argv.extend_from_slice(flags);
-    argv
 }
 
 /// Path on this machine of a file copied from the guest.

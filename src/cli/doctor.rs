@@ -174,11 +174,10 @@ fn disks(diagnosis: &Diagnosis) -> Lines {
         let size = disk.identity.size_bytes.map(|bytes| Bytes(bytes).to_string());
         let kind = disk.rotational.map(|rotates| match rotates {
             // The kernel's default for disks that do not report it.
-            true if is_virtual(&disk.path) => "virtual",
-            true => "rotating",
-            false => "non-rotating",
+            true if is_virtual(&disk.path) => "virtual".to_owned(),
+            true => "rotating".to_owned(),
+            false => "non-rotating".to_owned(),
         });
-        let kind = kind.map(str::to_owned);
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
         let facts: Vec<String> = [size, disk.identity.model.clone(), kind, disk.write_cache.clone(), scheduler]
             .into_iter()

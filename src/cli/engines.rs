@@ -42,8 +42,19 @@ impl EngineArgs {
     pub fn given(&self) -> Option<(&'static Engine, &BTreeMap<String, String>)> {
         Some((self.engine?, &self.options))
     }
+}
 
-    fn read(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
+fn is_given(matches: &ArgMatches, name: &str) -> bool {
+    matches.value_source(name) == Some(ValueSource::CommandLine)
+}
+
+fn flag(engine: &Engine) -> String {
+    let value = engine.value.map(|value| format!(" {value}")).unwrap_or_default();
+    format!("--{}{value}", engine.name)
+}
+
+impl FromArgMatches for EngineArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
         // clap's own `requires` treats the default of a flag without a value as present.
         for other in ALL.iter().filter(|engine| !is_given(matches, engine.name)) {
             if let Some(flag) = other.flags.iter().find(|flag| is_given(matches, flag.name)) {
@@ -59,24 +70,9 @@ impl EngineArgs {
         let options = names.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone())));
         Ok(EngineArgs { engine: Some(engine), options: options.collect() })
     }
-}
-
-fn is_given(matches: &ArgMatches, name: &str) -> bool {
-    matches.value_source(name) == Some(ValueSource::CommandLine)
-}
-
-fn flag(engine: &Engine) -> String {
-    let value = engine.value.map(|value| format!(" {value}")).unwrap_or_default();
-    format!("--{}{value}", engine.name)
-}
-
-impl FromArgMatches for EngineArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
-        EngineArgs::read(matches)
-    }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = EngineArgs::read(matches)?;
+        *self = EngineArgs::from_arg_matches(matches)?;
         Ok(())
     }
 }

@@ -36,13 +36,10 @@ impl Follower {
 
     /// Handles an event; nothing is measured between the end of a trial and the return of this.
     pub fn note(&self, folder: &Path, event: &Stamped) {
-        match &event.what {
-            Event::RunStarted { .. } | Event::RunResumed { .. } => {
-                self.folder.get_or_init(|| folder.to_path_buf());
-                self.write_page(folder, Some(REFRESH_S));
-            }
-            Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.write_page(folder, Some(REFRESH_S)),
-            _ => {}
+        let is_start = matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { .. });
+        if is_start || matches!(event.what, Event::TrialDone { .. } | Event::TrialNotRun { .. }) {
+            self.folder.get_or_init(|| folder.to_path_buf());
+            self.write_page(folder, Some(REFRESH_S));
         }
     }
 

@@ -177,14 +177,12 @@ fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
     if guests.is_empty() {
         lines.push(format!("no guest is built: pgstrata guest build --suite {}", TRIED.join("|")));
     }
-    lines.push(match &probed {
+    lines.push(match probed.as_ref().map(|probed| &probed.why) {
         None => "accelerator: not known before the first guest".to_owned(),
-        Some(probed) => match &probed.why {
-            None => "accelerator: KVM".to_owned(),
-            Some(why) => {
-                format!("accelerator: none, the CPU is emulated (TCG), about 11 to 19 times slower; KVM: {why}")
-            }
-        },
+        Some(None) => "accelerator: KVM".to_owned(),
+        Some(Some(why)) => {
+            format!("accelerator: none, the CPU is emulated (TCG), about 11 to 19 times slower; KVM: {why}")
+        }
     });
     let accelerator = probed.as_ref().map(|probed| probed.accelerator.name());
     let status = GuestsStatus { guests, accelerator, why: probed.and_then(|probed| probed.why) };

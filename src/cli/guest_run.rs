@@ -63,8 +63,8 @@ pub enum GuestTask<'a> {
 /// # Errors
 /// If a guest is not built or does not boot, or dies with no current trial.
 pub fn run(host: &Host, request: &GuestRunRequest<'_>, follow: &Follow<'_>) -> Result<(u8, Option<PathBuf>)> {
-    let interrupt = Interrupt::listen()?;
-    let cache = Cache::of_user()?;
+    let first = request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?;
+    let (interrupt, cache) = (Interrupt::listen()?, Cache::of_user()?);
     // All of them, before any guest is booted.
     let images: Vec<GuestImage> =
         request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
@@ -75,12 +75,21 @@ pub fn run(host: &Host, request: &GuestRunRequest<'_>, follow: &Follow<'_>) -> R
     };
     let progress = ProgressLine::new(request.json, std::io::stderr().is_terminal());
     let mut session = GuestSession::new(&outlet, &progress, follow);
-    let ended = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt }.all(&mut session);
+    let trip = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt };
+    let ended = course(first, &interrupt, &mut session, &mut |boot, session| trip.boot_and_run(boot, session));
     progress.finish();
     let (errors, spoke) = (std::mem::take(&mut session.errors), session.spoke);
     let folder = outlet.take_out(host)?;
     folder.as_deref().map_or(Ok(()), session::give_to_person)?;
-    let code = exit_code(ended.map_err(|e| resumable(e, folder.as_deref()))?)?;
+    let ended = ended.map_err(|e| match &folder {
+        // No measurement is lost.
+        Some(folder) => e.or_hint(format!(
+            "complete trials are kept; resume the run with: pgstrata run --resume {}",
+            folder.display()
+        )),
+        None => e,
+    });
+    let code = exit_code(ended?)?;
     if !spoke {
         // The errors of the program inside are all there is.
         out::to_stderr_bytes(&errors);
@@ -105,15 +114,6 @@ pub(super) fn exit_code(ended: CommandEnd) -> Result<u8> {
 /// Command to start the program inside.
 pub(super) fn order(argv: Vec<String>) -> Order {
     Order { argv, env: vec![("HOME".to_owned(), "/root".to_owned())], cwd: INSIDE.to_owned(), limit_ms: None }
-}
-
-/// Adds a hint on how to resume, so that no measurement is lost.
-fn resumable(error: Error, folder: Option<&Path>) -> Error {
-    match folder {
-        Some(folder) if error.hint_text().is_none() => error
-            .hint(format!("complete trials are kept; resume the run with: pgstrata run --resume {}", folder.display())),
-        _ => error,
-    }
 }
 
 /// Name and text of the plan for the guest: a file, or a shipped plan.
@@ -184,27 +184,17 @@ fn course<D>(
                 }
                 _ => return Err(e.while_doing(format!("run the plan in the guest {suite} ({WITHOUT_TRIAL})"))),
             },
-            Ok(Went::Killed(crash)) => {
-                after = Some(crash);
-                died.get_or_insert_default();
-            }
+            Ok(Went::Killed(crash)) => after = Some(crash),
             Ok(Went::Ended(ended)) => match session.next.take() {
-                Some(next) => {
-                    suite = next.parse()?;
-                    died.get_or_insert_default();
-                }
+                Some(next) => suite = next.parse()?,
                 None => return Ok(ended),
             },
         }
+        died.get_or_insert_default();
     }
 }
 
 impl Trip<'_> {
-    fn all(&self, session: &mut GuestSession<'_>) -> Result<CommandEnd> {
-        let first = self.request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?;
-        course(first, self.interrupt, session, &mut |boot, session| self.boot_and_run(boot, session))
-    }
-
     fn boot_and_run(&self, boot: Boot<'_, LeftDisk>, session: &mut GuestSession<'_>) -> Result<Went<LeftDisk>> {
         let Boot { suite, died, after } = boot;
         let image = self.images.iter().find(|image| image.suite == *suite);

@@ -267,11 +267,8 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
 
 /// Reads one file, and keeps an unmodified copy if it can be read.
 fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<FileReading> {
-    let reader = given.open()?;
-    let Some(staging) = staging else {
-        let mut reader = reader;
-        return foreign::read(&given.name, &mut reader);
-    };
+    let mut reader = given.open()?;
+    let Some(staging) = staging else { return foreign::read(&given.name, &mut reader) };
     let (copy, raw) = staging.raw(&given.name)?;
     let mut copying = Copying { reader, copy, failed: None };
     let reading = foreign::read(&given.name, &mut copying);

@@ -11,7 +11,8 @@ use crate::provision::disk::{self, FoundDisk};
 use crate::run::forecast::expected_without_images;
 use crate::units::{Bytes, Micros};
 use clap::builder::PossibleValuesParser;
-use std::io::{BufRead, IsTerminal, Write};
+use std::fs::File;
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 pub(super) use text::StackPlace;
 use text::{FirstPlanSize, QUESTIONS, Question};
@@ -110,12 +111,10 @@ pub fn run(args: &Args) -> Result<u8> {
         }
         FirstQuestion::Shipped(plan) => (plan.text.to_owned(), text::on(&place)),
     };
-    let mut file = match std::fs::File::options().write(true).create_new(true).open(&args.out) {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(there()),
-        Err(e) => return Err(Error::host(e.to_string()).while_doing(format!("write {shown}"))),
-    };
-    file.write_all(text.as_bytes()).or_host(|| format!("write {shown}"))?;
+    match File::create_new(&args.out).and_then(|mut file| file.write_all(text.as_bytes())) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(there()),
+        written => written.or_host(|| format!("write {shown}"))?,
+    }
     out::line(&format!("wrote {shown}: {}", question.doc()))?;
     out::line(&format!("next:  pgstrata plan {shown}{on}   checks it and estimates the duration"))?;
     out::line(&format!("       pgstrata run {shown}{on}    runs it"))?;

@@ -123,13 +123,10 @@ fn page(command: &clap::Command, names: &[String]) -> std::io::Result<(String, V
 
 /// Splits a help text at its last `Exit code:` or `Exit status:`.
 fn split_status(help: &str) -> (&str, Option<&str>) {
-    let found = ["Exit code:", "Exit status:"].into_iter().find_map(|mark| Some((help.rfind(mark)?, mark)));
-    match found {
-        Some((at, mark)) if !help[at + mark.len()..].trim_start_matches(' ').starts_with('\n') => {
-            (&help[..at], Some(help[at + mark.len()..].trim()))
-        }
+    match ["Exit code:", "Exit status:"].into_iter().find_map(|mark| help.rsplit_once(mark)) {
         // That is the common table, which every page has.
-        Some((at, _)) => (&help[..at], None),
+        Some((before, status)) if status.trim_start_matches(' ').starts_with('\n') => (before, None),
+        Some((before, status)) => (before, Some(status.trim())),
         None => (help, None),
     }
 }

@@ -1,7 +1,7 @@
 //! `pgstrata merge`: merges runs of shares of one plan, from several machines, into one run folder.
 
 use super::out;
-use crate::analyse::merge::{MergeCandidate, MergeChoice, choose, line};
+use crate::analyse::merge::{MergeCandidate, choose, line};
 use crate::analyse::{load, trial_table};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::files;
@@ -13,7 +13,7 @@ use crate::record::verdict::VerdictRecord;
 use crate::run::session;
 use crate::store::folder::{RunFolder, folder_name};
 use crate::store::merge::{self, Merge};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Merge runs of one plan from several machines into one run folder
@@ -88,10 +88,12 @@ pub fn run(args: &Args) -> Result<u8> {
         None => args.results.join(format!("{}-merged", folder_name(&record.started, &record.name))),
     };
     let place = std::path::absolute(&place).or_user(|| format!("find {}", place.display()))?;
-    let plan_text = choice.taken.first().map(|(place, _)| folders[*place].plan_text()).transpose()?.unwrap_or_default();
-    let trials = trials(&choice, &sources, &folders);
-    let (verdicts, disagree) = verdicts(&choice, &folders)?;
-    let events = events(&choice, &sources, &folders, (&record.id, record.order.len()), disagree)?;
+    let taken = choice.taken.iter().map(|(place, blocks)| (&sources[*place], &folders[*place], blocks));
+    let taken: Vec<Taken<'_>> = taken.collect();
+    let plan_text = taken.first().map(|(_, folder, _)| folder.plan_text()).transpose()?.unwrap_or_default();
+    let trials = trials(&taken);
+    let (verdicts, disagree) = verdicts(&taken)?;
+    let events = events(&taken, (&record.id, record.order.len()), disagree)?;
     let (events, verdicts, trials) = (events.as_slice(), verdicts.as_slice(), trials.as_slice());
     merge::write(&place, &Merge { record: &record, merged: &merged, plan_text: &plan_text, events, verdicts, trials })?;
     trial_table::write(&place, &load::findings(&place)?)?;
@@ -120,24 +122,23 @@ fn printed(merged: &MergeRecord, place: &std::path::Path) -> String {
     out::harmless_lines(&text)
 }
 
+/// A run that is merged, its folder, and the blocks that it gives.
+type Taken<'a> = (&'a MergeCandidate, &'a RunFolder, &'a BTreeSet<u32>);
+
 /// Complete trials, with their folders.
-fn trials<'f>(
-    choice: &MergeChoice,
-    sources: &[MergeCandidate],
-    folders: &'f [RunFolder],
-) -> Vec<(&'f RunFolder, TrialKey)> {
-    let trials = choice.taken.iter().flat_map(|(place, blocks)| {
-        let taken = sources[*place].trials.iter().filter(move |trial| blocks.contains(&trial.trial));
-        taken.map(move |trial| (&folders[*place], TrialKey { case: trial.case.id.clone(), trial: trial.trial }))
+fn trials<'a>(taken: &[Taken<'a>]) -> Vec<(&'a RunFolder, TrialKey)> {
+    let trials = taken.iter().flat_map(|&(source, folder, blocks)| {
+        let taken = source.trials.iter().filter(move |trial| blocks.contains(&trial.trial));
+        taken.map(move |trial| (folder, TrialKey { case: trial.case.id.clone(), trial: trial.trial }))
     });
     trials.collect()
 }
 
 /// One verdict per case: if machines disagree, a convicting one; with remarks.
-fn verdicts(choice: &MergeChoice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord>, Vec<String>)> {
+fn verdicts(taken: &[Taken<'_>]) -> Result<(Vec<VerdictRecord>, Vec<String>)> {
     let (mut kept, mut disagree): (BTreeMap<String, VerdictRecord>, Vec<String>) = (BTreeMap::new(), Vec::new());
-    for (place, _) in &choice.taken {
-        for verdict in folders[*place].verdicts()? {
+    for (_, folder, _) in taken {
+        for verdict in folder.verdicts()? {
             let Some(case) = verdict.cases.first().cloned() else { continue };
             let convicts = verdict.verdict.convicts();
             let known = kept.get(&case).map(|known| known.verdict.convicts());
@@ -154,18 +155,11 @@ fn verdicts(choice: &MergeChoice, folders: &[RunFolder]) -> Result<(Vec<VerdictR
 }
 
 /// Events of the merged trials, and warnings of their runs, in the order of time.
-fn events(
-    choice: &MergeChoice,
-    sources: &[MergeCandidate],
-    folders: &[RunFolder],
-    (id, trials): (&str, usize),
-    warnings: Vec<String>,
-) -> Result<Vec<Stamped>> {
+fn events(taken: &[Taken<'_>], (id, trials): (&str, usize), warnings: Vec<String>) -> Result<Vec<Stamped>> {
     let mut events: Vec<Stamped> = Vec::new();
     let (mut measured, mut done, mut wall) = (0, 0, 0);
-    for (place, blocks) in &choice.taken {
-        let source = &sources[*place];
-        for event in folders[*place].events()? {
+    for (source, folder, blocks) in taken {
+        for event in folder.events()? {
             match &event.what {
                 Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } if blocks.contains(&trial.trial) => {
                     events.push(event);

@@ -77,33 +77,35 @@ fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Placement]) -> Result
     let mut parts = false;
     for case in cases {
         let stack_name = case.stack.name.clone();
-        let devices: Vec<String> = images(&case.stack).map(|node| named(node).to_owned()).collect();
-        let mut taken: Vec<(&str, &str)> = Vec::new();
-        for device in &devices {
+        let mut placed: Vec<(String, usize, &StackPlace)> = Vec::new();
+        for (at, node) in case.stack.nodes.iter().enumerate().filter(|(_, node)| node.layer == IMAGE) {
+            let device = named(node);
             let place = place(targets, device).ok_or_else(|| {
                 Error::user(format!(
                     "--on places no disk or folder for the device `{device}` of the stack {stack_name}"
                 ))
                 .hint(format!("add --on {device}=DISK, or --on {device}=FOLDER for its image file"))
             })?;
-            let StackPlace::Disk { path, .. } = place else { continue };
-            if let Some((first, _)) = taken.iter().find(|(_, disk)| disk == path) {
+            if let StackPlace::Disk { path, .. } = place
+                && let Some((first, ..)) = placed.iter().find(|(.., other)| *other == place)
+            {
                 let both =
                     format!("the devices `{first}` and `{device}` of the stack {stack_name} would be one disk, {path}");
                 return Err(Error::user(both).hint(format!("name a disk for each: {}", example(&names))));
             }
-            taken.push((device, path));
+            placed.push((device.to_owned(), at, place));
         }
         // Checked before a part of one device is inserted.
         let has_parts = case.stack.nodes.iter().any(|node| node.layer == PART);
         let is_part = (quick || case.age.get("fill").is_some()) && !has_parts;
-        for device in &devices {
-            match place(targets, device) {
-                None | Some(StackPlace::Loop) => {}
-                Some(StackPlace::Folder(folder)) => in_folder(&mut case.stack, device, folder),
-                Some(StackPlace::Disk { path, key, value }) => {
-                    parts |= on_disk(case, device, is_part, path, (*key, value))?;
+        // The last first: a part adds a node, and the places before it stay.
+        for (_, at, place) in placed.into_iter().rev() {
+            match place {
+                StackPlace::Loop => {}
+                StackPlace::Folder(folder) => {
+                    case.stack.nodes[at].options.set(FOLDER, OptionValue::Text(folder.clone()));
                 }
+                StackPlace::Disk { path, key, value } => parts |= on_disk(case, at, is_part, path, (*key, value))?,
             }
         }
     }
@@ -158,22 +160,13 @@ fn place<'t>(targets: &'t [Placement], device: &str) -> Option<&'t StackPlace> {
     named.or(unnamed).or(first).map(|target| &target.place)
 }
 
-fn in_folder(stack: &mut StackSpec, device: &str, folder: &str) {
-    for node in stack.nodes.iter_mut().filter(|node| node.layer == IMAGE && named(node) == device) {
-        node.options.set(FOLDER, OptionValue::Text(folder.to_owned()));
-    }
-}
-
-/// True if a part of the disk was used.
-fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, value): (&str, &str)) -> Result<bool> {
+/// Puts a disk where the image file at this place in the stack is. True if a part of the disk was used.
+fn on_disk(case: &mut CaseSpec, at: usize, is_part: bool, path: &str, (key, value): (&str, &str)) -> Result<bool> {
     if case.axes.contains_key(IMAGE) {
         return Err(Error::user("the size of the image file is an axis of the plan, and a disk has one size")
             .hint("place the image files in a folder of that disk's filesystem: --on FOLDER"));
     }
     let stack = &mut case.stack;
-    let Some(at) = stack.nodes.iter().position(|node| node.layer == IMAGE && named(node) == device) else {
-        return Ok(false);
-    };
     let image = stack.nodes[at].clone();
     let mut options = Options::default();
     options.set(DISK, OptionValue::Text(path.to_owned()));

@@ -24,15 +24,11 @@ pub(crate) fn refuse_to_overwrite(path: &Path) -> Result<()> {
     const BEGINNING_BYTES: u64 = 4096;
     let Ok(facts) = std::fs::metadata(path) else {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return match folder.is_dir() {
-            true => Ok(()),
-            false => Err(Error::user(format!(
-                "the folder {} for --html {} does not exist",
-                folder.display(),
-                path.display()
-            ))
-            .hint("create it, or choose another file")),
-        };
+        if folder.is_dir() {
+            return Ok(());
+        }
+        let what = format!("the folder {} for --html {} does not exist", folder.display(), path.display());
+        return Err(Error::user(what).hint("create it, or choose another file"));
     };
     let mut beginning = Vec::new();
     if facts.is_file() {

@@ -207,15 +207,14 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<PlanChe
 }
 
 /// Settings that the server refuses, for each case that needs them.
-fn refused(plan: &Plan, checked: &PlanCheck) -> Vec<CaseUnmet> {
+fn refused(plan: &Plan, checked: &PlanCheck) -> impl Iterator<Item = CaseUnmet> {
     let refusals = checked.refusals.iter();
-    let pairs = refusals.flat_map(|refusal| plan.cases.iter().map(move |case| (refusal, case)));
-    let unmet = pairs.filter(|(refusal, case)| wants(case, &refusal.spot)).map(|(refusal, case)| CaseUnmet {
+    let pairs = refusals.flat_map(move |refusal| plan.cases.iter().map(move |case| (refusal, case)));
+    pairs.filter(|(refusal, case)| wants(case, &refusal.spot)).map(|(refusal, case)| CaseUnmet {
         case: case.id.clone(),
         what: refusal.message.clone(),
         hint: refusal.help.clone().unwrap_or_default(),
-    });
-    unmet.collect()
+    })
 }
 
 /// True if the case has this setting of the server.

@@ -54,21 +54,17 @@ enum PlansCommand {
 /// # Errors
 /// If there is no plan of that name, or standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
-    if let Some(PlansCommand::Show { name }) = &args.what {
-        let found = shipped::find(name).ok_or_else(|| unknown(name))?;
-        // Indented, as a Markdown code block.
-        let lines =
-            found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
-        let plan: String = lines.collect();
-        out::fitted(|| format!("{}\n\n    # plans/{}.toml\n\n{plan}", folded(found.page), found.name))?;
-        return Ok(0);
-    }
-    match &args.name {
-        Some(name) => {
+    match (&args.what, &args.name) {
+        (Some(PlansCommand::Show { name }), _) => {
             let found = shipped::find(name).ok_or_else(|| unknown(name))?;
-            out::bytes(found.text.as_bytes())?;
+            // Indented, as a Markdown code block.
+            let lines =
+                found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
+            let plan: String = lines.collect();
+            out::fitted(|| format!("{}\n\n    # plans/{}.toml\n\n{plan}", folded(found.page), found.name))?;
         }
-        None => {
+        (None, Some(name)) => out::bytes(shipped::find(name).ok_or_else(|| unknown(name))?.text.as_bytes())?,
+        (None, None) => {
             let lines = shipped::all().map(PlanLine::of).collect::<Result<Vec<PlanLine>>>()?;
             out::json_or(args.json, &lines, || shown(&lines))?;
         }
@@ -134,6 +130,17 @@ impl PlanLine {
         };
         Ok(PlanLine { name: shipped.name, question: shipped.question(), full, quick, cases_here, missing })
     }
+
+    /// "here: 12 of 16 cases; missing: the program cryptsetup".
+    fn here(&self) -> String {
+        let Some((what, hint)) = &self.missing else { return "here: all cases".to_owned() };
+        let guest = if hint.contains(GUEST) { "; a guest may have it: --guest" } else { "" };
+        let cases = match self.cases_here {
+            0 => "no case".to_owned(),
+            some => format!("{some} of {}", count(self.full.cases, "case")),
+        };
+        format!("here: {cases}; missing: {what}{guest}")
+    }
 }
 
 fn shown(lines: &[PlanLine]) -> String {
@@ -148,19 +155,6 @@ fn shown(lines: &[PlanLine]) -> String {
         format!("{name}\n{question}{extent}{here}")
     });
     shown.collect::<Vec<_>>().join("\n")
-}
-
-impl PlanLine {
-    /// "here: 12 of 16 cases; missing: the program cryptsetup".
-    fn here(&self) -> String {
-        let Some((what, hint)) = &self.missing else { return "here: all cases".to_owned() };
-        let guest = if hint.contains(GUEST) { "; a guest may have it: --guest" } else { "" };
-        let cases = match self.cases_here {
-            0 => "no case".to_owned(),
-            some => format!("{some} of {}", count(self.full.cases, "case")),
-        };
-        format!("here: {cases}; missing: {what}{guest}")
-    }
 }
 
 #[cfg(test)]

@@ -132,10 +132,8 @@ fn writers(text: &str) -> Result<u32, String> {
 fn server(text: &str) -> Result<u32, String> {
     let major = text.split('.').next().unwrap_or(text).parse().ok();
     match major {
-        Some(major) if (12..=18).contains(&major) => Ok(major),
-        Some(major) if major < 12 => {
-            Err("this PostgreSQL version is too old: must be a major version from 12 to 18".to_owned())
-        }
+        Some(major @ 12..=18) => Ok(major),
+        Some(..12) => Err("this PostgreSQL version is too old: must be a major version from 12 to 18".to_owned()),
         _ => Err("must be a major version from 12 to 18".to_owned()),
     }
 }

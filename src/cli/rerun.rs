@@ -12,7 +12,7 @@ use crate::cli::{out, share};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::Plan;
-use crate::plan::joined::{self, JoinedHalf, Matched};
+use crate::plan::joined::{self, BASELINE, JoinedHalf, Matched, RUN};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
 use crate::run::opening::{self, Continuing};
@@ -21,16 +21,17 @@ use crate::store::folder::RunFolder;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Two sides of the same name, with the ids of the cases to measure again.
-struct Pair<'a> {
-    baseline: &'a Side,
-    run: &'a Side,
-    ids: (Vec<String>, Vec<String>),
-}
+/// A side, with the ids that its cases have in the joint run.
+type JointSide<'a> = (&'a Side, Vec<String>);
 
-/// Cases that are not measured again.
+/// The cases of two runs, matched.
 #[derive(Default)]
-struct NotRerun {
+struct Paired<'a> {
+    /// Sides of the same name, in the same order.
+    baseline: Vec<JointSide<'a>>,
+    run: Vec<JointSide<'a>>,
+    /// To be measured again: of the baseline and of the run.
+    cases: Vec<(&'a CaseSpec, &'a CaseSpec)>,
     /// Identical in both runs: ids in the baseline and in the run.
     equal: Vec<(String, String)>,
     /// Present in only one of the two.
@@ -48,13 +49,13 @@ pub(super) fn check(
     places: &RunPlaces,
     yes: bool,
 ) -> Result<Result<LimitFindings, u8>> {
-    let (pairs, cases, left_out) = paired(run, baseline);
-    if cases.is_empty() && left_out.equal.is_empty() {
+    let paired = paired(run, baseline);
+    if paired.cases.is_empty() && paired.equal.is_empty() {
         return Err(Error::user(format!("{} and {} have no case in common", run.label, baseline.label)).hint(
             "cases are matched by name; for one case on each side: check RUN:CASE --against BASELINE:CASE --rerun-baseline",
         ));
     }
-    let plan = joined::join(half(baseline), half(run), &cases)?;
+    let plan = joined::join(half(baseline), half(run), &paired.cases)?;
     // Run folders may come from others, and the stacks in them are built as root.
     forecast::recheck(&plan.cases)?;
     let folder = match measure(plan, places, yes)? {
@@ -64,34 +65,27 @@ pub(super) fn check(
     let (source, wall_us) = (RunSource::load(&folder)?, load::wall_us(&RunFolder::open(&folder)?)?);
     let blocks = source.run.blocks;
     let shown = folder.display().to_string();
-    let olds: Vec<_> = pairs.iter().map(|pair| (pair.baseline, ids_in(joined::BASELINE, &pair.ids.0))).collect();
-    let news: Vec<_> = pairs.iter().map(|pair| (pair.run, ids_in(joined::RUN, &pair.ids.1))).collect();
-    let ((old, old_trials), (new, new_trials)) = (part(&source, &olds), part(&source, &news));
+    let ((old, old_trials), (new, new_trials)) = (part(&source, &paired.baseline), part(&source, &paired.run));
     let found = limits::check(
         CheckedRun::of(&run.label, &source.run, wall_us, new_trials, &new),
         CheckedRun::of(&baseline.label, &source.run, wall_us, old_trials, &old),
         limits,
     );
-    let mut found = found.of_rerun(shown.clone(), before(run, baseline, &left_out, limits));
+    let mut found = found.of_rerun(shown.clone(), before(run, baseline, &paired.equal, limits));
     found.notes.insert(
         0,
         format!(
             "Both were measured again, interleaved in {blocks} blocks, in {shown}; with more blocks there, the same check reads them"
         ),
     );
-    let equal = left_out.equal.into_iter().map(|(old, _)| old).collect();
-    for (why, ids) in [("they are identical in both runs", equal), ("only one of the runs has them", left_out.alone)] {
+    let equal = paired.equal.into_iter().map(|(old, _)| old).collect();
+    for (why, ids) in [("they are identical in both runs", equal), ("only one of the runs has them", paired.alone)] {
         found.notes.extend((!ids.is_empty()).then(|| format!("Not measured again, because {why}: {}", ids.join("; "))));
     }
     for missing in load::findings(&folder)?.not_run {
         found.notes.push(format!("{} was not run: {}", missing.case, missing.reason));
     }
     Ok(Ok(found))
-}
-
-/// Ids of one half's cases in the joint run.
-fn ids_in(half: &str, ids: &[String]) -> Vec<String> {
-    ids.iter().map(|id| joined::id(half, id)).collect()
 }
 
 fn half(read: &RunToCheck) -> JoinedHalf<'_> {
@@ -102,34 +96,32 @@ fn cases<'r>(source: &'r RunSource, ids: &[String]) -> Vec<&'r CaseSpec> {
     source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect()
 }
 
-/// Sides of the same name with their cases as pairs, cases without a partner, and identical cases.
-fn paired<'a>(
-    run: &'a RunToCheck,
-    baseline: &'a RunToCheck,
-) -> (Vec<Pair<'a>>, Vec<(&'a CaseSpec, &'a CaseSpec)>, NotRerun) {
-    let (mut pairs, mut all, mut left_out) = (Vec::new(), Vec::new(), NotRerun::default());
+fn paired<'a>(run: &'a RunToCheck, baseline: &'a RunToCheck) -> Paired<'a> {
+    let mut paired = Paired::default();
     let are = |side: &Side, reference: &Side| limits::are_partners(&run.sides, side, &baseline.sides, reference);
     for (reference, ids) in baseline.sides.iter().zip(&baseline.ids) {
         let Some((side, other)) = run.sides.iter().zip(&run.ids).find(|(side, _)| are(side, reference)) else {
-            left_out.alone.extend(ids.iter().cloned());
+            paired.alone.extend(ids.iter().cloned());
             continue;
         };
         let Matched { pairs: found, equal, alone } =
             joined::matched(&cases(&baseline.source, ids), &cases(&run.source, other));
-        left_out.equal.extend(equal.iter().map(|(old, new)| (old.id.clone(), new.id.clone())));
-        left_out.alone.extend(alone.iter().map(|id| (*id).to_owned()));
-        let ids = found.iter().map(|(old, new)| (old.id.clone(), new.id.clone())).unzip();
-        all.extend(found);
-        pairs.push(Pair { baseline: reference, run: side, ids });
+        paired.equal.extend(equal.iter().map(|(old, new)| (old.id.clone(), new.id.clone())));
+        paired.alone.extend(alone.iter().map(|id| (*id).to_owned()));
+        let ids = found.iter().map(|(old, new)| (joined::id(BASELINE, &old.id), joined::id(RUN, &new.id)));
+        let (old_ids, new_ids) = ids.unzip();
+        paired.cases.extend(found);
+        paired.baseline.push((reference, old_ids));
+        paired.run.push((side, new_ids));
     }
     let new = run.sides.iter().zip(&run.ids).filter(|(side, _)| !baseline.sides.iter().any(|other| are(side, other)));
-    left_out.alone.extend(new.flat_map(|(_, ids)| ids.iter().cloned()));
-    (pairs, all, left_out)
+    paired.alone.extend(new.flat_map(|(_, ids)| ids.iter().cloned()));
+    paired
 }
 
 /// Comparison of the stored runs, without the cases that are identical in both.
-fn before(run: &RunToCheck, baseline: &RunToCheck, left_out: &NotRerun, limits: &[Limit]) -> LimitFindings {
-    let (equal_old, equal_new): (Vec<String>, Vec<String>) = left_out.equal.iter().cloned().unzip();
+fn before(run: &RunToCheck, baseline: &RunToCheck, equal: &[(String, String)], limits: &[Limit]) -> LimitFindings {
+    let (equal_old, equal_new): (Vec<String>, Vec<String>) = equal.iter().cloned().unzip();
     let (new, old) = (sides_without(run, &equal_new), sides_without(baseline, &equal_old));
     limits::check(CheckedRun { sides: &new, ..run.checked() }, CheckedRun { sides: &old, ..baseline.checked() }, limits)
 }
@@ -148,7 +140,7 @@ fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
 }
 
 /// The sides of one half of the joint run, and its trials planned and measured.
-fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32, u32)) {
+fn part(source: &RunSource, sides: &[JointSide<'_>]) -> (Vec<Side>, (u32, u32)) {
     let cases: BTreeSet<&String> = sides.iter().flat_map(|(_, ids)| ids).collect();
     let planned = source.run.order.iter().filter(|key| cases.contains(&key.case)).count();
     let measured = source.trials.iter().filter(|trial| cases.contains(&trial.case.id)).count();

@@ -21,7 +21,6 @@ use crate::record::case::CaseSpec;
 use crate::record::drive::DriveRecord;
 use crate::record::event::{Event, Stamped};
 use crate::record::guest_disk::GuestDisk;
-use crate::run::died::{Crashed, Died};
 use crate::run::opening::{self, Continuing};
 use crate::run::session::{self, Ending, RunContext, RunPlaces};
 use crate::run::{check, clean, drives, forecast};
@@ -113,13 +112,19 @@ pub struct Args {
     places: PlaceArgs,
 }
 
+impl Args {
+    fn plan(&self) -> Result<&Path> {
+        self.plan.as_deref().ok_or_else(|| Error::user("name a plan, or a run folder with --resume"))
+    }
+}
+
 /// Runs the plan; writes `report.html` into the run folder and prints the table.
 ///
 /// # Errors
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
     if args.dry_run {
-        let plan = args.plan.as_ref().map_or_else(|| "PLAN".to_owned(), |plan| shown(plan));
+        let plan = args.plan.as_ref().map_or_else(|| "PLAN".to_owned(), |plan| plan.display().to_string());
         return Err(
             Error::user("`run` has no --dry-run").hint(format!("pgstrata plan {plan} shows what a run will do"))
         );
@@ -168,7 +173,7 @@ pub(super) fn measured(
         forecast::must_run(plan, &forecast::unmet(host, &plan.part_in(places.guest.as_deref()).cases))?;
     }
     check::places(host, task.cases(), &places.state)?;
-    task.consent(host, watched.yes)?;
+    consent(host, &task, watched.yes)?;
     let interrupt = Interrupt::listen()?;
     task.build(host, &interrupt)?;
     let progress = ProgressLine::new(watched.json, std::io::stderr().is_terminal());
@@ -191,19 +196,20 @@ pub(super) fn measured(
 }
 
 fn continuing(args: &Args) -> Result<Continuing> {
-    let died: Option<Vec<Died>> =
-        args.died.as_ref().map(|list| serde_json::from_str(list).or_user(|| "read --died".to_owned())).transpose()?;
-    let crashed = args.crashed.as_ref().map(|crash| serde_json::from_str(crash)).transpose();
-    let crashed: Option<Crashed> = crashed.or_user(|| "read --crashed".to_owned())?;
+    let died = args.died.as_deref().map(serde_json::from_str).transpose();
+    let crashed = args.crashed.as_deref().map(serde_json::from_str).transpose();
+    let (died, crashed) =
+        (died.or_user(|| "read --died".to_owned())?, crashed.or_user(|| "read --crashed".to_owned())?);
     Ok(Continuing { blocks: args.blocks, died, crashed })
 }
 
 /// Suites of the run's guests, that of the next trial first, and the disks that they need; empty if it runs on the
 /// host.
 fn guest_suites(args: &Args) -> Result<(Vec<Suite>, Vec<GuestDisk>)> {
-    let (Some(cases), false) = (planned_cases(args)?, args.inside.is_some()) else {
+    if args.inside.is_some() {
         return Ok((Vec::new(), Vec::new()));
-    };
+    }
+    let cases = planned_cases(args)?;
     let suites = asked_suites(args, &cases)?;
     Ok((suites, guest_disk::needed(cases.iter().map(|case| &case.stack))))
 }
@@ -214,20 +220,20 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
     let named = named.into_iter().collect::<Vec<_>>().join(", ");
     match (&args.guest, &args.resume) {
         (Some(_), Some(folder)) if suites.is_empty() => {
-            return Err(Error::user(format!("the run in {} was begun on this machine, not in a guest", shown(folder)))
+            let what = format!("the run in {} was begun on this machine, not in a guest", folder.display());
+            return Err(Error::user(what)
                 .hint("leave out --guest to resume it here; for a guest start the plan again, with --guest"));
         }
         (Some(Some(suite)), Some(folder)) if suites != [suite.clone()] => {
-            return Err(Error::user(format!("the run in {} was begun in {named}, not in {suite}", shown(folder)))
+            return Err(Error::user(format!("the run in {} was begun in {named}, not in {suite}", folder.display()))
                 .hint("leave out the suite: --guest alone resumes it where it was begun"));
         }
-        (None, _) | (Some(_), Some(_)) => {}
         (Some(_), None) if !suites.is_empty() => {
             return Err(Error::user(format!("the plan names its guests itself: {named}"))
                 .hint("leave out --guest, or remove `guest` from the plan"));
         }
-        (Some(_), None) if args.share.is_some() => {}
-        (Some(suite), None) => return Ok(vec![suite.clone().unwrap_or_default()]),
+        (Some(suite), None) if args.share.is_none() => return Ok(vec![suite.clone().unwrap_or_default()]),
+        _ => {}
     }
     if args.share.is_some() && (!suites.is_empty() || args.guest.is_some()) {
         return Err(Error::user("blocks are spread over machines, and this plan runs in guests")
@@ -241,19 +247,17 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
 }
 
 /// Cases of the plan or run in the order in which they are due.
-fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
-    let (mut cases, order) = match (&args.plan, &args.resume) {
-        (plan, Some(folder)) => {
-            let stored = opening::stored(folder, plan.as_deref())?;
+fn planned_cases(args: &Args) -> Result<Vec<CaseSpec>> {
+    let (mut cases, order) = match &args.resume {
+        Some(folder) => {
+            let stored = opening::stored(folder, args.plan.as_deref())?;
             (stored.record().cases.clone(), guest_run::left(&stored)?)
         }
-        (Some(path), None) => {
+        None => {
+            let path = args.plan()?;
             if path.exists() && !path.is_file() && !path.is_dir() {
-                return Err(Error::user(format!(
-                    "{} is no regular file, and a run reads its plan again",
-                    path.display()
-                ))
-                .hint("write the plan to a file"));
+                let what = format!("{} is no regular file, and a run reads its plan again", path.display());
+                return Err(Error::user(what).hint("write the plan to a file"));
             }
             let mut plan = super::plan::parsed(path)?;
             if args.quick {
@@ -261,11 +265,10 @@ fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
             }
             (plan.cases, plan.order)
         }
-        (None, None) => return Ok(None),
     };
     let first = order.first().and_then(|key| cases.iter().position(|case| case.id == key.case));
     cases.rotate_left(first.unwrap_or(0));
-    Ok(Some(cases))
+    Ok(cases)
 }
 
 /// The same in guests; the page and the tables are made here.
@@ -273,13 +276,12 @@ fn in_guests(args: &Args, (suites, disks): (Vec<Suite>, Vec<GuestDisk>), host: &
     let places = args.places.places()?;
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
-    let task = match (&args.plan, &folder) {
-        (_, Some(folder)) => guest_run::GuestTask::Resume { folder, blocks: args.blocks },
-        (Some(plan), None) => {
-            let (name, text) = guest_run::text_of(plan)?;
+    let task = match &folder {
+        Some(folder) => guest_run::GuestTask::Resume { folder, blocks: args.blocks },
+        None => {
+            let (name, text) = guest_run::text_of(args.plan()?)?;
             guest_run::GuestTask::Start { name, text, quick: args.quick }
         }
-        (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
     };
     let request = guest_run::GuestRunRequest { task, suites, disks, json: args.json, results: &places.results };
     let (code, folder) = guest_run::run(host, &request, &|folder, event| follow.note(folder, event))?;
@@ -299,14 +301,13 @@ fn print_result(folder: &Path, json: bool, counts: &str, interrupted: bool) -> R
         out::line(&format!("\n{counts}\nrun folder  {}", folder.display()))?;
     }
     let report = written(folder, &findings)?;
-    if json {
-        return Ok(());
+    if !json {
+        out::line(&format!("report      {}", report.display()))?;
+        if interrupted {
+            out::line(&format!("interrupted; resume it with:\n  pgstrata run --resume {}", folder.display()))?;
+        }
     }
-    out::line(&format!("report      {}", report.display()))?;
-    match interrupted {
-        true => out::line(&format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(folder))),
-        false => Ok(()),
-    }
+    Ok(())
 }
 
 /// Starts a run, and reports remains of earlier ones.
@@ -331,42 +332,31 @@ pub(super) enum RunTask {
 
 impl RunTask {
     fn of(args: &Args, places: &RunPlaces) -> Result<RunTask> {
-        match (&args.plan, &args.resume) {
-            (plan, Some(folder)) => {
-                let stored = opening::stored(folder, plan.as_deref())?;
-                resumable(&stored, args)?;
-                Ok(RunTask::Resume(Box::new(stored)))
-            }
-            (Some(path), None) => {
-                let share = args.share.map(ShareArg::share).transpose()?;
-                let guest = args.inside.as_ref().map(Suite::name);
-                let mut read = super::plan::read(path, args.quick, &args.on, guest)?;
-                if let Some(share) = share {
-                    read.plan.keep_share(share)?;
-                    if let Some(begun) = share::begun(&places.results, &read.plan, share)? {
-                        let stored = opening::stored(begun.path(), None)?;
-                        let stacks =
-                            |cases: &[CaseSpec]| cases.iter().map(|case| case.stack.clone()).collect::<Vec<_>>();
-                        if stacks(&stored.record().cases) != stacks(&read.plan.cases) {
-                            let folder = begun.path().display();
-                            return Err(Error::user(format!("{folder} already has this share, on other storage"))
-                                .hint("give the --on that it was begun with, or other --results"));
-                        }
-                        return Ok(RunTask::Resume(Box::new(stored)));
-                    }
-                }
-                super::plan::remark_servers(&read.checked);
-                Ok(RunTask::Start(Box::new(read.plan), Some(path.clone())))
-            }
-            (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
+        if let Some(folder) = &args.resume {
+            let stored = opening::stored(folder, args.plan.as_deref())?;
+            resumable(&stored, args)?;
+            return Ok(RunTask::Resume(Box::new(stored)));
         }
-    }
-
-    /// Asks for permission to overwrite, also for disks of a resumed run whose trials are stored: damaged ones are
-    /// measured again and disturbed ones repeated, and which these are is only known later.
-    fn consent(&self, host: &Host, yes: bool) -> Result<()> {
-        let done = if let RunTask::Resume(stored) = self { drives::earlier(&stored.events()?) } else { Vec::new() };
-        consent(host, self.cases(), &done, yes)
+        let path = args.plan()?;
+        let share = args.share.map(ShareArg::share).transpose()?;
+        let guest = args.inside.as_ref().map(Suite::name);
+        let mut read = super::plan::read(path, args.quick, &args.on, guest)?;
+        if let Some(share) = share {
+            read.plan.keep_share(share)?;
+            if let Some(begun) = share::begun(&places.results, &read.plan, share)? {
+                let stored = opening::stored(begun.path(), None)?;
+                let [held, asked] =
+                    [&stored.record().cases, &read.plan.cases].map(|cases| cases.iter().map(|case| &case.stack));
+                if held.ne(asked) {
+                    let folder = begun.path().display();
+                    return Err(Error::user(format!("{folder} already has this share, on other storage"))
+                        .hint("give the --on that it was begun with, or other --results"));
+                }
+                return Ok(RunTask::Resume(Box::new(stored)));
+            }
+        }
+        super::plan::remark_servers(&read.checked);
+        Ok(RunTask::Start(Box::new(read.plan), Some(path.to_owned())))
     }
 
     /// Builds every PostgreSQL of it.
@@ -422,10 +412,12 @@ fn resumable(stored: &RunFolder, args: &Args) -> Result<()> {
     }
 }
 
-/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks. `done` are the
-/// drives that the run has already preconditioned.
-fn consent(host: &Host, cases: &[CaseSpec], done: &[DriveRecord], yes: bool) -> Result<()> {
-    let disks = cases.iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
+/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks, also for disks of a
+/// resumed run whose trials are stored: damaged ones are measured again and disturbed ones repeated, and which these are is
+/// only known later.
+fn consent(host: &Host, task: &RunTask, yes: bool) -> Result<()> {
+    let done = if let RunTask::Resume(stored) = task { drives::earlier(&stored.events()?) } else { Vec::new() };
+    let disks = task.cases().iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {
         // A disk that cannot be shown now must not be overwritten unseen if it appears later in the run.
@@ -436,16 +428,14 @@ fn consent(host: &Host, cases: &[CaseSpec], done: &[DriveRecord], yes: bool) -> 
             out::remark(&described(&contents));
         }
     }
-    let drives = preconditioned(host, cases, done)?;
+    let drives = preconditioned(host, task.cases(), &done)?;
     drives.iter().for_each(|line| out::remark(line));
     if yes || shown.is_empty() && drives.is_empty() {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Error::user(
-            "cannot ask whether the disks above may be overwritten: standard input is not a terminal",
-        )
-        .hint("check them and run again with --yes"));
+        let what = "cannot ask whether the disks above may be overwritten: standard input is not a terminal";
+        return Err(Error::user(what).hint("check them and run again with --yes"));
     }
     out::remark("All data on them will be lost. Type yes to continue.");
     let mut answer = String::new();
@@ -484,7 +474,7 @@ fn described(disk: &DiskContents) -> String {
 /// With the commands that accept one.
 pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
     let Some(folder) = paths.iter().find(|path| RunFolder::is_one(path)) else { return Ok(()) };
-    let folder = out::harmless(&shown(folder));
+    let folder = out::harmless(&folder.display().to_string());
     Err(Error::user(format!("{folder} is the folder of a pgstrata run, not the output of another tool"))
         .hint(format!("pgstrata report {folder}, or pgstrata compare {folder} OTHER")))
 }
@@ -523,10 +513,6 @@ fn summed_up(ending: &Ending) -> String {
     }
     let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
     format!("{counts}; took {}, {share:.0} % of it measurement", Micros(ending.wall_us))
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }
 
 #[cfg(test)]

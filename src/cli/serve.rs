@@ -136,13 +136,11 @@ impl RunsSite {
     }
 
     fn status(&self, name: &str) -> Result<Option<Response>> {
-        let Some(view) = self.view(name)? else { return Ok(None) };
-        Ok(Some(Response::new("application/json", out::json_line(&view)?)))
+        self.view(name)?.map(|view| Ok(Response::new("application/json", out::json_line(&view)?))).transpose()
     }
 
     fn view(&self, name: &str) -> Result<Option<LiveView>> {
-        let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
-        Ok(Some(live_view(name, &status(&folder, wall_us())?)))
+        self.runs.results.run(name)?.map(|folder| Ok(live_view(name, &status(&folder, wall_us())?))).transpose()
     }
 
     /// `report` is the page, `report.csv` and so on are the other formats.
@@ -172,8 +170,7 @@ impl RunsSite {
         let Some(by) = by else { return Ok(None) };
         let Some(plan) = fleet::chosen(self.runs.plans()?, request.value("plan")) else { return Ok(None) };
         let _turn = self.runs.computing.lock().unwrap_or_else(PoisonError::into_inner);
-        let page = fleet::page(&self.runs.results, &plan, &by)?;
-        Ok(Some(Response::page(page)))
+        Ok(Some(Response::page(fleet::page(&self.runs.results, &plan, &by)?)))
     }
 
     fn compare(&self, request: &HttpRequest) -> Result<Option<Response>> {
@@ -185,8 +182,7 @@ impl RunsSite {
             let source = RunSource::load(folder.path())?;
             sides.extend(from_run::sides(argument, name, &source, None));
         }
-        let page = report::compare::page(&compare::compare(&sides), Some(HOME))?;
-        Ok(Some(Response::page(page)))
+        Ok(Some(Response::page(report::compare::page(&compare::compare(&sides), Some(HOME))?)))
     }
 }
 

@@ -11,7 +11,7 @@ mod response;
 pub use request::HttpRequest;
 pub use response::Response;
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Result};
 use crate::host::connections::{Connection, Connections};
 use crate::host::threads;
 use crate::host::time::sleep;
@@ -52,11 +52,9 @@ impl HttpServer {
     /// # Errors
     /// If it cannot listen on the address.
     pub fn listen(at: SocketAddr, names: &[String]) -> Result<HttpServer> {
-        let listener = TcpListener::bind(at).map_err(|e| {
-            Error::host(e.to_string())
-                .while_doing(format!("listen at {at}"))
-                .hint("choose another address or port: --listen 127.0.0.1:0 takes any free port")
-        })?;
+        let listener = TcpListener::bind(at)
+            .or_host(|| format!("listen at {at}"))
+            .map_err(|e| e.hint("choose another address or port: --listen 127.0.0.1:0 takes any free port"))?;
         let names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
         Ok(HttpServer { listener, names: Arc::new(names), most: MOST_CONNECTIONS, patience: PATIENCE })
     }
@@ -66,7 +64,7 @@ impl HttpServer {
     /// # Errors
     /// If the system does not report it.
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(|e| Error::host(e.to_string()).while_doing("read the address of the server"))
+        self.listener.local_addr().or_host(|| "read the address of the server".to_owned())
     }
 
     /// Answers requests until the process ends.

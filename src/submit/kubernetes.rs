@@ -15,21 +15,23 @@ const JOB: &str = "job.json";
 const MOST_PLAN: usize = (1 << 20) - 4096;
 
 pub(super) static KUBERNETES: Engine = Engine {
+    name: "kubernetes",
+    value: None,
+    doc: "As an Indexed Job of Kubernetes (1.29 or newer), one pod for each share, on a node of its own",
     flags: FLAGS,
+    program: "kubectl",
     carries_program: false,
+    shares: |submission| submission.blocks,
+    job_file,
+    command,
+    waits: false,
     queued,
+    starts_all: |submission| Some(kubectl(submission, &["delete", "-f", JOB])),
+    notes: None,
     failures: |host, submission, _| {
         let failed = pods::failed(&pods_of(host, submission)?).into_iter();
         Ok(failed.map(|pod| (pod.index + 1, format!("Kubernetes: {}", died(&pod)))).collect())
     },
-    starts_all: |submission| Some(kubectl(submission, &["delete", "-f", JOB])),
-    ..Engine::new(
-        "kubernetes",
-        "As an Indexed Job of Kubernetes (1.29 or newer), one pod for each share, on a node of its own",
-        "kubectl",
-        job_file,
-        command,
-    )
 };
 
 const FLAGS: &[Flag] = &[
@@ -57,8 +59,14 @@ fn job_file(submission: &Submission, _shares: &[u32], plan: &str) -> Result<(&'s
         return Err(Error::user(what).hint("shorten the plan"));
     }
     let classes = classes(submission)?;
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": submission.job_name() },
+        "data": { PLAN: plan },
+    });
     let job = job(submission, &classes);
-    let list = json!({ "apiVersion": "v1", "kind": "List", "items": [config(submission, plan), job] });
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": [config, job] });
     let text = serde_json::to_string_pretty(&list).map_err(|e| Error::bug(e.to_string()))?;
     Ok((JOB, text + "\n"))
 }
@@ -119,20 +127,6 @@ fn is_class(text: &str) -> bool {
         })
 }
 
-/// A finished Job does not restart, and a template is immutable: each attempt has a name of its own.
-fn name(submission: &Submission) -> String {
-    format!("{}-{}", submission.job_name(), submission.attempt)
-}
-
-fn config(submission: &Submission, plan: &str) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": { "name": submission.job_name() },
-        "data": { PLAN: plan },
-    })
-}
-
 fn job(submission: &Submission, classes: &[&str]) -> Value {
     let label = json!({ "pgstrata": submission.job_name() });
     let blocks = format!("kubernetes/{}", submission.shares);
@@ -165,7 +159,8 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": { "name": name(submission) },
+        // A finished Job does not restart, and a template is immutable: each attempt has a name of its own.
+        "metadata": { "name": format!("{}-{}", submission.job_name(), submission.attempt) },
         "spec": {
             "completionMode": "Indexed",
             "completions": submission.shares,

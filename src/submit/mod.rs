@@ -51,7 +51,6 @@ impl Flag {
 }
 
 type MakesJobFile = fn(&Submission, &[u32], &str) -> Result<(&'static str, String)>;
-type MakesCommand = fn(&Submission, &[u32]) -> Command;
 type FindsFailures = fn(&Host, &Submission, Option<&str>) -> Result<Vec<(u32, String)>>;
 
 /// Runs tasks on several machines.
@@ -73,7 +72,7 @@ pub struct Engine {
     /// invalid.
     pub job_file: MakesJobFile,
     /// The command that submits these shares, to be started in the folder.
-    pub command: MakesCommand,
+    pub command: fn(&Submission, &[u32]) -> Command,
     /// True if that command runs until the shares have ended.
     pub waits: bool,
     /// Waiting and running shares, according to the engine; fails if it does not answer.
@@ -85,33 +84,6 @@ pub struct Engine {
     /// Shares whose last task failed, and how, according to the engine or its notes; fails if the engine does not
     /// answer.
     pub failures: FindsFailures,
-}
-
-impl Engine {
-    const fn new(
-        name: &'static str,
-        doc: &'static str,
-        program: &'static str,
-        job_file: MakesJobFile,
-        command: MakesCommand,
-    ) -> Engine {
-        Engine {
-            name,
-            value: None,
-            doc,
-            flags: &[],
-            program,
-            carries_program: true,
-            shares: |submission| submission.blocks,
-            job_file,
-            command,
-            waits: false,
-            queued: |_, _| Ok(Vec::new()),
-            starts_all: |_| None,
-            notes: None,
-            failures: |_, _, _| Ok(Vec::new()),
-        }
-    }
 }
 
 /// The engine with this name.
@@ -139,12 +111,9 @@ pub fn hand_in(host: &Host, engine: &Engine, command: &Command) -> Result<String
     let interrupt = Interrupt::listen()?;
     // Output of tasks is not our output.
     let mut child = host.spawn(command, Stdio::from(std::io::stderr()), Stdio::inherit())?;
-    loop {
-        match child.try_wait() {
-            Ok(Some(_)) => break,
-            Ok(None) => sleep(Duration::from_millis(100)),
-            Err(e) => return Err(Error::tool(e.to_string()).while_doing(format!("wait for {}", engine.program))),
-        }
+    let wrong = |e: std::io::Error| Error::tool(e.to_string()).while_doing(format!("wait for {}", engine.program));
+    while child.try_wait().map_err(wrong)?.is_none() {
+        sleep(Duration::from_millis(100));
         if interrupt.is_raised() {
             // GNU parallel starts no more tasks after the first, and ends running ones after the second.
             for _ in 0..2 {

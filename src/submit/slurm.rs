@@ -24,19 +24,24 @@ const FAILED: [&str; 9] = [
 ];
 
 pub(super) static SLURM: Engine = Engine {
+    name: "slurm",
+    value: None,
+    doc: "As a Slurm job array, one task for each share, with a node of its own; the folder must be on storage that all nodes have",
+    flags: &[],
+    program: "sbatch",
+    carries_program: true,
+    shares: |submission| submission.blocks,
+    job_file,
+    command,
+    waits: false,
     queued,
+    starts_all: |_| None,
+    notes: None,
     failures: |host, submission, _| {
         // Lists all jobs: only squeue can look one up by name.
         let show = Command::new("scontrol").with_callers_environment().args(["--oneliner", "show", "job"]);
         Ok(failures(&host.run(&show)?.stdout, &submission.job_name()))
     },
-    ..Engine::new(
-        "slurm",
-        "As a Slurm job array, one task for each share, with a node of its own; the folder must be on storage that all nodes have",
-        "sbatch",
-        job_file,
-        command,
-    )
 };
 
 fn job_file(submission: &Submission, _shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {

@@ -14,19 +14,21 @@ const NOTES: &str = "parallel.log";
 const LOST: i32 = 255;
 
 pub(super) static SSH: Engine = Engine {
+    name: "ssh",
     value: Some("HOST,..."),
+    doc: "On these hosts, one share at a time on each, by GNU parallel (needs rsync here and there): program and plan are copied to each, \
+          run folders come back. A host is a name or USER@NAME; ports and keys belong in ~/.ssh/config",
+    flags: &[],
+    program: "parallel",
+    carries_program: true,
     shares,
+    job_file,
+    command,
     waits: true,
+    queued: |_, _| Ok(Vec::new()),
+    starts_all: |_| None,
     notes: Some(NOTES),
     failures: |_, _, notes| Ok(notes.map(failures).unwrap_or_default()),
-    ..Engine::new(
-        "ssh",
-        "On these hosts, one share at a time on each, by GNU parallel (needs rsync here and there): program and plan are copied to each, \
-         run folders come back. A host is a name or USER@NAME; ports and keys belong in ~/.ssh/config",
-        "parallel",
-        job_file,
-        command,
-    )
 };
 
 fn shares(submission: &Submission) -> u32 {
@@ -35,10 +37,9 @@ fn shares(submission: &Submission) -> u32 {
 
 fn job_file(submission: &Submission, shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
     if let Some(wrong) = hosts(submission).find(|host| !is_host(host)) {
-        return Err(Error::user(format!(
-            "`{wrong}` is not a host name: use letters, digits, dots, hyphens and underscores, optionally after USER@"
-        ))
-        .hint("give a host with a port or key a name in ~/.ssh/config"));
+        let allowed = "use letters, digits, dots, hyphens and underscores, optionally after USER@";
+        return Err(Error::user(format!("`{wrong}` is not a host name: {allowed}"))
+            .hint("give a host with a port or key a name in ~/.ssh/config"));
     }
     let command = command(submission, shares).shown();
     let text = format!(

@@ -124,18 +124,15 @@ fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Resu
         if hidden || is_own {
             continue;
         }
-        if facts.is_dir() && fs::read_dir(&path).is_err() {
-            // Opening it fails too, with the reason for skipping it.
+        // Opening an unreadable folder fails too, with the reason for skipping it.
+        if facts.is_file() || facts.is_dir() && fs::read_dir(&path).is_err() {
             all.push(Given::of(&path, given, true));
         } else if facts.is_dir() && depth > 0 {
             walk(given, &path, depth - 1, all)?;
-        } else if facts.is_file() {
-            all.push(Given::of(&path, given, true));
         }
         if all.len() > MOST_FILES {
-            return Err(
-                Error::user(format!("more than {MOST_FILES} files given")).hint("import its subfolders one at a time")
-            );
+            let what = format!("more than {MOST_FILES} files given");
+            return Err(Error::user(what).hint("import its subfolders one at a time"));
         }
     }
     Ok(())

@@ -103,8 +103,7 @@ impl FirstPlanSize {
 pub(super) fn on(place: &StackPlace) -> String {
     match place {
         StackPlace::Loop => String::new(),
-        StackPlace::Disk { path, .. } => format!(" --on {path}"),
-        StackPlace::Folder(folder) => format!(" --on {folder}"),
+        StackPlace::Disk { path, .. } | StackPlace::Folder(path) => format!(" --on {path}"),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::record::stack::{BaseKind, NodeSpec, StackSpec};
 use crate::stats::margin::POWER;
 use crate::stats::student::two_sided_quantile;
 use crate::stats::studentized::StudentizedRange;
+use crate::units::count;
 use std::collections::BTreeSet;
 
 /// Minimum number of blocks for a useful interval.
@@ -27,26 +28,19 @@ fn few_blocks(plan: &Plan) -> Option<String> {
     if plan.blocks >= FEWEST_BLOCKS || cases < 2 {
         return None;
     }
-    if plan.blocks == 1 {
-        return Some(
-            "1 block: a single trial per case says nothing about the variation between trials; set blocks to 3 or more, \
-             the default is 5"
-                .to_owned(),
-        );
-    }
-    if cases == 2 {
-        let text =
-            "2 blocks: two trials of each of two cases have no interval; set blocks to 3 or more, the default is 5";
-        return Some(text.to_owned());
-    }
-    Some(format!(
-        "{} blocks: if trials of a case vary by ±{:.0} %, two cases must differ by about {} % to be told apart in four of \
-         five runs; with 5 blocks, {} % is enough",
-        plan.blocks,
-        SCATTER * 100.0,
-        smallest_difference(cases, plan.blocks),
-        smallest_difference(cases, 5)
-    ))
+    let found = match (plan.blocks, cases) {
+        (1, _) => "a single trial per case says nothing about the variation between trials".to_owned(),
+        (_, 2) => "two trials of each of two cases have no interval".to_owned(),
+        (blocks, _) => {
+            let [here, usual] = [blocks, 5].map(|blocks| smallest_difference(cases, blocks));
+            return Some(format!(
+                "{blocks} blocks: if trials of a case vary by ±{:.0} %, two cases must differ by about {here} % to be told apart in \
+                 four of five runs; with 5 blocks, {usual} % is enough",
+                SCATTER * 100.0
+            ));
+        }
+    };
+    Some(format!("{}: {found}; set blocks to 3 or more, the default is 5", count(plan.blocks, "block")))
 }
 
 /// Percentage by which one of this many cases, at least three, must exceed another to be distinguished in [`POWER`] of
