@@ -80,6 +80,7 @@ pub(crate) mod linux {
         pub(crate) fn open_nameless(_folder: &Path) -> File;
         pub(crate) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> ();
         pub(crate) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> ();
+        pub(crate) fn stop_filesystem(_mount_point: &Path) -> ();
         pub(crate) fn reserve(_file: &File, _bytes: u64) -> ();
         pub(crate) fn drop_cache(_file: &File) -> ();
         pub(in crate::host) fn make_writable(_start: *mut c_void, _length: usize) -> ();
@@ -187,13 +188,5 @@ pub(crate) mod ring {
         pub fn write_then_sync(&mut self, _file: &File, _bytes: &[u8], _offset: u64) -> io::Result<WriteThenSync> {
             match *self {}
         }
-    }
-}
-
-pub(crate) mod shutdown {
-    use std::path::Path;
-
-    fails! {
-        pub(crate) fn stop_filesystem(_mount_point: &Path) -> ();
     }
 }

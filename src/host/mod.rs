@@ -41,8 +41,6 @@ pub(crate) mod processes;
 pub(crate) mod reflinks;
 #[cfg(target_os = "linux")]
 pub(crate) mod ring;
-#[cfg(target_os = "linux")]
-pub(crate) mod shutdown;
 pub mod signals;
 pub(crate) mod syncs;
 pub mod terminal;
@@ -52,7 +50,7 @@ pub mod time;
 pub mod users;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{extents, handles, linux, loops, mount_options, mounts, nbd, ring, shutdown};
+pub(crate) use elsewhere::{extents, handles, linux, loops, mount_options, mounts, nbd, ring};
 
 use crate::error::Result;
 use command::CommandLog;

@@ -14,7 +14,7 @@ use super::{Base, folder, image_file, mount, mount_table};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{micros, now};
-use crate::host::{Host, files, loops, shutdown, threads};
+use crate::host::{Host, files, linux, loops, threads};
 use crate::parse::mountinfo::Mount;
 use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl StoppableStack {
     pub fn stop(&self) -> Result<()> {
         for filesystem in &self.mounts {
             let found = self.mounted(&filesystem.target)?;
-            let Err(e) = shutdown::stop_filesystem(Path::new(&filesystem.target)) else { continue };
+            let Err(e) = linux::stop_filesystem(Path::new(&filesystem.target)) else { continue };
             if !self.stop_devices(&filesystem.devices) {
                 let message = format!("{} cannot be stopped as by a crash of the machine: {e}", found.fstype);
                 return Err(Error::host(message).hint(
