@@ -235,11 +235,7 @@ impl Writer {
         let share = record.share.map_or_else(String::new, |share| format!("-{}of{}", share.part, share.of));
         let name = format!("{}{share}", folder_name(&record.started, &record.name));
         let made = (|| {
-            fs::create_dir(&beside).or_store(|| format!("create the folder {}", beside.display()))?;
-            fs::create_dir(beside.join(TRIALS)).or_store(|| format!("create a folder in {}", beside.display()))?;
-            files::write_whole(&beside.join(PLAN), plan_text.as_bytes())?;
-            files::write_whole(&beside.join(EVENTS), b"")?;
-            files::write_whole(&beside.join(RUN), &json(&record)?)?;
+            fill(&beside, &record, plan_text, b"")?;
             let path = rename_to_free_name(&beside, results, &name)?;
             files::sync_folder(results)?;
             Ok(path)
@@ -338,6 +334,15 @@ impl RunFolder {
         }
         Ok(())
     }
+}
+
+/// Makes a run folder without trials.
+pub(super) fn fill(path: &Path, record: &RunRecord, plan_text: &str, events: &[u8]) -> Result<()> {
+    fs::create_dir(path).or_store(|| format!("create the folder {}", path.display()))?;
+    fs::create_dir(path.join(TRIALS)).or_store(|| format!("create a folder in {}", path.display()))?;
+    files::write_whole(&path.join(PLAN), plan_text.as_bytes())?;
+    files::write_whole(&path.join(EVENTS), events)?;
+    files::write_whole(&path.join(RUN), &json(record)?)
 }
 
 /// Location of a trial within a run folder.

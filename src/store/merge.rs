@@ -1,6 +1,6 @@
 //! Writes a merged run folder: trials of several runs, byte for byte as they were stored.
 
-use super::folder::RunFolder;
+use super::folder::{self, RunFolder};
 use super::staging::{listed, sync_tree};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -63,15 +63,12 @@ impl RunFolder {
 }
 
 fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {
-    fs::create_dir(beside).or_store(|| format!("create the folder {}", beside.display()))?;
     let mut lines = Vec::new();
     for event in merge.events {
         serde_json::to_writer(&mut lines, event).or_store(|| "write an event".to_owned())?;
         lines.push(b'\n');
     }
-    files::write_whole(&beside.join("plan.toml"), merge.plan_text.as_bytes())?;
-    files::write_whole(&beside.join("events.jsonl"), &lines)?;
-    files::write_whole(&beside.join("run.json"), &json(merge.record)?)?;
+    folder::fill(beside, merge.record, merge.plan_text, &lines)?;
     files::write_whole(&beside.join(MERGED), &json(merge.merged)?)?;
     let new = RunFolder::open(beside)?;
     for verdict in merge.verdicts {
@@ -84,7 +81,6 @@ fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {
             copy_tree(&aside, &new.aside_path(key))?;
         }
     }
-    fs::create_dir_all(beside.join("trials")).or_store(|| format!("create a folder in {}", beside.display()))?;
     sync_tree(beside)
 }
 
