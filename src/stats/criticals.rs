@@ -5,7 +5,7 @@ use crate::stats::{noise, nominal};
 use std::collections::BTreeMap;
 
 /// Critical values computed so far; they depend only on the shape of a design.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Criticals {
     seed: u64,
     ranges: BTreeMap<(usize, u64, u64), f64>,
@@ -17,8 +17,7 @@ pub struct Criticals {
 impl Criticals {
     /// An empty cache; `seed` is for the simulated designs.
     pub fn seeded(seed: u64) -> Criticals {
-        let [noises, errors] = [BTreeMap::new(), BTreeMap::new()];
-        Criticals { seed, ranges: BTreeMap::new(), noises, errors, levels: BTreeMap::new() }
+        Criticals { seed, ..Criticals::default() }
     }
 
     pub(super) fn range(&mut self, cases: usize, degrees: f64, confidence: f64) -> f64 {
@@ -28,8 +27,7 @@ impl Criticals {
 
     /// Nominal level for looks after each block from `first` to `last`.
     pub(super) fn level(&mut self, cases: usize, first: u32, last: u32) -> f64 {
-        let seed = self.seed;
-        *self.levels.entry((cases, first, last)).or_insert_with(|| nominal::level(cases, first, last, seed))
+        *self.levels.entry((cases, first, last)).or_insert_with(|| nominal::level(cases, first, last, self.seed))
     }
 
     /// Overrides the level, also with one that does not keep the error.
@@ -39,13 +37,11 @@ impl Criticals {
     }
 
     pub(super) fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
-        let seed = self.seed;
-        *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, seed))
+        *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, self.seed))
     }
 
     /// Standard errors that a pair of `cases` must span in one look at complete blocks.
     pub(super) fn errors(&mut self, cases: usize, blocks: usize) -> f64 {
-        let seed = self.seed;
-        *self.errors.entry((cases, blocks)).or_insert_with(|| noise::critical_errors(cases, blocks, seed))
+        *self.errors.entry((cases, blocks)).or_insert_with(|| noise::critical_errors(cases, blocks, self.seed))
     }
 }

@@ -193,24 +193,17 @@ impl Search {
         } else {
             self.high = Some(self.high.map_or(one.rung, |high| high.min(one.rung)));
         }
-        let done = match (self.low, self.high) {
-            (Some(low), Some(high)) => {
-                self.aim = Aim::Rung(i32::midpoint(low, high));
-                high - low <= STRIDE
-            }
-            (Some(low), None) => {
-                self.aim = Aim::Rung(low + STRIDE);
-                false
-            }
+        self.aim = Aim::Rung(match (self.low, self.high) {
+            (Some(low), Some(high)) => i32::midpoint(low, high),
+            (Some(low), None) => low + STRIDE,
             (None, high) => {
                 let stride = (STRIDE << self.strides.min(8)).min(LONGEST_STRIDE);
-                self.aim = Aim::Rung(high.unwrap_or(0) - stride);
                 self.strides += 1;
-                false
+                high.unwrap_or(0) - stride
             }
-        };
-        let bracketed = self.low.is_some() && self.high.is_some();
-        if done || (bracketed && self.tries >= MOST_BRACKETING) {
+        });
+        let bracket = self.low.zip(self.high);
+        if bracket.is_some_and(|(low, high)| high - low <= STRIDE || self.tries >= MOST_BRACKETING) {
             self.phase = SearchPhase::Stairs;
         }
     }
