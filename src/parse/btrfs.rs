@@ -1,6 +1,6 @@
 //! btrfs-progs: `btrfs inspect-internal dump-super DEVICE` and `btrfs filesystem df -b FOLDER`.
 
-use super::fields::{filled_lines, having, wrong_line};
+use super::fields::{add_word, filled_lines, having, wrong_line};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -19,15 +19,12 @@ pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
         if line.starts_with(char::is_whitespace) {
             let key = last_key.as_ref();
             let key = key.ok_or_else(|| wrong_line("btrfs dump-super", index, line, "flags without a field"))?;
-            let names: Vec<&str> = line.split(['(', ')', '|', ' ', '\t']).filter(|name| !name.is_empty()).collect();
+            let names = line.split(['(', ')', '|', ' ', '\t']).filter(|name| !name.is_empty());
             let value = fields.entry(key.clone()).or_default();
             if value.starts_with("0x") {
                 value.clear();
             }
-            for name in names {
-                value.push_str(if value.is_empty() { "" } else { " " });
-                value.push_str(name);
-            }
+            names.for_each(|name| add_word(value, " ", name));
         } else {
             // An empty label is a key without a value.
             let pair = line.split_once('\t');
@@ -54,9 +51,7 @@ pub fn parse_profiles(text: &str) -> Result<BTreeMap<String, String>> {
         let pair = line.split_once(", ").and_then(|(kind, rest)| Some((kind, rest.split_once(": total=")?.0)));
         let (kind, profile) =
             pair.ok_or_else(|| wrong_line("btrfs filesystem df", index, line, "not `kind, profile: ...`"))?;
-        let known = profiles.entry(kind.to_owned()).or_default();
-        known.push_str(if known.is_empty() { "" } else { " " });
-        known.push_str(profile);
+        add_word(profiles.entry(kind.to_owned()).or_default(), " ", profile);
     }
     let has_data = profiles.keys().any(|kind| kind.starts_with("Data"));
     if has_data { Ok(profiles) } else { Err(Error::tool("btrfs filesystem df printed no `Data`".to_owned())) }

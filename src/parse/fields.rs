@@ -60,6 +60,12 @@ pub(super) fn filled_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
 }
 
+/// Adds a word to those of a value.
+pub(super) fn add_word(value: &mut String, between: &str, word: &str) {
+    value.push_str(if value.is_empty() { "" } else { between });
+    value.push_str(word);
+}
+
 /// An error about the line with this index in what a tool printed.
 pub(super) fn wrong_line(tool: &str, index: usize, line: &str, what: &str) -> Error {
     Error::tool(format!("{tool}, line {}: {what}: `{line}`", index + 1))

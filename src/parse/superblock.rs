@@ -1,7 +1,7 @@
 //! Superblocks as printed by `dumpe2fs -h DEVICE`, `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`,
 //! `nilfs-tune -l DEVICE` and `bcachefs show-super DEVICE`: a line per field, under headings.
 
-use super::fields::{filled_lines, having, wrong_line};
+use super::fields::{add_word, filled_lines, having, wrong_line};
 use crate::error::Result;
 use std::collections::BTreeMap;
 
@@ -25,9 +25,7 @@ pub fn parse(tool: &str, needed: &str, text: &str) -> Result<BTreeMap<String, St
             }
             None if line.starts_with(char::is_whitespace) => {
                 let key = last.as_ref().ok_or_else(|| wrong_line(tool, index, line, "a value without a key"))?;
-                let value = fields.entry(key.clone()).or_default();
-                value.push_str(if value.is_empty() { "" } else { ", " });
-                value.push_str(line.trim());
+                add_word(fields.entry(key.clone()).or_default(), ", ", line.trim());
             }
             None => {}
         }
