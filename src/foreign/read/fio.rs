@@ -21,12 +21,9 @@ fn begins(lines: &[TextLine<'_>], at: usize) -> bool {
 
 /// Reads every fio JSON document in the text.
 pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
-    let mut outputs = Vec::new();
-    let mut at = 0;
-    while at < lines.len() {
+    table::scan(lines, |at| {
         if !begins(lines, at) {
-            at += 1;
-            continue;
+            return (None, 1);
         }
         let mut reader = FioReader::default();
         let mut output = table::output("fio", lines[at].number);
@@ -39,10 +36,8 @@ pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
             let names: Vec<String> = reader.left_out.into_iter().collect();
             table::note(&mut output, format!("not read: {}", names.join(", ")));
         }
-        outputs.push(output);
-        at += used;
-    }
-    outputs
+        (Some(output), used)
+    })
 }
 
 #[derive(Default)]

@@ -46,6 +46,17 @@ pub(super) fn output(tool: &str, line: u32) -> Output {
     Output { tool: tool.to_owned(), lines: (line, line), ..Output::default() }
 }
 
+/// Every output that begins on a line: `begun` has it, if one does, and how many lines were consumed.
+pub(super) fn scan(lines: &[TextLine<'_>], begun: impl Fn(usize) -> (Option<Output>, usize)) -> Vec<Output> {
+    let (mut outputs, mut at) = (Vec::new(), 0);
+    while at < lines.len() {
+        let (output, used) = begun(at);
+        outputs.extend(output);
+        at += used;
+    }
+    outputs
+}
+
 /// Marks a line as not read.
 pub(in crate::foreign) fn unread(line: TextLine<'_>, wanted: impl Into<String>) -> Unread {
     Unread { line: line.number, text: line.text.trim().chars().take(200).collect(), wanted: wanted.into() }

@@ -9,14 +9,7 @@ use super::table;
 
 /// Reads every table of properties in the text.
 pub fn read(lines: &[TextLine<'_>]) -> Vec<Output> {
-    let mut outputs = Vec::new();
-    let mut at = 0;
-    while at < lines.len() {
-        let (output, used) = properties(lines, at);
-        outputs.extend(output);
-        at += used;
-    }
-    outputs
+    table::scan(lines, |at| properties(lines, at))
 }
 
 /// Printed columns and their labels.
