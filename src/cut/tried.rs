@@ -92,10 +92,10 @@ impl Trying<'_> {
         let checkpoints = self.judged.recorded.clients.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
         let after = checkpoints.map(|one| untorn(Class::Floor, one.checkpoint, Vec::new()));
         let late: Vec<State> = self.extremes(&honest.durable).into_iter().chain(after).collect();
-        let classes = Class::ALL.iter().map(|class| {
-            let (tried, of) = coverage.classes.get(class).copied().unwrap_or_default();
-            let tried = tried + late.iter().filter(|state| state.class == *class).count();
-            let (class, may_fail) = (class.word().to_owned(), *class == Class::TornSector);
+        let classes = Class::WORDS.into_iter().map(|(class, word)| {
+            let (tried, of) = coverage.classes.get(&class).copied().unwrap_or_default();
+            let tried = tried + late.iter().filter(|state| state.class == class).count();
+            let (class, may_fail) = (word.to_owned(), class == Class::TornSector);
             StatesTried { class, tried: tried as u64, of: of.max(tried) as u64, may_fail }
         });
         result.states = classes.collect();
@@ -281,8 +281,10 @@ impl Trying<'_> {
     fn worth_all_steps(&self, durable: &Durable, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
         let mut chosen = suspects(tails, SUSPECTS);
         chosen.extend(self.torn(durable, count / 2));
-        let mut classes: Vec<Vec<&State>> =
-            Class::ALL.iter().map(|class| states.iter().filter(|state| state.class == *class).collect()).collect();
+        let mut classes: Vec<Vec<&State>> = Class::WORDS
+            .iter()
+            .map(|(class, _)| states.iter().filter(|state| state.class == *class).collect())
+            .collect();
         classes.retain(|class| !class.is_empty());
         let each = (count - count / 2).div_ceil(classes.len().max(1));
         chosen.extend(classes.iter().flat_map(|class| spread(class, each)));

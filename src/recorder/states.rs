@@ -34,30 +34,21 @@ pub enum Class {
 }
 
 impl Class {
-    /// In the order they are tried.
-    pub const ALL: [Class; 8] = [
-        Class::Floor,
-        Class::Ceiling,
-        Class::FloorAndOne,
-        Class::CeilingButOne,
-        Class::Subset,
-        Class::Sample,
-        Class::TornPage,
-        Class::TornSector,
+    /// In the order they are tried, with the label for tables.
+    pub const WORDS: [(Class, &str); 8] = [
+        (Class::Floor, "floor"),
+        (Class::Ceiling, "ceiling"),
+        (Class::FloorAndOne, "floor + 1"),
+        (Class::CeilingButOne, "ceiling - 1"),
+        (Class::Subset, "subset"),
+        (Class::Sample, "sample"),
+        (Class::TornPage, "torn at 4 KiB"),
+        (Class::TornSector, "torn at 512 B"),
     ];
 
     /// Label for tables.
     pub fn word(self) -> &'static str {
-        match self {
-            Class::Floor => "floor",
-            Class::Ceiling => "ceiling",
-            Class::FloorAndOne => "floor + 1",
-            Class::CeilingButOne => "ceiling - 1",
-            Class::Subset => "subset",
-            Class::Sample => "sample",
-            Class::TornPage => "torn at 4 KiB",
-            Class::TornSector => "torn at 512 B",
-        }
+        Class::WORDS[self as usize].1
     }
 }
 
