@@ -7,7 +7,7 @@ use crate::units::Bytes;
 /// Path of the list in the guest, one line per disk.
 pub const LIST: &str = "/run/pgstrata/host/disks";
 
-/// Names of the buses in plans.
+/// Names of the buses in plans, in the order of [`Bus`].
 pub const BUSES: &[&str] = &["virtio", "nvme", "scsi"];
 
 /// Attachment of a disk.
@@ -24,11 +24,7 @@ pub enum Bus {
 impl Bus {
     /// Name in plans.
     pub fn name(self) -> &'static str {
-        match self {
-            Bus::Virtio => "virtio",
-            Bus::Nvme => "nvme",
-            Bus::Scsi => "scsi",
-        }
+        BUSES[self as usize]
     }
 
     /// The bus of this name.
