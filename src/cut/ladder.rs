@@ -9,7 +9,7 @@ use super::cutting::Finding;
 use super::disks::Disks;
 use super::history::History;
 use super::opening::{Folders, Opener};
-use super::record::{RECORDED, data_folder, postgres_of, server_spec, wal_folder};
+use super::record::{RECORDED, postgres_of, server_folders, server_spec};
 use super::session::{CutSession, site};
 use super::wal::{self, Checkpoint, Lsn, WalReader, WalShape};
 use super::{filesystem_check, invariants, links, server_check};
@@ -197,12 +197,13 @@ impl<'a> Checker<'a> {
     /// A server on a state, with these settings off; `None` if there is no data folder.
     fn server_on(&self, folders: &Folders, off: &[&str]) -> Result<Option<ServerSpec>> {
         // Checked before anything is created for a server and entered into the ledger.
-        if !paths::exists(&data_folder(folders).join("PG_VERSION")) {
+        let own = server_folders(folders);
+        if !paths::exists(&own.0.join("PG_VERSION")) {
             return Ok(None);
         }
         let log = self.of.work.join("server.log");
         files::remove(&log)?;
-        let mut spec = server_spec(self.of.session, postgres_of(self.of.case)?, folders, log)?;
+        let mut spec = server_spec(self.of.session, postgres_of(self.of.case)?, own, log)?;
         // A crash must not go unnoticed.
         for name in off.iter().chain(&["restart_after_crash"]) {
             spec.settings.insert((*name).to_owned(), "off".to_owned());
@@ -279,8 +280,9 @@ impl<'a> Checker<'a> {
 
 /// Where valid WAL ends; `None` if there is no checkpoint to read it from.
 fn end_of_wal(folders: &Folders, shape: WalShape) -> Result<Option<Lsn>> {
-    let Some(Checkpoint { redo, timeline }) = wal::checkpoint(&data_folder(folders))? else { return Ok(None) };
-    let mut reader = WalReader::new(&wal_folder(folders), shape, timeline, redo);
+    let (data, wal) = server_folders(folders);
+    let Some(Checkpoint { redo, timeline }) = wal::checkpoint(&data)? else { return Ok(None) };
+    let mut reader = WalReader::new(&wal.unwrap_or_else(|| data.join("pg_wal")), shape, timeline, redo);
     reader.read_on(|_| ControlFlow::Continue(()))?;
     Ok(Some(reader.end()))
 }

@@ -41,7 +41,6 @@ mod seams;
 mod second;
 mod server_check;
 pub(crate) mod session;
-mod stored;
 mod tried;
 mod trying;
 mod wal;
@@ -54,6 +53,6 @@ mod tester_tests;
 mod tests;
 
 pub(crate) use crate::record::verdict::Verdict;
+pub(crate) use case::quick;
 pub(crate) use cutting::{Attachment, CutEvent, Cutting};
 pub(crate) use evidence::{FILE as EVIDENCE_FILE, replay};
-pub(crate) use stored::quick;

@@ -13,7 +13,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::{files, folders};
 use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec};
-use crate::record::stack::{BaseName, End, StackSpec};
+use crate::record::stack::{End, StackSpec};
 use crate::record::verdict::RanBeside;
 use crate::recorder::{Recorder, Recording, Seq, create_origin, name_of};
 use crate::run::undo;
@@ -54,18 +54,9 @@ pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
     layers.into_iter().collect()
 }
 
-/// Nodes below a target.
-fn below<'s>(stack: &'s StackSpec, base: &'s BaseName) -> BTreeSet<&'s str> {
-    let mut found = BTreeSet::from([base.node()]);
-    for node in stack.nodes.iter().rev().filter(|node| node.name == base.node()) {
-        found.extend(node.inputs.iter().flat_map(|input| below(stack, &input.from)));
-    }
-    found
-}
-
 /// Numbers of the disks below `pg_wal`.
 fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
-    let below = below(stack, stack.wal.as_ref().unwrap_or(&stack.data));
+    let below = stack.below(stack.wal.as_ref().unwrap_or(&stack.data));
     let numbered = disks.iter().zip(0..).filter(|((node, _), _)| below.contains(node.as_str()));
     numbered.map(|(_, number)| number).collect()
 }
@@ -134,7 +125,8 @@ fn on_disks(
         files::make_folder(&folder, 0o700)?;
         files::give_to(&folder, &session.user)?;
     }
-    let mut spec = server_spec(session, postgres_of(case)?, &stack.folders, log.with_file_name(RECORDED_LOG))?;
+    let folders = server_folders(&stack.folders);
+    let mut spec = server_spec(session, postgres_of(case)?, folders, log.with_file_name(RECORDED_LOG))?;
     let beside = Beside::of(session, case, log.parent().unwrap_or(&session.work))?;
     spec.settings.extend(beside.iter().flat_map(Beside::server_settings));
     session.ledger.enter(undo::server_thing(&spec)?)?;
@@ -195,28 +187,21 @@ pub fn folder_of(end: &End, folder: &Path) -> PathBuf {
     })
 }
 
-/// The data folder of a server on a stack.
-pub fn data_folder(folders: &Folders) -> PathBuf {
-    // No stack is built without one.
-    folder_of(&End::Data, &folders[&End::Data]).join("cluster")
+/// The folders of data and of WAL, if separate, of a server on a stack.
+pub fn server_folders(folders: &Folders) -> (PathBuf, Option<PathBuf>) {
+    // No stack is built without data.
+    let data = folder_of(&End::Data, &folders[&End::Data]).join("cluster");
+    (data, folders.get(&End::Wal).map(|folder| folder_of(&End::Wal, folder).join("pg_wal")))
 }
 
-pub fn wal_folder(folders: &Folders) -> PathBuf {
-    separate_wal(folders).unwrap_or_else(|| data_folder(folders).join("pg_wal"))
-}
-
-fn separate_wal(folders: &Folders) -> Option<PathBuf> {
-    folders.get(&End::Wal).map(|folder| folder_of(&End::Wal, folder).join("pg_wal"))
-}
-
-/// A server on a stack, new or reopened.
+/// A server with these folders of data and WAL, new or reopened.
 ///
 /// # Errors
 /// If there is no PostgreSQL, or the socket's folder cannot be created.
 pub fn server_spec(
     session: &CutSession<'_>,
     postgres: &PostgresSpec,
-    folders: &Folders,
+    (data, wal): (PathBuf, Option<PathBuf>),
     log: PathBuf,
 ) -> Result<ServerSpec> {
     let sockets = session.folder.join("pgstrata-socket");
@@ -225,8 +210,8 @@ pub fn server_spec(
     Ok(ServerSpec {
         install: install::find(&session.host, &postgres.bin)?,
         user: session.user.clone(),
-        data: data_folder(folders),
-        wal: separate_wal(folders),
+        data,
+        wal,
         socket_folder: undo::make_folder_for(&session.ledger, &sockets, &session.user)?,
         log,
         settings,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// PostgreSQL as requested.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PostgresSpec {
     /// Folder of the server's programs; `auto` or a major version until the run has found one, and
     /// [`super::build::UNBUILT`] until one is built, then its path.

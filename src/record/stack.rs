@@ -226,15 +226,21 @@ impl StackSpec {
         StackSpec { data, only: (!whole).then(|| only.to_owned()), ..self.clone() }.data_alone()
     }
 
-    /// The same stack with only the base that holds the data.
-    pub(crate) fn data_alone(&self) -> StackSpec {
-        let mut wanted = vec![self.data.node()];
+    /// Names of the nodes at and below a base.
+    pub(crate) fn below<'s>(&'s self, base: &'s BaseName) -> BTreeSet<&'s str> {
+        let mut found = BTreeSet::from([base.node()]);
         for node in self.nodes.iter().rev() {
-            if wanted.contains(&node.name.as_str()) {
-                wanted.extend(node.inputs.iter().map(|input| input.from.node()));
+            if found.contains(node.name.as_str()) {
+                found.extend(node.inputs.iter().map(|input| input.from.node()));
             }
         }
-        let nodes = self.nodes.iter().filter(|node| wanted.contains(&node.name.as_str())).cloned().collect();
+        found
+    }
+
+    /// The same stack with only the base that holds the data.
+    pub(crate) fn data_alone(&self) -> StackSpec {
+        let wanted = self.below(&self.data);
+        let nodes = self.nodes.iter().filter(|node| wanted.contains(node.name.as_str())).cloned().collect();
         StackSpec { nodes, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
     }
 }

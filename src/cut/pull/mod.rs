@@ -15,6 +15,7 @@ pub(crate) use witness::{WitnessPlace, answer};
 use super::cutting::{Cutting, Finding};
 use super::evidence::verdict_of;
 use super::history::{Acknowledgement, History, link};
+use super::record::server_spec;
 use super::session::CutSession;
 use super::{commits, invariants, server_check};
 use crate::cluster::install;
@@ -27,6 +28,7 @@ use crate::host::{Host, files, folders, paths, threads};
 use crate::provision::folder::PREFIX;
 use crate::provision::ledger::Ledger;
 use crate::provision::{devices, knobs};
+use crate::record::case::PostgresSpec;
 use crate::record::facts::DeviceFacts;
 use crate::record::pull::{self, PullRecord, Round, RoundEnd};
 use crate::record::verdict::Verdict;
@@ -126,18 +128,9 @@ impl Pulls {
     }
 
     fn spec(&self, session: &CutSession<'_>, round: u32) -> Result<ServerSpec> {
-        let sockets = session.folder.join("pgstrata-socket");
-        let settings = [("max_prepared_transactions", "4")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Ok(ServerSpec {
-            install: install::find(&session.host, &self.record.bin)?,
-            user: session.user.clone(),
-            data: self.data_of(round).join("cluster"),
-            wal: None,
-            socket_folder: undo::make_folder_for(&session.ledger, &sockets, &session.user)?,
-            log: session.work.join("server.log"),
-            settings: settings.into(),
-            initdb: Vec::new(),
-        })
+        let postgres = PostgresSpec { bin: self.record.bin.clone(), ..PostgresSpec::default() };
+        let data = self.data_of(round).join("cluster");
+        server_spec(session, &postgres, (data, None), session.work.join("server.log"))
     }
 
     /// Lets clients commit on a new cluster until the power is gone or it is interrupted. Reports just before they
