@@ -82,9 +82,10 @@ impl Labelled<'_> {
         let [tenth, half] = [["under a tenth of the median (s)"], ["under half of the median (s)"]];
         let [idles, stalls] =
             [&["longest time without a commit (s)"][..], &["slowest operation (us)", "in trial", "at second (s)"]];
-        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.steadiness.as_ref()?)));
-        let table = Table::over("steadiness", "Rate stability by second", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+        let rows = self.over_cases("steadiness", "Rate stability by second", |case| {
+            case.steadiness.iter().map(|it| (case.log_sample.is_some(), it))
+        });
+        let table = rows.columns(&[
             (TableColumn::number("Seconds", "s").csv(&["seconds (s)"]), &|(_, it)| Cell::count(it.seconds, "")),
             (TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]), &|(_, it)| {
                 Cell::figure(Some(it.coefficient_of_variation))
@@ -96,8 +97,8 @@ impl Labelled<'_> {
                 Cell::count(it.seconds_under_tenth, "alarm")
             }),
             (TableColumn::number("Below 50 %", "s").csv(&half), &|(_, it)| Cell::count(it.seconds_under_half, "")),
-            (TableColumn::number("Longest idle", "").csv(idles), &|(case, it)| idle(case.log_sample.is_some(), it)),
-            (TableColumn::number("Longest stall", "").csv(stalls), &|(case, it)| stall(case.log_sample.is_some(), it)),
+            (TableColumn::number("Longest idle", "").csv(idles), &|(is_sampled, it)| idle(*is_sampled, it)),
+            (TableColumn::number("Longest stall", "").csv(stalls), &|(is_sampled, it)| stall(*is_sampled, it)),
         ]);
         table.note(
             "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: \
@@ -108,19 +109,18 @@ impl Labelled<'_> {
 
     /// Every probe row of the cases that measure synced writes.
     pub fn synced(&self) -> Table {
-        let cases = self.findings.cases.iter();
-        let rows = cases.flat_map(|case| case.synced.iter().flat_map(|it| &it.rows).map(move |row| (case, row)));
-        let table = Table::over("synced", "Synced writes, by sync method", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::label("Section"), &|(_, row)| Cell::text(section_title(row.family))),
-            (TableColumn::label("Row"), &|(_, row)| Cell::text(&row.label)),
-            (TableColumn::estimate("Rate", "rate", "1/s"), &|(_, row)| {
+        let rows = self
+            .over_cases("synced", "Synced writes, by sync method", |case| case.synced.iter().flat_map(|it| &it.rows));
+        let table = rows.columns(&[
+            (TableColumn::label("Section"), &|row| Cell::text(section_title(row.family))),
+            (TableColumn::label("Row"), &|row| Cell::text(&row.label)),
+            (TableColumn::estimate("Rate", "rate", "1/s"), &|row| {
                 Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref())
             }),
-            (ns_column("p50"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.p50_ns))),
-            (ns_column("p99"), &|(_, row)| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
-            (ns_column("slowest"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.max_ns))),
-            (TableColumn::text("Device work per operation").csv(&["device work"]), &|(_, row)| {
+            (ns_column("p50"), &|row| ns_cell(row.latency.map(|latency| latency.p50_ns))),
+            (ns_column("p99"), &|row| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
+            (ns_column("slowest"), &|row| ns_cell(row.latency.map(|latency| latency.max_ns))),
+            (TableColumn::text("Device work per operation").csv(&["device work"]), &|row| {
                 Cell::text(row.device_work.clone().unwrap_or_default())
             }),
         ]);
@@ -132,15 +132,13 @@ impl Labelled<'_> {
 
     /// Mean latency of each statement.
     pub fn statements(&self) -> Table {
-        let rows = self.findings.cases.iter().flat_map(|case| case.statements.iter().map(move |found| (case, found)));
-        let table = Table::over("statements", "Latency of each statement", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::label("Script"), &|(_, it)| Cell::text(&it.script)),
-            (TableColumn::label("Statement"), &|(_, it)| Cell::text(&it.statement).style("code")),
-            (TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|(_, it)| {
+        let table = self.over_cases("statements", "Latency of each statement", |case| &case.statements).columns(&[
+            (TableColumn::label("Script"), &|it| Cell::text(&it.script)),
+            (TableColumn::label("Statement"), &|it| Cell::text(&it.statement).style("code")),
+            (TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|it| {
                 Cell::figure(Some(it.latency_us_mean / 1e3)).csv(vec![it.latency_us_mean.to_string()])
             }),
-            (TableColumn::number("Failures", ""), &|(_, it)| Cell::number(it.failures, grouped)),
+            (TableColumn::number("Failures", ""), &|it| Cell::number(it.failures, grouped)),
         ]);
         table.note("Means as the tool reports them, over trials.")
     }
