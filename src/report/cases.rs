@@ -3,78 +3,43 @@
 //! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
 use super::labelled::Labelled;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, ShownColumn, Table, TableColumn};
 use super::words::{bounded, estimate_text, fields, latency, optional, percent, percent_ends};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness, Strata};
 use crate::units::grouped;
 
 impl Labelled<'_> {
-    /// Cost of one operation at each layer.
+    /// Cost of one operation at each layer: a row per device of a case, or one without a device.
     pub fn strata(&self) -> Table {
-        let mut columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Device").csv(&["device", "node"]),
-            per_commit("Writes"),
-            TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]),
-            TableColumn::number("Written", "").csv(&["Written (B per commit)"]),
-            per_commit("Flushes"),
-            per_commit("Reads"),
-            TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
-            TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]),
-            per_commit("WAL records"),
-            per_commit("Full-page images"),
-            per_commit("WAL syncs"),
-            TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
-            TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]),
-        ];
+        let rows = self.over_cases("strata", "One commit, at each layer", |case| {
+            case.strata.iter().flat_map(|it| {
+                let devices = it.devices.iter().map(Some).chain(it.devices.is_empty().then_some(None));
+                devices.map(move |device| (device, it))
+            })
+        });
+        let mut columns = strata_columns().to_vec();
         let mut note =
             "Per commit; devices from the filesystem down. Amplification: bytes at the lowest device per byte \
                         of WAL. CPU: of all CPUs, without other programs."
                 .to_owned();
-        let with_image =
-            self.findings.cases.iter().any(|case| case.strata.as_ref().is_some_and(|it| it.image.is_some()));
-        if with_image {
-            columns.push(TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]));
-            columns.push(TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]));
+        if self.findings.cases.iter().any(|case| case.strata.as_ref().is_some_and(|it| it.image.is_some())) {
+            let writes = TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]);
+            columns.push((writes, &|(_, it)| Cell::figure(it.image.as_ref().map(|image| image.writes.value))));
+            let bytes = TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]);
+            columns.push((bytes, &|(_, it)| Cell::figure(it.image.as_ref().map(|image| image.bytes.value))));
             note.push_str(
                 " Added below: writes and bytes at the device that holds the image file, beyond those at the loop device; \
                  includes other programs' writes.",
             );
         }
-        let with_share = self.findings.cases.iter().any(|case| flush_share(case).is_some());
-        if with_share {
-            columns.push(flush_share_column());
+        if self.findings.cases.iter().any(|case| flush_share(case).is_some()) {
+            columns.push((flush_share_column(), &|(_, it)| flush_share_cell(it.flush_share.as_ref())));
             note.push_str(
                 " Commit rate / sync rate: commits per second as % of the synced writes per second that one writer, \
                  without PostgreSQL, gets from the same stack; several clients may share a flush.",
             );
         }
-        let mut table = Table::new("strata", "One commit, at each layer", columns).note(note);
-        for case in &self.findings.cases {
-            let Some(strata) = &case.strata else { continue };
-            let mut wal = vec![
-                Cell::figure(strata.wal_bytes),
-                Cell::figure(strata.wal_records),
-                Cell::figure(strata.full_page_images),
-                Cell::figure(strata.wal_syncs),
-                Cell::figure(strata.write_amplification),
-                Cell::figure(strata.cpu_us),
-            ];
-            if with_image {
-                let image = strata.image.as_ref();
-                wal.push(Cell::figure(image.map(|image| image.writes.value)));
-                wal.push(Cell::figure(image.map(|image| image.bytes.value)));
-            }
-            wal.extend(with_share.then(|| flush_share_cell(strata.flush_share.as_ref())));
-            for device in &strata.devices {
-                table.push([vec![self.name(&case.id)], device_cells(device), wal.clone()].concat());
-            }
-            if strata.devices.is_empty() {
-                let none = Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
-                table.push([vec![self.name(&case.id), none], vec![Cell::figure(None); 6], wal].concat());
-            }
-        }
-        table
+        rows.columns(&columns).note(note)
     }
 
     /// Steadiness of the rate, by seconds.
@@ -170,15 +135,32 @@ pub(super) fn section_title(family: Family) -> &'static str {
     }
 }
 
-fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
-    vec![
-        Cell::device(&device.device, &device.node),
-        Cell::figure(device.writes),
-        Cell::bytes(device.bytes_per_write),
-        Cell::bytes(device.write_bytes),
-        Cell::figure(device.flushes),
-        Cell::figure(device.reads),
-        Cell::share(device.busy),
+fn strata_columns<'r>() -> [ShownColumn<'r, (Option<&'r DeviceStrata>, &'r Strata)>; 13] {
+    [
+        (TableColumn::text("Device").csv(&["device", "node"]), &|(device, _)| {
+            let none = || Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
+            device.map_or_else(none, |it| Cell::device(&it.device, &it.node))
+        }),
+        (per_commit("Writes"), &|(device, _)| Cell::figure(device.and_then(|it| it.writes))),
+        (TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]), &|(device, _)| {
+            Cell::bytes(device.and_then(|it| it.bytes_per_write))
+        }),
+        (TableColumn::number("Written", "").csv(&["Written (B per commit)"]), &|(device, _)| {
+            Cell::bytes(device.and_then(|it| it.write_bytes))
+        }),
+        (per_commit("Flushes"), &|(device, _)| Cell::figure(device.and_then(|it| it.flushes))),
+        (per_commit("Reads"), &|(device, _)| Cell::figure(device.and_then(|it| it.reads))),
+        (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(device, _)| {
+            Cell::share(device.and_then(|it| it.busy))
+        }),
+        (TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]), &|(_, it)| Cell::figure(it.wal_bytes)),
+        (per_commit("WAL records"), &|(_, it)| Cell::figure(it.wal_records)),
+        (per_commit("Full-page images"), &|(_, it)| Cell::figure(it.full_page_images)),
+        (per_commit("WAL syncs"), &|(_, it)| Cell::figure(it.wal_syncs)),
+        (TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]), &|(_, it)| {
+            Cell::figure(it.write_amplification)
+        }),
+        (TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]), &|(_, it)| Cell::figure(it.cpu_us)),
     ]
 }
 

@@ -89,7 +89,7 @@ pub(super) struct Cell {
 }
 
 /// A column with what it shows of a row.
-type ShownColumn<'c, R> = (TableColumn, &'c dyn Fn(&R) -> Cell);
+pub(super) type ShownColumn<'c, R> = (TableColumn, &'c dyn Fn(&R) -> Cell);
 
 /// A table before its columns: what has a row each, and the cells with which rows begin.
 pub(super) struct TableOver<R> {
