@@ -13,9 +13,10 @@ impl Labelled<'_> {
         let memory = ["stack in memory", "gain", "gain low", "gain high"];
         let [cpus, fullest] = ["CPUs busy (0 to 1 of what the hypervisor left)", "busiest CPU of each second (0 to 1)"];
         let [waiting, process] = [&["CPU pressure, some (0 to 1)"][..], &["busiest process", "its CPU (CPUs)"]];
-        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.backend_time.as_ref()?)));
-        let table = Table::over("backend-time", "Storage share of backend time, and CPU use", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+        let rows = self.over_cases("backend-time", "Storage share of backend time, and CPU use", |case| {
+            case.backend_time.iter().map(move |it| (case, it))
+        });
+        let table = rows.columns(&[
             (TableColumn::number("Storage, 95 % interval", "of backend time").csv(&storage), &|it| storage_cell(it.1)),
             (TableColumn::number("Measured in memory", "").csv(&memory), &|it| in_memory_cell(it.1)),
             (TableColumn::number("CPUs busy", "share").csv(&[cpus]), &|it| Cell::share(it.1.cpu_busy)),
@@ -35,14 +36,14 @@ impl Labelled<'_> {
 
     /// Every wait of every case: the figures of the chart of waits.
     pub fn waits(&self) -> Table {
-        let cases = self.findings.cases.iter();
-        let rows = cases.flat_map(|case| case.backend_time.iter().flat_map(|it| &it.waits).map(move |it| (case, it)));
         let share = ["share of backend samples (0 to 1)"];
-        Table::over("waits", "Wait events of the backends", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::text("Class").csv(&["wait class"]), &|(_, it)| Cell::text(&it.class)),
-            (TableColumn::text("Event").csv(&["wait event"]), &|(_, it)| Cell::text(&it.event)),
-            (TableColumn::number("Share of samples", "").csv(&share), &|(_, it)| Cell::share(it.share)),
+        let rows = self.over_cases("waits", "Wait events of the backends", |case| {
+            case.backend_time.iter().flat_map(|it| &it.waits)
+        });
+        rows.columns(&[
+            (TableColumn::text("Class").csv(&["wait class"]), &|it| Cell::text(&it.class)),
+            (TableColumn::text("Event").csv(&["wait event"]), &|it| Cell::text(&it.event)),
+            (TableColumn::number("Share of samples", "").csv(&share), &|it| Cell::share(it.share)),
         ])
     }
 }

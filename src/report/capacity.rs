@@ -3,7 +3,6 @@
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::millis;
-use crate::analyse::findings::{CapacityFinding, CaseFinding};
 use crate::units::{Micros, grouped, significant};
 
 /// Explanation of the two figures.
@@ -15,43 +14,39 @@ const NOTE: &str = "Holds: the highest rate that passed three consecutive steps 
                                warm-up, at full speed.";
 
 impl Labelled<'_> {
-    fn searches(&self) -> impl Iterator<Item = (&CaseFinding, &CapacityFinding)> {
-        self.findings.cases.iter().filter_map(|case| Some((case, case.capacity.as_ref()?)))
-    }
-
     pub fn capacities(&self) -> Table {
         let about = ["about (1/s)", "about low (1/s)", "about high (1/s)"];
-        let table = Table::over("capacities", "Highest rate within the latency limit", self.searches()).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::number("Limit", "").csv(&["latency limit (us)"]), &|(_, it)| {
+        let rows = self.over_cases("capacities", "Highest rate within the latency limit", |case| &case.capacity);
+        let table = rows.columns(&[
+            (TableColumn::number("Limit", "").csv(&["latency limit (us)"]), &|it| {
                 Cell::number(Some(it.limit_us), |us| Micros(us).to_string())
             }),
-            (TableColumn::number("Holds", "1/s"), &|(_, it)| Cell::number(it.holds, significant)),
-            (TableColumn::number("About", "1/s").csv(&about), &|(_, it)| Cell::bounded(it.about.as_ref())),
-            (TableColumn::number("Without a limit", "1/s"), &|(_, it)| Cell::number(Some(it.peak), significant)),
-            (TableColumn::number("Trials", ""), &|(_, it)| Cell::text(it.searches.to_string())),
+            (TableColumn::number("Holds", "1/s"), &|it| Cell::number(it.holds, significant)),
+            (TableColumn::number("About", "1/s").csv(&about), &|it| Cell::bounded(it.about.as_ref())),
+            (TableColumn::number("Without a limit", "1/s"), &|it| Cell::number(Some(it.peak), significant)),
+            (TableColumn::number("Trials", ""), &|it| Cell::text(it.searches.to_string())),
         ]);
         table.note(NOTE)
     }
 
     /// Every step of every trial.
     pub fn capacity_steps(&self) -> Table {
-        let rows = self.searches().flat_map(|(case, it)| it.steps.iter().map(move |step| (case, step)));
-        let table = Table::over("capacity-steps", "Every step", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::number("Trial", ""), &|(_, it)| Cell::text(it.trial.to_string())),
-            (TableColumn::number("Step", ""), &|(_, it)| Cell::text(it.step.to_string())),
-            (TableColumn::number("Rate", "1/s"), &|(_, it)| Cell::number(Some(it.rate), significant)),
-            (TableColumn::number("Due", ""), &|(_, it)| Cell::number(Some(it.due), grouped)),
-            (TableColumn::number("Late", ""), &|(_, it)| Cell::number(Some(it.late), grouped)),
-            (TableColumn::number("Skipped", ""), &|(_, it)| Cell::number(Some(it.skipped), grouped)),
-            (TableColumn::number("Late or skipped", "share"), &|(_, it)| Cell::share(it.late_share)),
-            (TableColumn::number("p99", "ms").csv(&["p99 (us)"]), &|(_, it)| Cell::number(it.p99_us, millis)),
-            (TableColumn::number("No commit", "s"), &|(_, it)| Cell::number(Some(it.silent_s), grouped)),
-            (TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]), &|(_, it)| {
+        let rows =
+            self.over_cases("capacity-steps", "Every step", |case| case.capacity.iter().flat_map(|it| &it.steps));
+        let table = rows.columns(&[
+            (TableColumn::number("Trial", ""), &|it| Cell::text(it.trial.to_string())),
+            (TableColumn::number("Step", ""), &|it| Cell::text(it.step.to_string())),
+            (TableColumn::number("Rate", "1/s"), &|it| Cell::number(Some(it.rate), significant)),
+            (TableColumn::number("Due", ""), &|it| Cell::number(Some(it.due), grouped)),
+            (TableColumn::number("Late", ""), &|it| Cell::number(Some(it.late), grouped)),
+            (TableColumn::number("Skipped", ""), &|it| Cell::number(Some(it.skipped), grouped)),
+            (TableColumn::number("Late or skipped", "share"), &|it| Cell::share(it.late_share)),
+            (TableColumn::number("p99", "ms").csv(&["p99 (us)"]), &|it| Cell::number(it.p99_us, millis)),
+            (TableColumn::number("No commit", "s"), &|it| Cell::number(Some(it.silent_s), grouped)),
+            (TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]), &|it| {
                 Cell::number(Some(it.driver_lag_us_mean), |us| millis(us as u64))
             }),
-            (TableColumn::label("Result"), &|(_, it)| Cell::text(it.failed_by.as_deref().unwrap_or("passed"))),
+            (TableColumn::label("Result"), &|it| Cell::text(it.failed_by.as_deref().unwrap_or("passed"))),
         ]);
         table.note("In the order they were run. No p99: it falls among the skipped transactions.")
     }

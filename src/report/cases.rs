@@ -3,78 +3,43 @@
 //! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
 use super::labelled::Labelled;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, ShownColumn, Table, TableColumn};
 use super::words::{bounded, estimate_text, fields, latency, optional, percent, percent_ends};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness, Strata};
 use crate::units::grouped;
 
 impl Labelled<'_> {
-    /// Cost of one operation at each layer.
+    /// Cost of one operation at each layer: a row per device of a case, or one without a device.
     pub fn strata(&self) -> Table {
-        let mut columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Device").csv(&["device", "node"]),
-            per_commit("Writes"),
-            TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]),
-            TableColumn::number("Written", "").csv(&["Written (B per commit)"]),
-            per_commit("Flushes"),
-            per_commit("Reads"),
-            TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
-            TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]),
-            per_commit("WAL records"),
-            per_commit("Full-page images"),
-            per_commit("WAL syncs"),
-            TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
-            TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]),
-        ];
+        let rows = self.over_cases("strata", "One commit, at each layer", |case| {
+            case.strata.iter().flat_map(|it| {
+                let devices = it.devices.iter().map(Some).chain(it.devices.is_empty().then_some(None));
+                devices.map(move |device| (device, it))
+            })
+        });
+        let mut columns = strata_columns().to_vec();
         let mut note =
             "Per commit; devices from the filesystem down. Amplification: bytes at the lowest device per byte \
                         of WAL. CPU: of all CPUs, without other programs."
                 .to_owned();
-        let with_image =
-            self.findings.cases.iter().any(|case| case.strata.as_ref().is_some_and(|it| it.image.is_some()));
-        if with_image {
-            columns.push(TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]));
-            columns.push(TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]));
+        if self.findings.cases.iter().any(|case| case.strata.as_ref().is_some_and(|it| it.image.is_some())) {
+            let writes = TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]);
+            columns.push((writes, &|(_, it)| Cell::figure(it.image.as_ref().map(|image| image.writes.value))));
+            let bytes = TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]);
+            columns.push((bytes, &|(_, it)| Cell::figure(it.image.as_ref().map(|image| image.bytes.value))));
             note.push_str(
                 " Added below: writes and bytes at the device that holds the image file, beyond those at the loop device; \
                  includes other programs' writes.",
             );
         }
-        let with_share = self.findings.cases.iter().any(|case| flush_share(case).is_some());
-        if with_share {
-            columns.push(flush_share_column());
+        if self.findings.cases.iter().any(|case| flush_share(case).is_some()) {
+            columns.push((flush_share_column(), &|(_, it)| flush_share_cell(it.flush_share.as_ref())));
             note.push_str(
                 " Commit rate / sync rate: commits per second as % of the synced writes per second that one writer, \
                  without PostgreSQL, gets from the same stack; several clients may share a flush.",
             );
         }
-        let mut table = Table::new("strata", "One commit, at each layer", columns).note(note);
-        for case in &self.findings.cases {
-            let Some(strata) = &case.strata else { continue };
-            let mut wal = vec![
-                Cell::figure(strata.wal_bytes),
-                Cell::figure(strata.wal_records),
-                Cell::figure(strata.full_page_images),
-                Cell::figure(strata.wal_syncs),
-                Cell::figure(strata.write_amplification),
-                Cell::figure(strata.cpu_us),
-            ];
-            if with_image {
-                let image = strata.image.as_ref();
-                wal.push(Cell::figure(image.map(|image| image.writes.value)));
-                wal.push(Cell::figure(image.map(|image| image.bytes.value)));
-            }
-            wal.extend(with_share.then(|| flush_share_cell(strata.flush_share.as_ref())));
-            for device in &strata.devices {
-                table.push([vec![self.name(&case.id)], device_cells(device), wal.clone()].concat());
-            }
-            if strata.devices.is_empty() {
-                let none = Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
-                table.push([vec![self.name(&case.id), none], vec![Cell::figure(None); 6], wal].concat());
-            }
-        }
-        table
+        rows.columns(&columns).note(note)
     }
 
     /// Steadiness of the rate, by seconds.
@@ -82,9 +47,10 @@ impl Labelled<'_> {
         let [tenth, half] = [["under a tenth of the median (s)"], ["under half of the median (s)"]];
         let [idles, stalls] =
             [&["longest time without a commit (s)"][..], &["slowest operation (us)", "in trial", "at second (s)"]];
-        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.steadiness.as_ref()?)));
-        let table = Table::over("steadiness", "Rate stability by second", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
+        let rows = self.over_cases("steadiness", "Rate stability by second", |case| {
+            case.steadiness.iter().map(|it| (case.log_sample.is_some(), it))
+        });
+        let table = rows.columns(&[
             (TableColumn::number("Seconds", "s").csv(&["seconds (s)"]), &|(_, it)| Cell::count(it.seconds, "")),
             (TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]), &|(_, it)| {
                 Cell::figure(Some(it.coefficient_of_variation))
@@ -96,8 +62,8 @@ impl Labelled<'_> {
                 Cell::count(it.seconds_under_tenth, "alarm")
             }),
             (TableColumn::number("Below 50 %", "s").csv(&half), &|(_, it)| Cell::count(it.seconds_under_half, "")),
-            (TableColumn::number("Longest idle", "").csv(idles), &|(case, it)| idle(case.log_sample.is_some(), it)),
-            (TableColumn::number("Longest stall", "").csv(stalls), &|(case, it)| stall(case.log_sample.is_some(), it)),
+            (TableColumn::number("Longest idle", "").csv(idles), &|(is_sampled, it)| idle(*is_sampled, it)),
+            (TableColumn::number("Longest stall", "").csv(stalls), &|(is_sampled, it)| stall(*is_sampled, it)),
         ]);
         table.note(
             "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: \
@@ -108,19 +74,18 @@ impl Labelled<'_> {
 
     /// Every probe row of the cases that measure synced writes.
     pub fn synced(&self) -> Table {
-        let cases = self.findings.cases.iter();
-        let rows = cases.flat_map(|case| case.synced.iter().flat_map(|it| &it.rows).map(move |row| (case, row)));
-        let table = Table::over("synced", "Synced writes, by sync method", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::label("Section"), &|(_, row)| Cell::text(section_title(row.family))),
-            (TableColumn::label("Row"), &|(_, row)| Cell::text(&row.label)),
-            (TableColumn::estimate("Rate", "rate", "1/s"), &|(_, row)| {
+        let rows = self
+            .over_cases("synced", "Synced writes, by sync method", |case| case.synced.iter().flat_map(|it| &it.rows));
+        let table = rows.columns(&[
+            (TableColumn::label("Section"), &|row| Cell::text(section_title(row.family))),
+            (TableColumn::label("Row"), &|row| Cell::text(&row.label)),
+            (TableColumn::estimate("Rate", "rate", "1/s"), &|row| {
                 Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref())
             }),
-            (ns_column("p50"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.p50_ns))),
-            (ns_column("p99"), &|(_, row)| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
-            (ns_column("slowest"), &|(_, row)| ns_cell(row.latency.map(|latency| latency.max_ns))),
-            (TableColumn::text("Device work per operation").csv(&["device work"]), &|(_, row)| {
+            (ns_column("p50"), &|row| ns_cell(row.latency.map(|latency| latency.p50_ns))),
+            (ns_column("p99"), &|row| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
+            (ns_column("slowest"), &|row| ns_cell(row.latency.map(|latency| latency.max_ns))),
+            (TableColumn::text("Device work per operation").csv(&["device work"]), &|row| {
                 Cell::text(row.device_work.clone().unwrap_or_default())
             }),
         ]);
@@ -132,15 +97,13 @@ impl Labelled<'_> {
 
     /// Mean latency of each statement.
     pub fn statements(&self) -> Table {
-        let rows = self.findings.cases.iter().flat_map(|case| case.statements.iter().map(move |found| (case, found)));
-        let table = Table::over("statements", "Latency of each statement", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::label("Script"), &|(_, it)| Cell::text(&it.script)),
-            (TableColumn::label("Statement"), &|(_, it)| Cell::text(&it.statement).style("code")),
-            (TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|(_, it)| {
+        let table = self.over_cases("statements", "Latency of each statement", |case| &case.statements).columns(&[
+            (TableColumn::label("Script"), &|it| Cell::text(&it.script)),
+            (TableColumn::label("Statement"), &|it| Cell::text(&it.statement).style("code")),
+            (TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]), &|it| {
                 Cell::figure(Some(it.latency_us_mean / 1e3)).csv(vec![it.latency_us_mean.to_string()])
             }),
-            (TableColumn::number("Failures", ""), &|(_, it)| Cell::number(it.failures, grouped)),
+            (TableColumn::number("Failures", ""), &|it| Cell::number(it.failures, grouped)),
         ]);
         table.note("Means as the tool reports them, over trials.")
     }
@@ -172,15 +135,32 @@ pub(super) fn section_title(family: Family) -> &'static str {
     }
 }
 
-fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
-    vec![
-        Cell::device(&device.device, &device.node),
-        Cell::figure(device.writes),
-        Cell::bytes(device.bytes_per_write),
-        Cell::bytes(device.write_bytes),
-        Cell::figure(device.flushes),
-        Cell::figure(device.reads),
-        Cell::share(device.busy),
+fn strata_columns<'r>() -> [ShownColumn<'r, (Option<&'r DeviceStrata>, &'r Strata)>; 13] {
+    [
+        (TableColumn::text("Device").csv(&["device", "node"]), &|(device, _)| {
+            let none = || Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
+            device.map_or_else(none, |it| Cell::device(&it.device, &it.node))
+        }),
+        (per_commit("Writes"), &|(device, _)| Cell::figure(device.and_then(|it| it.writes))),
+        (TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]), &|(device, _)| {
+            Cell::bytes(device.and_then(|it| it.bytes_per_write))
+        }),
+        (TableColumn::number("Written", "").csv(&["Written (B per commit)"]), &|(device, _)| {
+            Cell::bytes(device.and_then(|it| it.write_bytes))
+        }),
+        (per_commit("Flushes"), &|(device, _)| Cell::figure(device.and_then(|it| it.flushes))),
+        (per_commit("Reads"), &|(device, _)| Cell::figure(device.and_then(|it| it.reads))),
+        (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(device, _)| {
+            Cell::share(device.and_then(|it| it.busy))
+        }),
+        (TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]), &|(_, it)| Cell::figure(it.wal_bytes)),
+        (per_commit("WAL records"), &|(_, it)| Cell::figure(it.wal_records)),
+        (per_commit("Full-page images"), &|(_, it)| Cell::figure(it.full_page_images)),
+        (per_commit("WAL syncs"), &|(_, it)| Cell::figure(it.wal_syncs)),
+        (TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]), &|(_, it)| {
+            Cell::figure(it.write_amplification)
+        }),
+        (TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]), &|(_, it)| Cell::figure(it.cpu_us)),
     ]
 }
 

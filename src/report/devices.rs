@@ -6,22 +6,21 @@ use super::table::{Cell, Table, TableColumn};
 impl Labelled<'_> {
     /// A row per device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
-        let cases = self.findings.cases.iter();
-        let rows =
-            cases.flat_map(|case| case.strata.iter().flat_map(|it| &it.devices).map(move |device| (case, device)));
-        let table = Table::over("devices", "Devices while it was measured", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::text("Device").csv(&["device", "node"]), &|(_, it)| Cell::device(&it.device, &it.node)),
-            (number("Writes", "IOPS"), &|(_, it)| Cell::figure(it.io.writes_per_s)),
-            (number("Written", "MB/s"), &|(_, it)| Cell::figure(it.io.write_mb_per_s)),
-            (number("Write latency, mean", "ms"), &|(_, it)| Cell::figure(it.io.write_ms_mean)),
-            (number("Flushes", "1/s"), &|(_, it)| Cell::figure(it.io.flushes_per_s)),
-            (number("Flush latency, mean", "ms"), &|(_, it)| Cell::figure(it.io.flush_ms_mean)),
-            (number("Reads", "IOPS"), &|(_, it)| Cell::figure(it.io.reads_per_s)),
-            (number("Read", "MB/s"), &|(_, it)| Cell::figure(it.io.read_mb_per_s)),
-            (number("Read latency, mean", "ms"), &|(_, it)| Cell::figure(it.io.read_ms_mean)),
-            (number("Queue depth, mean", ""), &|(_, it)| Cell::figure(it.io.queue_depth_mean)),
-            (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(_, it)| Cell::share(it.busy)),
+        let rows = self.over_cases("devices", "Devices while it was measured", |case| {
+            case.strata.iter().flat_map(|it| &it.devices)
+        });
+        let table = rows.columns(&[
+            (TableColumn::text("Device").csv(&["device", "node"]), &|it| Cell::device(&it.device, &it.node)),
+            (number("Writes", "IOPS"), &|it| Cell::figure(it.io.writes_per_s)),
+            (number("Written", "MB/s"), &|it| Cell::figure(it.io.write_mb_per_s)),
+            (number("Write latency, mean", "ms"), &|it| Cell::figure(it.io.write_ms_mean)),
+            (number("Flushes", "1/s"), &|it| Cell::figure(it.io.flushes_per_s)),
+            (number("Flush latency, mean", "ms"), &|it| Cell::figure(it.io.flush_ms_mean)),
+            (number("Reads", "IOPS"), &|it| Cell::figure(it.io.reads_per_s)),
+            (number("Read", "MB/s"), &|it| Cell::figure(it.io.read_mb_per_s)),
+            (number("Read latency, mean", "ms"), &|it| Cell::figure(it.io.read_ms_mean)),
+            (number("Queue depth, mean", ""), &|it| Cell::figure(it.io.queue_depth_mean)),
+            (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|it| Cell::share(it.busy)),
         ]);
         table.note(
             "From /proc/diskstats over the measured time; devices from the filesystem down. The kernel counts whole \

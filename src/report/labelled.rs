@@ -1,7 +1,7 @@
 //! Findings with the names of their cases: what the sections of a report are made from.
 
-use super::table::{Cell, TableColumn};
-use crate::analyse::findings::{Findings, TrialFinding, names};
+use super::table::{Cell, TableColumn, TableOver};
+use crate::analyse::findings::{CaseFinding, Findings, TrialFinding, names};
 use std::collections::BTreeMap;
 
 pub(super) struct Labelled<'a> {
@@ -27,7 +27,27 @@ impl<'a> Labelled<'a> {
 
     /// The first cells of a trial's row.
     pub fn trial_key(&self, trial: &TrialFinding) -> [Cell; 2] {
-        [self.name(&trial.case), Cell::number(Some(trial.trial), |number| number.to_string())]
+        [self.name(&trial.case), Cell::text(trial.trial.to_string())]
+    }
+
+    /// A table with a row for each of these parts of the cases; the first column has the case.
+    pub fn over_cases<R, P>(&self, id: &str, caption: &str, parts: impl Fn(&'a CaseFinding) -> P) -> TableOver<R>
+    where
+        P: IntoIterator<Item = R>,
+    {
+        let parts = |case: &'a CaseFinding| parts(case).into_iter().map(|part| (vec![self.name(&case.id)], part));
+        let (id, caption, first) = (id.to_owned(), caption.to_owned(), vec![TableColumn::label("Case")]);
+        TableOver { id, caption, first, rows: self.findings.cases.iter().flat_map(parts).collect() }
+    }
+
+    /// The same with parts of the trials; the first columns have the case and the trial's number.
+    pub fn over_trials<R, P>(&self, id: &str, caption: &str, parts: impl Fn(&'a TrialFinding) -> P) -> TableOver<R>
+    where
+        P: IntoIterator<Item = R>,
+    {
+        let parts = |trial: &'a TrialFinding| parts(trial).into_iter().map(|part| (self.trial_key(trial).into(), part));
+        let (id, caption, first) = (id.to_owned(), caption.to_owned(), trial_columns(Vec::new()));
+        TableOver { id, caption, first, rows: self.findings.trials.iter().flat_map(parts).collect() }
     }
 }
 

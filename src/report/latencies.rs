@@ -59,28 +59,27 @@ impl Labelled<'_> {
 
     /// Percentiles of each trial, and of all trials' operations together.
     pub fn percentiles(&self) -> Table {
-        let measures = self.findings.cases.iter().flat_map(|case| case.measures.iter().map(move |it| (case, it)));
-        let rows = measures.flat_map(|(case, measure)| {
-            measure.latency.iter().flat_map(|latency| &latency.percentiles).map(move |one| (case, measure, one))
+        let rows = self.over_cases("percentiles", "Percentiles of each trial", |case| {
+            let found = case.measures.iter().filter_map(|it| Some((it, it.latency.as_ref()?)));
+            found.flat_map(|(measure, latency)| latency.percentiles.iter().map(move |one| (measure, one)))
         });
-        let table = Table::over("percentiles", "Percentiles of each trial", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, ..)| self.name(&case.id)),
-            (TableColumn::label("Measure"), &|(_, measure, _)| Cell::text(&measure.name)),
-            (TableColumn::label("Percentile"), &|(.., one)| Cell::text(&one.name)),
-            (TableColumn::estimate("Over trials", "over trials", "ms"), &|(.., one)| {
+        let table = rows.columns(&[
+            (TableColumn::label("Measure"), &|(measure, _)| Cell::text(&measure.name)),
+            (TableColumn::label("Percentile"), &|(_, one)| Cell::text(&one.name)),
+            (TableColumn::estimate("Over trials", "over trials", "ms"), &|(_, one)| {
                 Cell::estimate(one.over_trials.map(|over| in_ms(&over)).as_ref(), one.unavailable.as_deref())
             }),
-            (TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS), &|(.., one)| {
+            (TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS), &|(_, one)| {
                 against_cell(one.comparison.as_ref())
             }),
-            (TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(.., one)| {
+            (TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]), &|(_, one)| {
                 let trials = one.trials.iter().map(|(number, us)| format!("{number}: {}", millis(*us)));
                 let exact = one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis()));
                 Cell::text(trials.collect::<Vec<_>>().join(", "))
                     .csv(vec![exact.collect::<Vec<_>>().join(", ")])
                     .style("lines")
             }),
-            (TableColumn::number("Merged", "ms"), &|(.., one)| us_cell(one.merged_us)),
+            (TableColumn::number("Merged", "ms"), &|(_, one)| us_cell(one.merged_us.map(|us| us as f64))),
         ]);
         table.note(
             "Merged: over the operations of all trials. Its tail may come from a single bad trial and does not predict \
@@ -120,15 +119,11 @@ fn load_cell(case: &CaseFinding) -> Cell {
 
 fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     let found = measure.latency.as_ref();
-    let mean = found.map(|latency| latency.mean_us);
-    let mut cells = vec![
-        Cell { value: mean.map(|us| us / 1e3).filter(|ms| *ms > 0.0), ..Cell::number(mean, mean_millis) }
-            .csv(vec![optional(mean.map(|us| us / 1e3))]),
-    ];
+    let mut cells = vec![us_cell(found.map(|latency| latency.mean_us))];
     cells.extend(PERCENTILES.map(|name| percentile_cell(found.and_then(|latency| latency.percentile(name)))));
     let p99 = found.and_then(|latency| latency.percentile("p99"));
     cells.push(against_cell(p99.and_then(|p99| p99.comparison.as_ref())));
-    let slowest = us_cell(found.map(|latency| latency.max_us));
+    let slowest = us_cell(found.map(|latency| latency.max_us as f64));
     cells.push(Cell { text: bounded("≥", case.log_sample.is_some(), slowest.text.clone()), ..slowest });
     cells.push(Cell::count(measure.done, ""));
     cells.extend([measure.failed, measure.skipped, measure.late].map(|count| Cell::count(count, "alarm")));
@@ -196,7 +191,7 @@ fn percentile_text(ms: &Estimate) -> (String, String) {
     }
 }
 
-fn us_cell(value: Option<u64>) -> Cell {
-    let ms = value.map(|us| Micros(us).millis()).filter(|ms| *ms > 0.0);
-    Cell { value: ms, ..Cell::number(value, millis) }.csv(vec![optional(value.map(|us| Micros(us).millis()))])
+fn us_cell(us: Option<f64>) -> Cell {
+    let ms = us.map(|us| us / 1e3);
+    Cell { value: ms.filter(|ms| *ms > 0.0), ..Cell::number(us, mean_millis) }.csv(vec![optional(ms)])
 }

@@ -3,7 +3,7 @@
 //! Column widths depend on the content: no word and no number is broken. If that is impossible, or below 80 columns,
 //! each row becomes a card of `name: value` lines. Absent on purpose: querying the terminal, which `cli` does.
 
-use crate::report::text::{NO_BREAK, columns, joined, paragraph, printable, width};
+use crate::report::text::{columns, joined, paragraph, printable, push_line, width};
 use std::collections::BTreeSet;
 
 /// Width below which rows become cards.
@@ -151,8 +151,7 @@ impl TextTable {
                 line.push_str(gap);
                 if self.right.contains(&column) { line.extend([&blanks, part]) } else { line.extend([part, &blanks]) }
             }
-            text.push_str(line.replace(NO_BREAK, " ").trim_end());
-            text.push('\n');
+            push_line(&mut text, &line);
         }
         text
     }

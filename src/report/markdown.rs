@@ -6,7 +6,7 @@ use super::environment::each_machine;
 use super::labelled::Labelled;
 use super::latencies::{CLOSED_LOOP, SHOWN, load_words, shown_percentiles};
 use super::rankings::ranking_tables;
-use super::table::{Cell, Table, TableColumn};
+use super::table::{Cell, Table, TableColumn, TableRow};
 use super::words::{caution_cases, moment, ranges, server_versions};
 use super::{ageing, drives, full, merged, power_cuts, profiled};
 use crate::analyse::findings::Findings;
@@ -62,9 +62,7 @@ fn ranking(found: &Table) -> String {
         let heading = group.heading.as_deref().unwrap_or_default();
         let meaning = group.note.as_deref().unwrap_or_default();
         text.push_str(&format!("\n\n**{}**: {}\n\n", plain(heading), plain(meaning)));
-        text.push_str(&row(found.columns.iter().map(title)));
-        text.push_str(&row(found.columns.iter().map(aligned)));
-        text.extend(group.rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
+        text.push_str(&grid(found, group.rows.iter()));
         text.extend(group.below.iter().map(|sentence| format!("\n{}", plain(sentence))));
     }
     text.trim_end().to_owned()
@@ -72,11 +70,15 @@ fn ranking(found: &Table) -> String {
 
 /// A table with its note; empty if the table has no rows.
 fn noted(found: &Table) -> Option<String> {
-    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
-    let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
-    text.extend(rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
+    let text = grid(found, found.groups.iter().flat_map(|group| &group.rows));
     let note = found.note.as_deref().unwrap_or_default();
-    (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(note)))
+    (found.length > 0).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(note)))
+}
+
+/// These rows of a table below its titles.
+fn grid<'t>(found: &Table, rows: impl Iterator<Item = &'t TableRow>) -> String {
+    let head = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
+    std::iter::once(head).chain(rows.map(|cells| row(cells.cells.iter().map(cell)))).collect()
 }
 
 /// A column's title with its unit.

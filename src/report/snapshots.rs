@@ -16,13 +16,11 @@ impl Labelled<'_> {
     /// One row per figure of each case.
     pub fn snapshots(&self) -> Table {
         let csv = ["value", "value low", "value high", "trials"];
-        let cases = self.findings.cases.iter();
-        let rows = cases.flat_map(|case| case.snapshots.iter().flat_map(figures).map(move |found| (case, found)));
-        let table = Table::over("snapshots", "Snapshots", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::label("Figure"), &|(_, (figure, ..))| Cell::text(*figure)),
-            (TableColumn::number("Value, 95 % interval", "").csv(&csv), &|(_, (_, value, _))| value.clone()),
-            (TableColumn::label("Unit"), &|(_, (.., unit))| Cell::text(*unit)),
+        let rows = self.over_cases("snapshots", "Snapshots", |case| case.snapshots.iter().flat_map(figures));
+        let table = rows.columns(&[
+            (TableColumn::label("Figure"), &|(figure, ..)| Cell::text(*figure)),
+            (TableColumn::number("Value, 95 % interval", "").csv(&csv), &|(_, value, _)| value.clone()),
+            (TableColumn::label("Unit"), &|(.., unit)| Cell::text(*unit)),
         ]);
         table.note(NOTE)
     }

@@ -11,15 +11,13 @@ const NOTE: &str = "Mean over trials with its 95 % CI. Indented: the parts of th
 impl Labelled<'_> {
     /// One row per stage of each case.
     pub fn stages(&self) -> Table {
-        let rows = self.findings.cases.iter().flat_map(|case| case.stages.iter().map(move |stage| (case, stage)));
-        let table = Table::over("stages", "Stage by stage", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::text("Stage").csv(&["stage", "kind"]), &|(_, it)| name(it)),
-            (TableColumn::estimate("Time", "time", "s"), &|(_, it)| {
+        let table = self.over_cases("stages", "Stage by stage", |case| &case.stages).columns(&[
+            (TableColumn::text("Stage").csv(&["stage", "kind"]), &|it| name(it)),
+            (TableColumn::estimate("Time", "time", "s"), &|it| {
                 Cell::estimate(it.seconds.as_ref(), it.missing.as_deref())
             }),
-            (TableColumn::number("Amount", "").csv(&["amount (B)"]), &|(_, it)| Cell::bytes(it.bytes)),
-            (TableColumn::estimate("Rate", "rate", "MB/s"), &|(_, it)| Cell::estimate(it.mb_per_s.as_ref(), None)),
+            (TableColumn::number("Amount", "").csv(&["amount (B)"]), &|it| Cell::bytes(it.bytes)),
+            (TableColumn::estimate("Rate", "rate", "MB/s"), &|it| Cell::estimate(it.mb_per_s.as_ref(), None)),
         ]);
         table.note(NOTE)
     }

@@ -89,10 +89,16 @@ pub(super) struct Cell {
 }
 
 /// A column with what it shows of a row.
-type ShownColumn<'c, R> = (TableColumn, &'c dyn Fn(&R) -> Cell);
+pub(super) type ShownColumn<'c, R> = (TableColumn, &'c dyn Fn(&R) -> Cell);
 
-/// A table before its columns: what has a row each.
-pub(super) struct TableOver<I>(String, String, I);
+/// A table before its columns: what has a row each, and the cells with which rows begin.
+pub(super) struct TableOver<R> {
+    pub id: String,
+    pub caption: String,
+    /// Columns of the cells with which rows begin.
+    pub first: Vec<TableColumn>,
+    pub rows: Vec<(Vec<Cell>, R)>,
+}
 
 impl TableColumn {
     /// A column of text.
@@ -238,19 +244,25 @@ impl Cell {
     }
 }
 
-impl<I: IntoIterator> TableOver<I> {
-    /// The table with these columns.
-    pub fn columns(self, columns: &[ShownColumn<'_, I::Item>]) -> Table {
-        let TableOver(id, caption, rows) = self;
-        let table = Table::new(id, caption, columns.iter().map(|(column, _)| column.clone()).collect());
-        table.rows(rows.into_iter().map(|row| columns.iter().map(|(_, cell)| cell(&row)).collect()))
+impl<R> TableOver<R> {
+    /// The table with these columns after those with which rows begin.
+    pub fn columns(self, columns: &[ShownColumn<'_, R>]) -> Table {
+        let shown = columns.iter().map(|(column, _)| column.clone());
+        let table = Table::new(self.id, self.caption, self.first.into_iter().chain(shown).collect());
+        let shown = |row| columns.iter().map(move |(_, cell)| cell(row));
+        table.rows(self.rows.iter().map(|(first, row)| first.iter().cloned().chain(shown(row)).collect()))
     }
 }
 
 impl Table {
     /// A table with a row for each of `rows`.
-    pub fn over<I: IntoIterator>(id: impl Into<String>, caption: impl Into<String>, rows: I) -> TableOver<I> {
-        TableOver(id.into(), caption.into(), rows)
+    pub fn over<R>(
+        id: impl Into<String>,
+        caption: impl Into<String>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> TableOver<R> {
+        let rows = rows.into_iter().map(|row| (Vec::new(), row)).collect();
+        TableOver { id: id.into(), caption: caption.into(), first: Vec::new(), rows }
     }
 
     /// A table without rows.

@@ -50,8 +50,9 @@ pub(crate) fn section(heading: &str, paragraphs: impl IntoIterator<Item = String
     if text.is_empty() { text } else { format!("\n{heading}\n{text}") }
 }
 
-fn push_line(text: &mut String, line: &str) {
-    text.push_str(line.replace('\u{a0}', " ").trim_end());
+/// Adds a line without trailing blanks.
+pub(crate) fn push_line(text: &mut String, line: &str) {
+    text.push_str(line.replace(NO_BREAK, " ").trim_end());
     text.push('\n');
 }
 

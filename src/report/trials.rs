@@ -58,30 +58,24 @@ impl Labelled<'_> {
 
     /// Processes that used most CPU.
     pub fn processes(&self) -> Table {
-        let rows = self.findings.trials.iter().flat_map(|trial| trial.processes.iter().map(move |it| (trial, it)));
-        Table::over("processes", "Top processes and kernel threads by CPU", rows).columns(&[
-            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            (TableColumn::text("Process").csv(&["process or kernel thread"]), &|(_, (process, _))| {
+        let caption = "Top processes and kernel threads by CPU";
+        self.over_trials("processes", caption, |trial| &trial.processes).columns(&[
+            (TableColumn::text("Process").csv(&["process or kernel thread"]), &|(process, _)| {
                 Cell::text(process).style("code")
             }),
-            (TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]), &|(_, (_, share))| {
-                Cell::share(*share)
-            }),
+            (TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]), &|(_, share)| Cell::share(*share)),
         ])
     }
 
     /// The tool's figures beside ours.
     pub fn checks(&self) -> Table {
-        let rows = self.findings.trials.iter().flat_map(|trial| trial.checks.iter().map(move |check| (trial, check)));
-        Table::over("checks", "Figures reported by the tool, checked against pgstrata's counts", rows).columns(&[
-            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            (TableColumn::label("Figure"), &|(_, check)| Cell::text(&check.what).style("code")),
-            (TableColumn::number("Tool says", ""), &|(_, check)| Cell::number(Some(check.tool), exact)),
-            (TableColumn::number("pgstrata counted", ""), &|(_, check)| Cell::number(Some(check.own), exact)),
-            (TableColumn::label("Agree"), &|(_, check)| Cell::yes(Some(check.agrees), false)),
-            (TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]), &|(_, check)| {
+        let caption = "Figures reported by the tool, checked against pgstrata's counts";
+        self.over_trials("checks", caption, |trial| &trial.checks).columns(&[
+            (TableColumn::label("Figure"), &|check| Cell::text(&check.what).style("code")),
+            (TableColumn::number("Tool says", ""), &|check| Cell::number(Some(check.tool), exact)),
+            (TableColumn::number("pgstrata counted", ""), &|check| Cell::number(Some(check.own), exact)),
+            (TableColumn::label("Agree"), &|check| Cell::yes(Some(check.agrees), false)),
+            (TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]), &|check| {
                 Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) })
             }),
         ])
@@ -89,17 +83,14 @@ impl Labelled<'_> {
 
     /// Gaps in the telemetry.
     pub fn gaps(&self) -> Table {
-        let rows = self.findings.trials.iter().flat_map(|trial| trial.gaps.iter().map(move |gap| (trial, gap)));
-        Table::over("gaps", "Gaps in the telemetry", rows).columns(&[
-            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            (TableColumn::label("Source"), &|(_, gap)| Cell::text(&gap.source)),
-            (TableColumn::number("From second", "").csv(&["from second (s)"]), &|(_, gap)| match gap.second {
+        self.over_trials("gaps", "Gaps in the telemetry", |trial| &trial.gaps).columns(&[
+            (TableColumn::label("Source"), &|gap| Cell::text(&gap.source)),
+            (TableColumn::number("From second", "").csv(&["from second (s)"]), &|gap| match gap.second {
                 Some(second) => Cell::text(second.to_string()),
                 None => Cell::text("all the time").csv(vec![String::new()]),
             }),
-            (TableColumn::number("Rows", ""), &|(_, gap)| Cell::text(gap.rows.to_string())),
-            (TableColumn::label("Why"), &|(_, gap)| Cell::text(&gap.reason).style("reason")),
+            (TableColumn::number("Rows", ""), &|gap| Cell::text(gap.rows.to_string())),
+            (TableColumn::label("Why"), &|gap| Cell::text(&gap.reason).style("reason")),
         ])
     }
 

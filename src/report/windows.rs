@@ -3,36 +3,30 @@
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::millis;
-use crate::analyse::findings::{CaseWindow, CheckpointDone, TurnsFinding};
+use crate::analyse::findings::{CaseWindow, TurnsFinding};
 use crate::units::{Bytes, Micros, grouped};
 
 impl Labelled<'_> {
     /// Rate and 99th percentile inside and outside of checkpoints, and writers of pages.
     pub fn phases(&self) -> Table {
         let cycles = ["fewest whole cycles", "most whole cycles"];
-        let rows = self.findings.cases.iter().filter_map(|case| Some((case, case.window.as_ref()?)));
-        let table = Table::over("phases", "Inside and outside checkpoints", rows).columns(&[
-            (TableColumn::label("Case"), &|(case, _)| self.name(&case.id)),
-            (TableColumn::number("Whole cycles", "").csv(&cycles), &|(_, it)| cycles_cell(it)),
-            (TableColumn::number("In checkpoints", "s"), &|(_, it)| Cell::number(Some(it.inside.seconds), grouped)),
-            (TableColumn::number("Rate in them", "1/s"), &|(_, it)| Cell::figure(it.inside.rate)),
-            (p99_column("p99 in them"), &|(_, it)| Cell::number(it.inside.p99_us, millis)),
-            (TableColumn::number("Outside", "s"), &|(_, it)| Cell::number(Some(it.outside.seconds), grouped)),
-            (TableColumn::number("Rate outside", "1/s"), &|(_, it)| Cell::figure(it.outside.rate)),
-            (p99_column("p99 outside"), &|(_, it)| Cell::number(it.outside.p99_us, millis)),
-            (TableColumn::number("By checkpoints", "pages"), &|(_, it)| {
-                Cell::number(it.pages.map(|pages| pages.checkpointer), grouped)
+        let table = self.over_cases("phases", "Inside and outside checkpoints", |case| &case.window).columns(&[
+            (TableColumn::number("Whole cycles", "").csv(&cycles), &|it| cycles_cell(it)),
+            (TableColumn::number("In checkpoints", "s"), &|it| Cell::number(Some(it.inside.seconds), grouped)),
+            (TableColumn::number("Rate in them", "1/s"), &|it| Cell::figure(it.inside.rate)),
+            (p99_column("p99 in them"), &|it| Cell::number(it.inside.p99_us, millis)),
+            (TableColumn::number("Outside", "s"), &|it| Cell::number(Some(it.outside.seconds), grouped)),
+            (TableColumn::number("Rate outside", "1/s"), &|it| Cell::figure(it.outside.rate)),
+            (p99_column("p99 outside"), &|it| Cell::number(it.outside.p99_us, millis)),
+            (TableColumn::number("By checkpoints", "pages"), &|it| count(it.pages, |pages| pages.checkpointer)),
+            (TableColumn::number("By the background writer", "pages"), &|it| {
+                count(it.pages, |pages| pages.background_writer)
             }),
-            (TableColumn::number("By the background writer", "pages"), &|(_, it)| {
-                Cell::number(it.pages.map(|pages| pages.background_writer), grouped)
-            }),
-            (TableColumn::number("By backends", "pages"), &|(_, it)| {
-                Cell::number(it.pages.map(|pages| pages.backends), grouped)
-            }),
-            (TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"), &|(_, it)| {
+            (TableColumn::number("By backends", "pages"), &|it| count(it.pages, |pages| pages.backends)),
+            (TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"), &|it| {
                 Cell::estimate(it.sync_s_per_gb.as_ref(), None)
             }),
-            (TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]), &|(_, it)| {
+            (TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]), &|it| {
                 Cell::share(it.vacuum_share)
             }),
         ]);
@@ -72,16 +66,12 @@ impl Labelled<'_> {
 
     /// One row per window.
     pub fn windows(&self) -> Table {
-        let rows = self.findings.trials.iter().filter_map(|trial| Some((trial, trial.window.as_ref()?)));
-        let table = Table::over("windows", "The window of each trial", rows).columns(&[
-            (TableColumn::label("Case"), &|(trial, _)| self.name(&trial.case)),
-            (TableColumn::number("Trial", ""), &|(trial, _)| Cell::text(trial.trial.to_string())),
-            (TableColumn::number("Waited for quiet", "s"), &|(trial, _)| {
-                seconds(trial.settle.as_ref().map(|settle| settle.waited_us))
-            }),
-            (TableColumn::label("Quiet"), &|(trial, _)| {
-                Cell::yes(trial.settle.as_ref().map(|settle| settle.quiet), false)
-            }),
+        let rows = self.over_trials("windows", "The window of each trial", |trial| {
+            trial.window.iter().map(|it| (trial.settle.as_ref(), it))
+        });
+        let table = rows.columns(&[
+            (TableColumn::number("Waited for quiet", "s"), &|(settle, _)| seconds(settle.map(|it| it.waited_us))),
+            (TableColumn::label("Quiet"), &|(settle, _)| Cell::yes(settle.map(|it| it.quiet), false)),
             (TableColumn::number("Warm-up", "cycles"), &|(_, it)| Cell::number(Some(it.warm_up_cycles), grouped)),
             (TableColumn::label("Settled"), &|(_, it)| Cell::yes(it.settled, false)),
             (TableColumn::number("Length", "s"), &|(_, it)| Cell::figure(Some(it.length_s))),
@@ -101,31 +91,28 @@ impl Labelled<'_> {
 
     /// Every checkpoint that overlaps a window.
     pub fn checkpoints(&self) -> Table {
-        let trials = self.findings.trials.iter();
-        let rows = trials.flat_map(|trial| {
-            let found = trial.window.iter().flat_map(|window| &window.checkpoints);
-            found.map(move |it| (trial, it, it.done.as_ref()))
-        });
         let wal = ["WAL since the checkpoint before (B)"];
-        let table = Table::over("checkpoints", "Every checkpoint of the windows", rows).columns(&[
-            (TableColumn::label("Case"), &|(trial, ..)| self.name(&trial.case)),
-            (TableColumn::number("Trial", ""), &|(trial, ..)| Cell::text(trial.trial.to_string())),
-            (TableColumn::number("Began", "s"), &|(_, it, _)| Cell::number(Some(it.start_s), one_decimal)),
-            (TableColumn::number("Ended", "s"), &|(_, it, _)| Cell::number(it.end_s, one_decimal)),
-            (TableColumn::label("Why"), &|(_, it, _)| Cell::text(&it.cause)),
-            (TableColumn::number("Pages", ""), &|it| count(it.2, |done| done.buffers)),
-            (TableColumn::number("Write", "s"), &|it| seconds(it.2.map(|done| done.write_us))),
-            (TableColumn::number("Sync", "s"), &|it| seconds(it.2.map(|done| done.sync_us))),
-            (TableColumn::number("Files", ""), &|it| count(it.2, |done| done.files)),
-            (TableColumn::number("Longest file", "ms"), &|it| {
-                Cell::figure(it.2.map(|done| Micros(done.longest_us).millis()))
+        let rows = self.over_trials("checkpoints", "Every checkpoint of the windows", |trial| {
+            let found = trial.window.iter().flat_map(|window| &window.checkpoints);
+            found.map(|it| (it, it.done.as_ref()))
+        });
+        let table = rows.columns(&[
+            (TableColumn::number("Began", "s"), &|(it, _)| Cell::number(Some(it.start_s), one_decimal)),
+            (TableColumn::number("Ended", "s"), &|(it, _)| Cell::number(it.end_s, one_decimal)),
+            (TableColumn::label("Why"), &|(it, _)| Cell::text(&it.cause)),
+            (TableColumn::number("Pages", ""), &|(_, done)| count(*done, |done| done.buffers)),
+            (TableColumn::number("Write", "s"), &|(_, done)| seconds(done.map(|done| done.write_us))),
+            (TableColumn::number("Sync", "s"), &|(_, done)| seconds(done.map(|done| done.sync_us))),
+            (TableColumn::number("Files", ""), &|(_, done)| count(*done, |done| done.files)),
+            (TableColumn::number("Longest file", "ms"), &|(_, done)| {
+                Cell::figure(done.map(|done| Micros(done.longest_us).millis()))
             }),
-            (TableColumn::number("WAL since the last", "").csv(&wal), &|it| {
-                Cell::number(it.2.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string())
+            (TableColumn::number("WAL since the last", "").csv(&wal), &|(_, done)| {
+                Cell::number(done.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string())
             }),
-            (TableColumn::number("Segments added", ""), &|it| count(it.2, |done| done.wal_added)),
-            (TableColumn::number("Removed", ""), &|it| count(it.2, |done| done.wal_removed)),
-            (TableColumn::number("Recycled", ""), &|it| count(it.2, |done| done.wal_recycled)),
+            (TableColumn::number("Segments added", ""), &|(_, done)| count(*done, |done| done.wal_added)),
+            (TableColumn::number("Removed", ""), &|(_, done)| count(*done, |done| done.wal_removed)),
+            (TableColumn::number("Recycled", ""), &|(_, done)| count(*done, |done| done.wal_recycled)),
         ]);
         table.note(
             "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \
@@ -160,8 +147,8 @@ fn cycles_cell(window: &CaseWindow) -> Cell {
     Cell::text(cycles).csv(vec![fewest.to_string(), most.to_string()])
 }
 
-fn count(done: Option<&CheckpointDone>, of: fn(&CheckpointDone) -> u64) -> Cell {
-    Cell::number(done.map(of), grouped)
+fn count<T>(found: Option<T>, of: fn(T) -> u64) -> Cell {
+    Cell::number(found.map(of), grouped)
 }
 
 fn seconds(us: Option<u64>) -> Cell {

@@ -9,13 +9,14 @@ const EMPTY: char = '·';
 
 /// A rate in at most 8 characters: `42.3`, `1024`, `123 000`, `12.3M`.
 pub(super) fn rate(per_s: f64) -> String {
-    if per_s < 999.5e3 && (per_s == 0.0 || per_s >= 1e-3) {
+    match per_s {
+        0.0 => significant(per_s),
+        _ if per_s < 1e-3 => "<0.001".to_owned(),
         // Whole numbers from 100 on: a fraction of an operation is not significant.
-        let rounded =
-            if (1000.0..10_000.0).contains(&per_s) { grouped(per_s.round() as u64) } else { significant(per_s) };
-        return rounded;
+        1000.0..10_000.0 => grouped(per_s.round() as u64),
+        _ if per_s < 999.5e3 => significant(per_s),
+        _ => scaled(per_s),
     }
-    if per_s < 1e-3 { "<0.001".to_owned() } else { scaled(per_s) }
 }
 
 /// Three digits and a letter: `12.3M`.

@@ -4,6 +4,7 @@
 //! 8 blanks, rates in 13 with three decimals, `n/a` in 21.
 
 use crate::analyse::probe::findings::{Family, ProbeFindings, RowFinding, Way};
+use crate::units::count;
 
 /// Its five sizes: number of writes, and kB of each.
 const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
@@ -11,11 +12,10 @@ const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
 const BLOCK_BYTES: u32 = 8192;
 
 pub fn pg_test_fsync(findings: &ProbeFindings) -> String {
-    let seconds = seconds_per_test(findings);
-    let plural = if seconds == 1 { "second" } else { "seconds" };
+    let seconds = count(seconds_per_test(findings), "second");
     let kilobytes = block(findings) / 1024;
     let mut text =
-        format!("{seconds} {plural} per test\nO_DIRECT supported on this platform for open_datasync and open_sync.\n");
+        format!("{seconds} per test\nO_DIRECT supported on this platform for open_datasync and open_sync.\n");
     for (family, number, noun) in [(Family::OneWrite, "one", "write"), (Family::TwoWrites, "two", "writes")] {
         text.push_str(&methods(findings, family, &format!("{number} {kilobytes}kB {noun}")));
     }
