@@ -205,7 +205,13 @@ fn nothing_of_a_stack_in_memory_survives_a_restart() {
     let site = || session::site(&session, format!("pgstrata-{}.tmpfs", session.id), &images);
     let stack = build_stack(&site(), &case.stack).unwrap();
     let postgres = record::postgres_of(&case).unwrap();
-    let spec = record::server_spec(&session, postgres, record::server_folders(&stack.folders), session.work.join("server.log")).unwrap();
+    let spec = record::server_spec(
+        &session,
+        postgres,
+        record::server_folders(&stack.folders),
+        session.work.join("server.log"),
+    )
+    .unwrap();
     let parent = spec.data.parent().unwrap();
     files::make_folder(parent, 0o700).unwrap();
     files::give_to(parent, &session.user).unwrap();
