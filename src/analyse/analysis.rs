@@ -130,7 +130,7 @@ impl Analysis {
         of_run.extend(spread::remark(&self.input.run));
         of_run.extend(charted(run.trials_planned));
         of_run.extend(turns::of_run(turns.as_ref()));
-        of_run.extend(self.disturbed.of_run(run.trials_planned, disturbed));
+        of_run.extend(self.disturbed.of_run(run.trials_planned, run.trials_disturbed));
         let cautions = merged::cautions(of_run, &self.cases, &remarks);
         Findings {
             format: findings::FORMAT,
@@ -198,7 +198,7 @@ impl Analysis {
         machines::found(order.filter_map(|key| Some((key.clone(), self.hosts.get(key)?.clone()))))
     }
 
-    fn summary(&self, not_run: &[NotRun], trials_disturbed: u32) -> RunSummary {
+    fn summary(&self, not_run: &[NotRun], disturbed_by_block: BTreeMap<u32, u32>) -> RunSummary {
         let run = &self.input.run;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let times = self.input.wall_us.filter(|wall| *wall > 0).zip(self.input.measured_us);
@@ -216,7 +216,8 @@ impl Analysis {
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
             trials_not_run: count(without_figures.saturating_sub(self.input.damaged.len())),
             trials_damaged: count(self.input.damaged.len()),
-            trials_disturbed,
+            trials_disturbed: disturbed_by_block.values().sum(),
+            disturbed_by_block,
             disks: self.disturbed.disks(),
             measured_share: times.map(|(wall, measured)| (measured as f64 / wall as f64).min(1.0)),
             plan: self.input.plan_text.clone(),

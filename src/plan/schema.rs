@@ -128,13 +128,13 @@ fn stack(catalogue: &Catalogue) -> Value {
 }
 
 fn any_layer(description: &str, slot: Slot, catalogue: &Catalogue) -> Value {
-    let mut layers = any_of(slot.entries(catalogue).flat_map(layer).collect());
+    let mut layers = any_of(&slot.entries(catalogue).flat_map(layer).collect::<Vec<_>>());
     layers["description"] = json!(description);
     layers
 }
 
 /// Any of these; nothing where there are none.
-fn any_of(spellings: Vec<Value>) -> Value {
+fn any_of(spellings: &[Value]) -> Value {
     if spellings.is_empty() { json!({ "not": {} }) } else { json!({ "anyOf": spellings }) }
 }
 
@@ -200,7 +200,9 @@ fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
 
 fn workload(catalogue: &Catalogue) -> Value {
     let kinds = catalogue.workloads.iter();
-    any_of(kinds.flat_map(|entry| by_name(entry, Map::from_iter([(entry.name.to_owned(), options(entry))]))).collect())
+    let spellings: Vec<Value> =
+        kinds.flat_map(|entry| by_name(entry, Map::from_iter([(entry.name.to_owned(), options(entry))]))).collect();
+    any_of(&spellings)
 }
 
 fn options(entry: &CatalogueEntry) -> Value {

@@ -42,7 +42,10 @@ impl Labelled<'_> {
         });
         rows.columns(&[
             (TableColumn::text("Class").csv(&["wait class"]), &|it| Cell::text(&it.class)),
-            (TableColumn::text("Event").csv(&["wait event"]), &|it| Cell::text(&it.event)),
+            (TableColumn::text("Event").csv(&["wait event"]), &|it| {
+                Cell::text(if it.class == "CPU" { "CPU or not reported" } else { &it.event })
+                    .csv(vec![it.event.clone()])
+            }),
             (TableColumn::number("Share of samples", "").csv(&share), &|it| Cell::share(it.share)),
         ])
     }

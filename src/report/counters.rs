@@ -30,11 +30,10 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
 }
 
 /// Counters that differ: "per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1×
-/// (1.05–1.16)."; `None` if none does but `said`.
-pub(super) fn differing_counters(ranking: &Ranking, said: Option<CostCounter>) -> Option<String> {
+/// (1.05–1.16)."; `None` if none does.
+pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
     let against = reference_label(ranking.counters.first()?)?;
-    let compared = ranking.counters.iter().filter(|compared| Some(compared.counter) != said);
-    let differing = compared.filter_map(|compared| {
+    let differing = ranking.counters.iter().filter_map(|compared| {
         let rows = compared.rows.iter().filter(|row| row.outcome.is_some_and(PairOutcome::differs));
         let rows = rows.map(|row| {
             let ratio = row.ratio.as_ref().map_or_else(|| figure_text(compared.counter, row.figure.value), ratio_words);

@@ -17,7 +17,7 @@ use super::rankings::{kinds, ranking_tables};
 use super::section_titles::section_titles;
 use super::table::Table;
 use super::template::{STYLE, sum};
-use super::words::{caution_cases, fits_title, moment, percent, server_versions};
+use super::words::{caution_cases, fits_title, moment, most_disturbed, percent, server_versions};
 use super::{ageing, disk, drives, full, merged, power_cuts, profiled, template};
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{Ageing, Effects, Findings, Ranking};
@@ -87,6 +87,7 @@ pub(crate) fn page(findings: &Findings, refresh_s: Option<u32>, home: Option<&st
             sizes => each_machine(&findings.machines, |host| format!("{}, {}", host.cpus, Bytes(host.memory_bytes))),
             kernels => each_machine(&findings.machines, |host| host.kernel.clone()),
             server_versions => server_versions(findings),
+            disturbed_most => most_disturbed(&findings.run),
             measured_share => findings.run.measured_share.map(percent),
             disks => disk::lines(&findings.run.disks),
             cautions => cautions(&labelled),

@@ -5,7 +5,7 @@
 
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
-    CaseFinding, Caution, CostCounter, DurabilityClass, Effects, Findings, MeasureFinding, PowerCut, Ranking, Verdict,
+    CaseFinding, Caution, DurabilityClass, Effects, Findings, MeasureFinding, PowerCut, Ranking, Verdict,
 };
 use crate::report::backend_time::storage_words;
 use crate::report::cases::flush_share;
@@ -20,8 +20,8 @@ use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_ta
 use crate::report::table::{Cell, Table};
 use crate::report::text::{columns, paragraph, printable, section, width};
 use crate::report::words::{
-    bounded, caution_cases, class_meaning, class_title, estimate_text, latency, moment, numbered, percent, ratio_words,
-    server_versions,
+    bounded, caution_cases, class_meaning, class_title, estimate_text, latency, moment, most_disturbed, numbered,
+    percent, ratio_words, server_versions,
 };
 use crate::report::{ageing, disk, drives, full, power_cuts, profiled};
 use crate::units::count;
@@ -49,11 +49,10 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
     let more = if ranked.is_empty() { cases(&labelled) } else { String::new() };
     let several: Vec<Effects> = findings.effects.iter().filter(|one| one.has_several_options()).cloned().collect();
-    let in_headline = findings.headline.contains("WAL per commit").then_some(CostCounter::WalBytes);
     head(&labelled)
         + &effects(&several)
         + &ranked
-        + &first_counters(&findings.rankings, in_headline)
+        + &counters(&findings.rankings).next().unwrap_or_default()
         + &asked_for(&labelled)
         + &more
         + &worst_cautions(&labelled, folder)
@@ -74,17 +73,10 @@ fn effects(effects: &[Effects]) -> String {
 
 /// Counters per operation that differ between the cases of a ranking, for each ranking that has any.
 fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
-    rankings.iter().filter_map(|ranking| Some(counters_of(ranking, &differing_counters(ranking, None)?)))
-}
-
-/// Those of the first ranking without the one that the headline has said of it, else of the next.
-fn first_counters(rankings: &[Ranking], said: Option<CostCounter>) -> String {
-    let first = rankings.first().and_then(|first| Some(counters_of(first, &differing_counters(first, said)?)));
-    first.or_else(|| counters(rankings.get(1..)?).next()).unwrap_or_default()
-}
-
-fn counters_of(ranking: &Ranking, counters: &str) -> String {
-    format!("\n{}", paragraph("", &format!("{}, {counters}", ranking.title)))
+    rankings.iter().filter_map(|ranking| {
+        let found = differing_counters(ranking)?;
+        Some(format!("\n{}", paragraph("", &format!("{}, {found}", ranking.title))))
+    })
 }
 
 /// Verdicts on power cuts, and for other devices.
@@ -142,7 +134,9 @@ fn about(findings: &Findings) -> String {
     );
     text.extend((run.trials_not_run > 0).then(|| format!(", {} not run", run.trials_not_run)));
     text.extend((run.trials_damaged > 0).then(|| format!(", {} damaged (unreadable)", run.trials_damaged)));
-    text.extend((run.trials_disturbed > 0).then(|| format!(", {} disturbed", run.trials_disturbed)));
+    text.extend(
+        (run.trials_disturbed > 0).then(|| format!(", {} disturbed{}", run.trials_disturbed, most_disturbed(run))),
+    );
     text.extend((!findings.full.is_empty()).then(|| format!(", stack full in {}", findings.full.len())));
     text.extend(run.measured_share.map(|share| format!("; {} of the wall time was measurement", percent(share))));
     text.push('.');

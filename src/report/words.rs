@@ -1,6 +1,6 @@
 //! Words and number formats shared by all renderers.
 
-use crate::analyse::findings::{Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome};
+use crate::analyse::findings::{Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome, RunSummary};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
 use crate::report::text::{code, is_invisible, replaced, width};
@@ -23,6 +23,15 @@ fn class_texts(class: DurabilityClass) -> [&'static str; 3] {
         Volatile => ["Volatile", "volatile", "may lose everything on power loss"],
         Unknown => ["Unknown", "unknown", "durability cannot be determined from the recorded facts"],
     }
+}
+
+/// ", 11 of them in block 3": where most of several disturbed trials lie; empty without two in one block.
+pub(super) fn most_disturbed(run: &RunSummary) -> String {
+    let most = run.disturbed_by_block.iter().max_by_key(|(_, trials)| **trials).filter(|(_, trials)| **trials > 1);
+    most.map_or_else(String::new, |(block, trials)| match *trials == run.trials_disturbed {
+        true => format!(", all of them in block {block}"),
+        false => format!(", {trials} of them in block {block}"),
+    })
 }
 
 /// Title of a class, one word.

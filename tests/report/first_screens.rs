@@ -111,6 +111,18 @@ fn screen(columns: u16, name: &str, findings: &Findings) -> String {
     lines[..lines.len().min(LINES)].join("\n")
 }
 
+/// Of a terminal of 100 columns.
+#[test]
+fn the_demo_takes_sixty_lines_with_its_answer_in_four() {
+    let findings = findings(&demo());
+    let text = at_width(100, || first_screen(&findings, Path::new("results/2026-03-02-0914-which-filesystem")));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() <= 60, "{} lines:\n{text}", lines.len());
+    let answer: Vec<&str> = findings.answer.answer.split_whitespace().collect();
+    let begins: Vec<&str> = lines[..4].iter().flat_map(|line| line.split_whitespace()).collect();
+    assert!(begins.join(" ").contains(&answer.join(" ")), "{text}");
+}
+
 #[test]
 fn first_screens_read_as_their_snapshots() {
     for (name, run) in situations() {

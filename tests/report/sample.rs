@@ -529,6 +529,7 @@ pub fn findings() -> Findings {
             trials_planned: 48,
             trials_measured: 45,
             trials_disturbed: 0,
+            disturbed_by_block: BTreeMap::new(),
             disks: Vec::new(),
             trials_not_run: 3,
             trials_damaged: 0,

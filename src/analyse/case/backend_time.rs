@@ -13,8 +13,6 @@ use crate::stats::interval::TrialMean;
 use crate::stats::moments;
 use std::collections::BTreeMap;
 
-/// Most waits stored.
-const WAITS_SHOWN: usize = 12;
 /// Backends without a wait event in excess of what the CPUs can run are reported from this share of backend time on.
 const UNREPORTED_WORTH_SAYING: f64 = 0.01;
 /// Time behind locks is reported separately from this share on.
@@ -92,7 +90,6 @@ impl BackendSums {
             waits.push(WaitShare { class, event, share: unreported });
         }
         waits.sort_by(|a, b| b.share.total_cmp(&a.share));
-        waits.truncate(WAITS_SHOWN);
         let storage = Estimate::of_means(&self.storage).map(|share| share.map(|share| share.clamp(0.0, 1.0)));
         let full = cpu.cpu().is_some_and(CpuUse::is_full);
         if storage.is_none() && !full {

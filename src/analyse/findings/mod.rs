@@ -159,6 +159,9 @@ pub struct RunSummary {
     pub trials_damaged: u32,
     /// Measured trials with a probe of the disk, before or after, that was off by more than a factor of three.
     pub trials_disturbed: u32,
+    /// The same by block; blocks without any are left out.
+    #[serde(default)]
+    pub disturbed_by_block: BTreeMap<u32, u32>,
     /// How steady the disks below the stacks were; none without probes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCourse>,

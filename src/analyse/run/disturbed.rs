@@ -77,8 +77,8 @@ impl Disturbed {
         ratios.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))
     }
 
-    /// Judges all trials, now that they are known. Returns how many disturbed ones count.
-    pub fn judge(&mut self, run: &RunRecord) -> u32 {
+    /// Judges all trials, now that they are known. Returns how many disturbed ones count, by block.
+    pub fn judge(&mut self, run: &RunRecord) -> BTreeMap<u32, u32> {
         let mut set_aside = std::mem::take(&mut self.set_aside);
         for aside in &mut set_aside {
             let key = TrialKey { case: aside.case.clone(), trial: aside.trial };
@@ -92,7 +92,9 @@ impl Disturbed {
         let counting = all.filter(|((_, probed), _)| probed.counts);
         let ratios = counting.filter_map(|((key, _), is_repeat)| Some((key, self.farthest_off(key, is_repeat, run)?)));
         self.off = ratios.filter(|(_, ratio)| is_off(*ratio)).map(|(key, ratio)| (key.clone(), ratio)).collect();
-        u32::try_from(self.off.len()).unwrap_or(u32::MAX)
+        let mut by_block = BTreeMap::new();
+        self.off.iter().for_each(|(key, _)| *by_block.entry(key.trial).or_default() += 1);
+        by_block
     }
 
     /// The course of each disk over the run.

@@ -88,6 +88,7 @@ fn the_course_of_the_disk_is_of_all_probes() {
     let disk = &found.run.disks[0];
     assert_eq!((disk.per_s_lowest, disk.per_s_highest, disk.probes.len()), (400.0, 4200.0, 20));
     assert_eq!(found.run.trials_disturbed, 1);
+    assert_eq!(found.run.disturbed_by_block, [(4, 1)].into());
 }
 
 /// Ten trials of two cases, the slow disk in those that `changed` has changed.

@@ -89,6 +89,14 @@ fn a_pair_significant_only_alone_is_undecided_among_all_pairs() {
     assert!(found.headline.contains("(smallest detectable difference at 80 % power: 1"), "{}", found.headline);
 }
 
+#[test]
+fn a_pair_within_the_precision_differs_by_less_or_is_the_same() {
+    let acts = [Act::on("ext4").tps(1000.0), Act::on("xfs").tps(1028.0), Act::on("btrfs").tps(1000.0)];
+    let found = acts.iter().fold(Story::of(12, Some("ext4")), Story::with).findings();
+    let outcome = |case| row(&found, case).comparison.as_ref().unwrap().outcome;
+    assert_eq!((outcome("xfs"), outcome("btrfs")), (PairOutcome::DiffersWithin(5), PairOutcome::SameWithin(5)));
+}
+
 const NEARLY: [Rates; 2] = [("ext4", [1000.0, 1120.0, 900.0]), ("xfs", [1120.0, 1190.0, 1080.0])];
 
 #[test]

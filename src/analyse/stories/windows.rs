@@ -1,6 +1,6 @@
 //! Content of a run's windows: cycles, phases, trends, quiet, unequal work.
 
-use crate::analyse::findings::Findings;
+use crate::analyse::findings::{CostCounter, Findings};
 use crate::analyse::stories::story::{Act, Story};
 use crate::analyse::trial::window;
 use crate::record::run::QuickOf;
@@ -204,13 +204,15 @@ fn unexplained_differences_in_completed_checkpoint_cycles_leave_no_winner() {
 }
 
 #[test]
-fn less_wal_for_a_commit_is_named_beside_the_comparison() {
-    let headline = |bytes: [u64; 2]| {
+fn other_wal_per_commit_is_named_of_each_case_once_it_is_shown() {
+    let found = |blocks: u32, bytes: [u64; 3]| {
         let slow = Act::on("ext4").tps(500.0).touched(three_cycles);
         let fast = Act::on("xfs").tps(1000.0).touched(three_cycles);
-        let mut story = Story::of(3, Some("ext4")).with(&slow).with(&fast);
+        let unsafe_one = Act { flushes: vec![Some(0.0)], ..Act::on("nobarrier").tps(2000.0) }.touched(three_cycles);
+        let mut story = Story::of(blocks, Some("ext4")).with(&slow).with(&fast).with(&unsafe_one);
         for trial in &mut story.trials {
-            let each = bytes[usize::from(trial.record.case.stack.name == "xfs")];
+            let place = ["ext4", "xfs", "nobarrier"].iter().position(|name| *name == trial.record.case.stack.name);
+            let each = bytes[place.unwrap()];
             let done = trial.seconds.counts(&crate::record::columns::CLIENT_DONE).unwrap();
             let sums: Vec<u64> = (0..done.rows())
                 .scan(0, |sum, row| {
@@ -222,13 +224,16 @@ fn less_wal_for_a_commit_is_named_beside_the_comparison() {
             trial.seconds.retain(|name| name != "pg_wal_bytes");
             trial.seconds.push_counts("pg_wal_bytes", sums, &vec![true; rows]);
         }
-        story.findings().headline
+        story.findings()
     };
-    assert!(
-        headline([1000, 750]).contains("; WAL per commit against ext4: xfs 25 % less"),
-        "{}",
-        headline([1000, 750])
-    );
-    assert!(headline([1000, 1100]).contains("; WAL per commit against ext4: xfs 10 % more"));
-    assert!(!headline([1000, 980]).contains("WAL per commit"));
+    let shown = found(3, [1000, 750, 500]);
+    let wal = shown.rankings[0].counters.iter().find(|compared| compared.counter == CostCounter::WalBytes).unwrap();
+    let ratios = wal.rows.iter().filter_map(|row| Some((row.label.as_str(), row.ratio?.value, row.outcome?.differs())));
+    assert_eq!(ratios.collect::<Vec<_>>(), [("nobarrier", 0.5, true), ("xfs", 0.75, true)]);
+    let aside = "; WAL per commit against ext4: nobarrier 50 % less, xfs 25 % less";
+    assert!(shown.headline.contains(aside), "{}", shown.headline);
+    let more = found(3, [1000, 1100, 1000]).headline;
+    assert!(more.contains("; WAL per commit against ext4: xfs 10 % more."), "{more}");
+    assert!(!found(3, [1000, 980, 1000]).headline.contains("WAL per commit"), "too little to say");
+    assert!(!found(1, [1000, 750, 500]).headline.contains("WAL per commit"), "one block decides nothing");
 }

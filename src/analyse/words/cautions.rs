@@ -72,7 +72,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     let what = "latency was logged for {} of the operations: the slowest is at least the slowest of these";
     remarks.extend(of_share(Weight::Instrument, what, found.log_sample));
     let telemetry = Some(sums.telemetry_share).filter(|share| *share > TELEMETRY_ALLOWANCE);
-    remarks.extend(of_share(Weight::Instrument, "telemetry used {} of one CPU", telemetry));
+    remarks.extend(of_share(Weight::Instrument, "telemetry used {} of one CPU in the worst trial", telemetry));
     remarks
 }
 

@@ -151,8 +151,9 @@ impl HeadlineSentence<'_> {
                 return format!("only {} was measured: {}; nothing to compare it with", only.label, self.rate(only));
             }
             [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
-            rows => work::unequal_cycles(&self.cases(rows)).unwrap_or_else(|| self.among(rows) + &self.wal_aside(rows)),
+            rows => work::unequal_cycles(&self.cases(rows)).unwrap_or_else(|| self.among(rows)),
         };
+        text.push_str(&work::wal_aside(&self.main.ranking.counters));
         text.push_str(without_safer(self.head.class));
         text
     }
@@ -233,13 +234,6 @@ impl HeadlineSentence<'_> {
 
     fn cases<'r>(&'r self, rows: &'r [RankRow]) -> Vec<(&'r str, &'r CaseSums)> {
         rows.iter().filter_map(|row| Some((row.label.as_str(), self.case(row)?))).collect()
-    }
-
-    /// WAL of these relative to the baseline, or to the best without one.
-    fn wal_aside(&self, rows: &[RankRow]) -> String {
-        let reference = self.baseline(rows).unwrap_or(&rows[0]);
-        let case = self.case(reference);
-        case.map_or_else(String::new, |case| work::wal_aside(&self.cases(rows), &reference.label, case))
     }
 
     fn baseline<'r>(&self, rows: &'r [RankRow]) -> Option<&'r RankRow> {

@@ -1,6 +1,7 @@
 //! Checks that compared cases did the same work: WAL per commit, and whole checkpoint cycles.
 
 use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, PairOutcome};
 use crate::record::case::CaseSpec;
 use crate::stats::moments;
 
@@ -10,22 +11,24 @@ const WAL_WORTH_SAYING: f64 = 0.05;
 /// Settings that determine when a checkpoint comes.
 const CHECKPOINT_SETTINGS: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
 
-/// "; WAL per commit against ext4: xfs 25 % less, btrfs 9 % more", for cases that differ so much from the one with this
-/// label; empty if none does.
-pub fn wal_aside(cases: &[(&str, &CaseSums)], label: &str, reference: &CaseSums) -> String {
-    let differ: Vec<String> = cases.iter().filter_map(|(label, case)| more_wal(label, case, reference)).collect();
-    if differ.is_empty() { String::new() } else { format!("; WAL per commit against {label}: {}", differ.join(", ")) }
+/// "; WAL per commit against ext4: xfs 25 % less, btrfs 9 % more", for each case of a ranking that was shown to differ
+/// from its reference, and by so much; empty if none does.
+pub fn wal_aside(counters: &[CounterComparison]) -> String {
+    let wal = counters.iter().find(|compared| compared.counter == CostCounter::WalBytes);
+    let rows = wal.map(|wal| wal.rows.as_slice()).unwrap_or_default();
+    let differ: Vec<String> = rows.iter().filter_map(more_wal).collect();
+    let reference = rows.iter().find(|row| row.outcome.is_none());
+    reference.filter(|_| !differ.is_empty()).map_or_else(String::new, |reference| {
+        format!("; WAL per commit against {}: {}", reference.label, differ.join(", "))
+    })
 }
 
 /// "xfs 25 % less".
-fn more_wal(label: &str, case: &CaseSums, reference: &CaseSums) -> Option<String> {
-    let [own, others] = [case, reference].map(|of| {
-        let writes = of.strata.read_only() != Some(true);
-        of.strata.wal_bytes.per_operation().filter(|bytes| writes && *bytes > 0.0)
-    });
-    let share = own? / others? - 1.0;
+fn more_wal(row: &CounterRow) -> Option<String> {
+    let differs = row.outcome.is_some_and(PairOutcome::differs);
+    let share = row.ratio.as_ref().filter(|_| differs)?.value - 1.0;
     let than = if share < 0.0 { "less" } else { "more" };
-    (share.abs() >= WAL_WORTH_SAYING).then(|| format!("{label} {:.0} % {than}", 100.0 * share.abs()))
+    (share.abs() >= WAL_WORTH_SAYING).then(|| format!("{} {:.0} % {than}", row.label, 100.0 * share.abs()))
 }
 
 /// Reason to name no winner: the windows of these cases hold different numbers of whole checkpoint cycles, and no

@@ -121,8 +121,9 @@ function rankingOption(ranking, figures, ratios, width) {
 
 function outcomeWords(comparison) {
   if (comparison.outcome === "undecided") return "undecided";
-  var within = comparison.outcome.same_within;
-  return within ? "the same within " + within + " %" : shown(comparison.ratio.value) + "×";
+  var same = comparison.outcome.same_within, within = comparison.outcome.differs_within;
+  if (same) return "the same within " + same + " %";
+  return shown(comparison.ratio.value) + "×" + (within ? ", by less than " + within + " %" : "");
 }
 
 function rankingTip(ranking, at) {
