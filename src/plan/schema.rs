@@ -91,37 +91,35 @@ fn machine(catalogue: &Catalogue) -> Value {
 }
 
 fn stack(catalogue: &Catalogue) -> Value {
-    let mut properties = Map::new();
     let device = any_layer("The block device.", Slot::Device, catalogue);
+    let filesystem = any_layer("The filesystem.", Slot::Filesystem, catalogue);
     let several = json!({ "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &device } });
-    let devices = json!({ "description": "Several devices: by name, or identical ones with a count.",
-        "anyOf": [several, &device] });
-    properties.insert("device".into(), device);
-    properties.insert("devices".into(), devices);
+    let mut properties = json!({
+        "devices": { "description": "Several devices: by name, or identical ones with a count.",
+            "anyOf": [several, &device] },
+        "device": device,
+        "wal": { "description": "Location of pg_wal: another stack by name, or a separate filesystem.",
+            "anyOf": [{ "type": "string" }, &filesystem] },
+        "tablespace": named("One filesystem per tablespace, by tablespace name.", &filesystem),
+        "filesystem": filesystem,
+        "reuse": { "description": "Build the stack once and let it age across trials.",
+            "type": "boolean", "default": false },
+    });
     if Slot::Volume.entries(catalogue).next().is_some() {
         let item = any_layer("A layer between device and filesystem.", Slot::Volume, catalogue);
-        let list = json!({ "description": "Layers between devices and filesystem, lowest first.",
+        properties["volume"] = json!({ "description": "Layers between devices and filesystem, lowest first.",
             "anyOf": [list_of(&item), &item] });
-        properties.insert("volume".into(), list);
     }
-    let filesystem = any_layer("The filesystem.", Slot::Filesystem, catalogue);
-    let wal = json!({ "description": "Location of pg_wal: another stack by name, or a separate filesystem.",
-        "anyOf": [{ "type": "string" }, &filesystem] });
-    let tablespace = json!({ "description": "One filesystem per tablespace, by tablespace name.",
-        "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &filesystem },
-        "additionalProperties": false });
-    properties.insert("filesystem".into(), filesystem);
     let directory = Slot::Filesystem.entries(catalogue).find(|entry| entry.name == "directory");
-    properties.extend(directory.and_then(|entry| entry.options.first()).map(|main| ("directory".into(), axis(main))));
-    properties.insert("wal".into(), wal);
-    properties.insert("tablespace".into(), tablespace);
-    if let Some(spec) = catalogue.layers.iter().find_map(|entry| entry.option(MODULE)) {
-        properties.insert(MODULE.into(), axis(spec));
+    if let Some(main) = directory.and_then(|entry| entry.options.first()) {
+        properties["directory"] = axis(main);
     }
-    let reuse = json!({ "description": "Build the stack once and let it age across trials.",
-        "type": "boolean", "default": false });
-    properties.insert("reuse".into(), reuse);
-    properties.extend(catalogue.age.iter().map(|entry| (AGE.into(), options(entry))));
+    if let Some(spec) = catalogue.layers.iter().find_map(|entry| entry.option(MODULE)) {
+        properties[MODULE] = axis(spec);
+    }
+    if let Some(entry) = &catalogue.age {
+        properties[AGE] = options(entry);
+    }
     let alone: Vec<&str> =
         Slot::Filesystem.entries(catalogue).filter(|entry| stands_alone(entry)).map(|entry| entry.name).collect();
     let mut table = table(format!("One storage stack. These need no device: {}.", alone.join(", ")), properties, &[]);
@@ -130,26 +128,35 @@ fn stack(catalogue: &Catalogue) -> Value {
 }
 
 fn any_layer(description: &str, slot: Slot, catalogue: &Catalogue) -> Value {
-    let spellings: Vec<Value> = slot.entries(catalogue).flat_map(layer).collect();
-    if spellings.is_empty() {
-        return json!({ "description": description, "not": {} });
-    }
-    json!({ "description": description, "anyOf": spellings })
+    let mut layers = any_of(&slot.entries(catalogue).flat_map(layer).collect::<Vec<_>>());
+    layers["description"] = json!(description);
+    layers
 }
 
-/// The three spellings of a layer.
-fn layer(entry: &CatalogueEntry) -> Vec<Value> {
+/// Any of these; nothing where there are none.
+fn any_of(spellings: &[Value]) -> Value {
+    if spellings.is_empty() { json!({ "not": {} }) } else { json!({ "anyOf": spellings }) }
+}
+
+/// A name alone, if no option is required, and a table under that name.
+fn by_name(entry: &CatalogueEntry, own: Map<String, Value>) -> Vec<Value> {
     let mut spellings = Vec::new();
     if !entry.options.iter().any(|spec| spec.required) {
         spellings.push(json!({ "description": entry.doc, "const": entry.name }));
     }
+    spellings.push(table(entry.doc, own, &[entry.name]));
+    spellings
+}
+
+/// The three spellings of a layer.
+fn layer(entry: &CatalogueEntry) -> Vec<Value> {
     let mut inside = options(entry);
     if let Some(properties) = inside["properties"].as_object_mut() {
         properties.extend(wiring(entry));
     }
     let mut own = Map::from_iter([(entry.name.to_owned(), inside)]);
     own.extend(own_keys(entry));
-    spellings.push(table(entry.doc, own, &[entry.name]));
+    let mut spellings = by_name(entry, own);
     if let Some((main, rest)) = entry.options.split_first() {
         let mut beside: Map<String, Value> = rest.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
         beside.extend(wiring(entry));
@@ -192,15 +199,9 @@ fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
 }
 
 fn workload(catalogue: &Catalogue) -> Value {
-    let mut kinds: Vec<Value> = Vec::new();
-    for entry in &catalogue.workloads {
-        if !entry.options.iter().any(|spec| spec.required) {
-            kinds.push(json!({ "description": entry.doc, "const": entry.name }));
-        }
-        let properties = Map::from_iter([(entry.name.to_owned(), options(entry))]);
-        kinds.push(table(entry.doc, properties, &[entry.name]));
-    }
-    if kinds.is_empty() { json!({ "not": {} }) } else { json!({ "anyOf": kinds }) }
+    let kinds = catalogue.workloads.iter();
+    let kinds = kinds.flat_map(|entry| by_name(entry, Map::from_iter([(entry.name.to_owned(), options(entry))])));
+    any_of(&kinds.collect::<Vec<_>>())
 }
 
 fn options(entry: &CatalogueEntry) -> Value {
