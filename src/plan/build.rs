@@ -76,10 +76,8 @@ pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec
         let Some((key, node)) = get(pairs, name) else { continue };
         let items = node.axis_items(*kind != KeyKind::Texts);
         let shown = format!("`{name}` of build");
-        if let Some(choices) = read_choices(&shown, node, items, problems, |node| read_one(name, *kind, node)) {
-            let option = (BUILD.to_owned(), Some((*name).to_owned()));
-            axes.push(Axis { name: format!("{BUILD}.{name}"), option, span: key.span.clone(), choices });
-        }
+        let choices = read_choices(&shown, node, items, problems, |node| read_one(name, *kind, node));
+        axes.extend(choices.map(|choices| Axis::within(BUILD, key, choices)));
     }
     axes
 }

@@ -34,6 +34,12 @@ impl Axis {
         Axis { name: name.to_owned(), option: (name.to_owned(), None), span, choices }
     }
 
+    /// An axis of one key of a table of `[postgres]`.
+    pub fn within(table: &str, key: &Key, choices: Vec<Choice>) -> Axis {
+        let option = (table.to_owned(), Some(key.text.clone()));
+        Axis { name: format!("{table}.{}", key.text), option, span: key.span.clone(), choices }
+    }
+
     /// True if it has several choices.
     pub fn varies(&self) -> bool {
         self.choices.len() > 1

@@ -1,12 +1,11 @@
 //! Shows, at the line of the plan, what the machine rejects in an otherwise valid plan.
 
-use super::Plan;
 use super::limits::Span;
 use super::postgres::{INITDB, flatten};
 use super::problem::{Paint, Problem, Problems};
 use super::stacks::AGE;
 use super::tree::{self, Node, Pair, Toml, get};
-use super::values::on_off;
+use super::{Plan, values};
 use crate::error::Error;
 use std::path::Path;
 
@@ -59,7 +58,7 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
         Spot::Setting(name) => setting(root, name).map(|(key, _)| key).into_iter().collect(),
         Spot::SettingValue(name, value) => {
             let Some((key, node)) = setting(root, name) else { return Vec::new() };
-            places(node, Some(key), |node| written(node).as_ref() == Some(value))
+            places(node, Some(key), |node| values::setting(node).as_ref() == Some(value))
         }
         Spot::Initdb(argument) => {
             let found = table(root, "postgres").and_then(|pairs| get(pairs, INITDB));
@@ -132,17 +131,6 @@ fn table<'t>(root: &'t [Pair], name: &str) -> Option<&'t [Pair]> {
 fn setting<'t>(root: &'t [Pair], name: &str) -> Option<(Span, &'t Node)> {
     let settings = table(table(root, "postgres")?, "settings")?;
     flatten(settings).into_iter().find(|(key, _)| key.text == name).map(|(key, node)| (key.span, node))
-}
-
-/// A value as passed to the server.
-fn written(node: &Node) -> Option<String> {
-    match &node.value {
-        Toml::Text(text) => Some(text.clone()),
-        Toml::Integer(n) => Some(n.to_string()),
-        Toml::Number(n) => Some(n.to_string()),
-        Toml::Boolean(flag) => Some(on_off(*flag).to_owned()),
-        Toml::Moment | Toml::List(_) | Toml::Table(_) => None,
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Pair, Toml, get};
-use super::values::{Choice, absolute_path, on_off, proper_text, read, texts};
+use super::values::{Choice, absolute_path, proper_text, read, setting, texts};
 use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
 
@@ -113,9 +113,8 @@ fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
             continue;
         }
         let name = format!("setting `{}`", key.text);
-        if let Some(choices) = read_choices(&name, node, node.items(), problems, read_setting) {
-            axes.push(Axis::of(&key.text, key.span, choices));
-        }
+        let choices = read_choices(&name, node, node.items(), problems, read_setting);
+        axes.extend(choices.map(|choices| Axis::of(&key.text, key.span, choices)));
     }
     axes
 }
@@ -147,14 +146,11 @@ fn is_setting_name(name: &str) -> bool {
 }
 
 fn read_setting(node: &Node) -> Result<Choice, Problem> {
-    let text = match &node.value {
-        Toml::Integer(n) => n.to_string(),
-        Toml::Number(n) => n.to_string(),
-        Toml::Boolean(flag) => on_off(*flag).to_owned(),
+    let text = match setting(node) {
         // An empty text is valid in PostgreSQL: `synchronous_standby_names = ""`.
-        Toml::Text(text) if text.is_empty() => String::new(),
-        Toml::Text(_) => proper_text(node)?,
-        Toml::Moment | Toml::List(_) | Toml::Table(_) => {
+        Some(text) if node.text().is_none() || text.is_empty() => text,
+        Some(_) => proper_text(node)?,
+        None => {
             let message = format!("must be a number, text, true or false, found {}", node.noun());
             return Err(Problem::at(&node.span, message));
         }
@@ -164,37 +160,28 @@ fn read_setting(node: &Node) -> Result<Choice, Problem> {
 
 /// Reads `["--wal-segsize=64"]`, a list of such lists (an axis), or `{ wal-segsize = [16, 64] }`.
 fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
-    match &node.value {
-        Toml::Table(pairs) => {
-            let mut axes = Vec::new();
-            for (key, node) in pairs {
-                let name = format!("`{}` of initdb", key.text);
-                if !key.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') || key.text.starts_with('-') {
-                    let message = format!("`{}` is not an initdb option", key.text);
-                    let plain = key.text.to_lowercase().replace('_', "-");
-                    let help =
-                        format!("write it as initdb has it, without leading dashes: {}", plain.trim_matches('-'));
-                    problems.add(Problem::at(&key.span, message).help(help));
-                }
-                let choices = read_choices(&name, node, node.items(), problems, |node| read(OptionKind::Scalar, node));
-                if let Some(choices) = choices {
-                    let axis = format!("{INITDB}.{}", key.text);
-                    let option = (INITDB.to_owned(), Some(key.text.clone()));
-                    axes.push(Axis { name: axis, option, span: key.span.clone(), choices });
-                }
-            }
-            axes
+    let Toml::Table(pairs) = &node.value else {
+        let choices = read_choices("`initdb` of [postgres]", node, node.axis_items(false), problems, |node| {
+            read(OptionKind::TextList, node).map_err(|refusal| match node.items() {
+                [] => refusal.help("for an option on and off write initdb = { data-checksums = [true, false] }"),
+                _ => refusal,
+            })
+        });
+        return choices.map(|choices| Axis::of(INITDB, key.span.clone(), choices)).into_iter().collect();
+    };
+    let mut axes = Vec::new();
+    for (key, node) in pairs {
+        let name = format!("`{}` of initdb", key.text);
+        if !key.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') || key.text.starts_with('-') {
+            let message = format!("`{}` is not an initdb option", key.text);
+            let plain = key.text.to_lowercase().replace('_', "-");
+            let help = format!("write it as initdb has it, without leading dashes: {}", plain.trim_matches('-'));
+            problems.add(Problem::at(&key.span, message).help(help));
         }
-        _ => {
-            let choices = read_choices("`initdb` of [postgres]", node, node.axis_items(false), problems, |node| {
-                read(OptionKind::TextList, node).map_err(|refusal| match node.items() {
-                    [] => refusal.help("for an option on and off write initdb = { data-checksums = [true, false] }"),
-                    _ => refusal,
-                })
-            });
-            choices.map(|choices| Axis::of(INITDB, key.span.clone(), choices)).into_iter().collect()
-        }
+        let choices = read_choices(&name, node, node.items(), problems, |node| read(OptionKind::Scalar, node));
+        axes.extend(choices.map(|choices| Axis::within(INITDB, key, choices)));
     }
+    axes
 }
 
 /// Arguments for a value of one of initdb's axes.

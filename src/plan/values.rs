@@ -82,10 +82,9 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Problem> {
             OptionValue::Text(text.clone())
         }
         (OptionKind::SqlOrList | OptionKind::TextList, Toml::List(items)) => text_list(kind, node, items)?,
-        (OptionKind::IntegerOrShare, Toml::Text(text)) => match share_of_memory(text) {
-            Some(share) => OptionValue::Text(share),
-            None => return Err(refuse(kind, node)),
-        },
+        (OptionKind::IntegerOrShare, Toml::Text(text)) => {
+            OptionValue::Text(share_of_memory(text).ok_or_else(|| refuse(kind, node))?)
+        }
         _ => return Err(refuse(kind, node)),
     };
     let identity = value.plain();
@@ -122,14 +121,12 @@ fn refuse(kind: OptionKind, node: &Node) -> Problem {
 
 fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, Problem> {
     let Some(text) = node.text() else { return Err(refuse(kind, node)) };
-    let identity = if matches!(kind, OptionKind::Size) {
-        match Bytes::parse(text) {
-            Ok(Bytes(0)) => return Err(Problem::at(&node.span, "must be greater than 0")),
-            Ok(Bytes(bytes)) => Ok(format!("bytes:{bytes}")),
-            Err(message) => Err(message),
+    let identity = match kind {
+        OptionKind::Size if Bytes::parse(text) == Ok(Bytes(0)) => {
+            return Err(Problem::at(&node.span, "must be greater than 0"));
         }
-    } else {
-        Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
+        OptionKind::Size => Bytes::parse(text).map(|Bytes(bytes)| format!("bytes:{bytes}")),
+        _ => Micros::parse(text).map(|Micros(us)| format!("us:{us}")),
     };
     let identity =
         identity.map_err(|message| Problem::at(&node.span, format!("must be {}: {message}", describe(kind))))?;
@@ -146,19 +143,18 @@ fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, Problem> 
 
 /// Keys by which a scalar of unknown kind is compared, in `[[exclude]]` and `baseline`.
 pub(super) fn identities(node: &Node) -> Option<Vec<String>> {
-    Some(match &node.value {
+    let mut all = vec![setting(node)?];
+    match &node.value {
         Toml::Text(text) => {
-            let mut all = vec![text.clone()];
             all.extend(Bytes::parse(text).ok().map(|bytes| format!("bytes:{}", bytes.0)));
             all.extend(Micros::parse(text).ok().map(|span| format!("us:{}", span.0)));
             all.extend(share_of_memory(text));
-            all
         }
-        Toml::Integer(n) => vec![n.to_string()],
-        Toml::Number(n) => vec![n.to_string()],
-        Toml::Boolean(flag) => vec![flag.to_string(), on_off(*flag).to_owned()],
-        Toml::Moment | Toml::List(_) | Toml::Table(_) => return None,
-    })
+        // Messages show the first one.
+        Toml::Boolean(flag) => all.insert(0, flag.to_string()),
+        _ => {}
+    }
+    Some(all)
 }
 
 /// The items of a list, or the one value.
@@ -169,9 +165,15 @@ pub(super) fn texts(value: &OptionValue) -> Vec<String> {
     }
 }
 
-/// A flag in PostgreSQL's spelling.
-pub(super) fn on_off(flag: bool) -> &'static str {
-    if flag { "on" } else { "off" }
+/// A scalar as the value of a setting of PostgreSQL.
+pub(super) fn setting(node: &Node) -> Option<String> {
+    match &node.value {
+        Toml::Text(text) => Some(text.clone()),
+        Toml::Integer(n) => Some(n.to_string()),
+        Toml::Number(n) => Some(n.to_string()),
+        Toml::Boolean(flag) => Some(if *flag { "on" } else { "off" }.to_owned()),
+        Toml::Moment | Toml::List(_) | Toml::Table(_) => None,
+    }
 }
 
 /// Normalises `50 %of ram` to `50% of RAM`; `None` if it is not a share above zero.
