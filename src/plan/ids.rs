@@ -2,7 +2,7 @@
 //!
 //! Built from the stack, the workload and the axes that vary: `ext4.tpcb.clients-4.wal_sync_method-fdatasync`.
 
-use sha2::{Digest, Sha256};
+use crate::host::files;
 use std::collections::HashMap;
 
 /// Longest id, characters: leaves room for suffixes within the 255 bytes of a file name.
@@ -26,14 +26,9 @@ impl IdParts {
     }
 
     fn hash(&self) -> String {
-        let mut hasher = Sha256::new();
-        let axes = self.axes.iter().flat_map(|(axis, _, full)| [axis, full]);
-        for text in self.head.iter().chain(axes) {
-            hasher.update((text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        }
-        let hex: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        hex[..HASH_LENGTH].to_owned()
+        let texts = self.head.iter().chain(self.axes.iter().flat_map(|(axis, _, full)| [axis, full]));
+        let parts = texts.flat_map(|text| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat());
+        files::sha256(&parts.collect::<Vec<u8>>())[..HASH_LENGTH].to_owned()
     }
 }
 

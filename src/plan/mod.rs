@@ -37,6 +37,7 @@ mod workloads;
 mod tests;
 
 pub use example::{SHORT_EXAMPLE, example};
+pub(crate) use order::round;
 pub(crate) use problem::did_you_mean;
 pub use problem::{Paint, Problems};
 pub use quick::QuickPart;
@@ -358,11 +359,6 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
         return Err(Error::user(message));
     }
     Ok(order::of_cases(cases, blocks, seed))
-}
-
-/// Round `number`, from 1, of cases measured in turns: each follows each other one as evenly as the rounds allow.
-pub fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
-    order::round(cases, number, seed)
 }
 
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {

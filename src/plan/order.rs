@@ -49,8 +49,8 @@ pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialK
     turns.collect()
 }
 
-/// Round `number`, from 1, of cases measured in turns.
-pub(super) fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
+/// Round `number`, from 1, of cases measured in turns: each follows each other one as evenly as the rounds allow.
+pub(crate) fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
     let all = order(cases, number, seed);
     all.into_iter().filter(|turn| turn.trial == number).map(|turn| turn.case).collect()
 }

@@ -4,6 +4,7 @@
 
 use super::limits::{Key, MAX_COMBINATIONS, Span};
 use crate::error::Error;
+use crate::units::count;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::collections::HashSet;
 
@@ -133,11 +134,8 @@ impl Problems {
 
     /// The error for the user: the number of problems, then each as a snippet.
     pub fn into_error(self, text: &str, file_name: &str, paint: Paint) -> Error {
-        let count = match self.len() {
-            1 => "1 error".to_owned(),
-            n => format!("{n} errors"),
-        };
-        Error::user(format!("{} has {count}\n\n{}", clean(file_name), self.render(text, file_name, paint)))
+        let errors = count(self.len(), "error");
+        Error::user(format!("{} has {errors}\n\n{}", clean(file_name), self.render(text, file_name, paint)))
     }
 }
 
