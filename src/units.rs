@@ -129,7 +129,7 @@ pub(crate) fn grouped(value: u64) -> String {
 
 fn group_thousands(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
+    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
     let mut grouped = String::with_capacity(text.len() + text.len() / 3);
     for (i, digit) in whole.chars().enumerate() {
         if i > 0 && (whole.len() - i).is_multiple_of(3) && whole.len() > 4 {
@@ -137,10 +137,7 @@ fn group_thousands(text: &str) -> String {
         }
         grouped.push(digit);
     }
-    match fraction {
-        Some(fraction) => format!("{sign}{grouped}.{fraction}"),
-        None => format!("{sign}{grouped}"),
-    }
+    format!("{sign}{grouped}{fraction}")
 }
 
 fn split_number(text: &str) -> Result<(&str, &str), String> {
