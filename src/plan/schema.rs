@@ -200,9 +200,8 @@ fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
 
 fn workload(catalogue: &Catalogue) -> Value {
     let kinds = catalogue.workloads.iter();
-    let spellings: Vec<Value> =
-        kinds.flat_map(|entry| by_name(entry, Map::from_iter([(entry.name.to_owned(), options(entry))]))).collect();
-    any_of(&spellings)
+    let kinds = kinds.flat_map(|entry| by_name(entry, Map::from_iter([(entry.name.to_owned(), options(entry))])));
+    any_of(&kinds.collect::<Vec<_>>())
 }
 
 fn options(entry: &CatalogueEntry) -> Value {

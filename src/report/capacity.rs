@@ -41,7 +41,7 @@ impl Labelled<'_> {
             (TableColumn::number("Late", ""), &|it| Cell::number(Some(it.late), grouped)),
             (TableColumn::number("Skipped", ""), &|it| Cell::number(Some(it.skipped), grouped)),
             (TableColumn::number("Late or skipped", "share"), &|it| Cell::share(it.late_share)),
-            (TableColumn::number("p99", "ms").csv(&["p99 (us)"]), &|it| Cell::number(it.p99_us, millis)),
+            (TableColumn::units("p99", "ms", "us"), &|it| Cell::number(it.p99_us, millis)),
             (TableColumn::number("No commit", "s"), &|it| Cell::number(Some(it.silent_s), grouped)),
             (TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]), &|it| {
                 Cell::number(Some(it.driver_lag_us_mean), |us| millis(us as u64))

@@ -82,9 +82,9 @@ impl Labelled<'_> {
             (TableColumn::estimate("Rate", "rate", "1/s"), &|row| {
                 Cell::estimate(row.rate.as_ref(), row.unavailable.as_deref())
             }),
-            (ns_column("p50"), &|row| ns_cell(row.latency.map(|latency| latency.p50_ns))),
-            (ns_column("p99"), &|row| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
-            (ns_column("slowest"), &|row| ns_cell(row.latency.map(|latency| latency.max_ns))),
+            (TableColumn::units("p50", "ms", "ns"), &|row| ns_cell(row.latency.map(|latency| latency.p50_ns))),
+            (TableColumn::units("p99", "ms", "ns"), &|row| ns_cell(row.latency.and_then(|latency| latency.p99_ns))),
+            (TableColumn::units("slowest", "ms", "ns"), &|row| ns_cell(row.latency.map(|latency| latency.max_ns))),
             (TableColumn::text("Device work per operation").csv(&["device work"]), &|row| {
                 Cell::text(row.device_work.clone().unwrap_or_default())
             }),
@@ -107,15 +107,6 @@ impl Labelled<'_> {
         ]);
         table.note("Means as the tool reports them, over trials.")
     }
-}
-
-/// A column of amounts for each commit.
-fn per_commit(title: &str) -> TableColumn {
-    TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")])
-}
-
-fn ns_column(title: &str) -> TableColumn {
-    TableColumn::number(title, "ms").csv(&[&format!("{title} (ns)")])
 }
 
 fn ns_cell(ns: Option<u64>) -> Cell {
@@ -141,26 +132,28 @@ fn strata_columns<'r>() -> [ShownColumn<'r, (Option<&'r DeviceStrata>, &'r Strat
             let none = || Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
             device.map_or_else(none, |it| Cell::device(&it.device, &it.node))
         }),
-        (per_commit("Writes"), &|(device, _)| Cell::figure(device.and_then(|it| it.writes))),
-        (TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]), &|(device, _)| {
+        (TableColumn::units("Writes", "", "per commit"), &|(device, _)| Cell::figure(device.and_then(|it| it.writes))),
+        (TableColumn::units("Bytes a write", "", "B"), &|(device, _)| {
             Cell::bytes(device.and_then(|it| it.bytes_per_write))
         }),
-        (TableColumn::number("Written", "").csv(&["Written (B per commit)"]), &|(device, _)| {
+        (TableColumn::units("Written", "", "B per commit"), &|(device, _)| {
             Cell::bytes(device.and_then(|it| it.write_bytes))
         }),
-        (per_commit("Flushes"), &|(device, _)| Cell::figure(device.and_then(|it| it.flushes))),
-        (per_commit("Reads"), &|(device, _)| Cell::figure(device.and_then(|it| it.reads))),
+        (TableColumn::units("Flushes", "", "per commit"), &|(device, _)| {
+            Cell::figure(device.and_then(|it| it.flushes))
+        }),
+        (TableColumn::units("Reads", "", "per commit"), &|(device, _)| Cell::figure(device.and_then(|it| it.reads))),
         (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(device, _)| {
             Cell::share(device.and_then(|it| it.busy))
         }),
-        (TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]), &|(_, it)| Cell::figure(it.wal_bytes)),
-        (per_commit("WAL records"), &|(_, it)| Cell::figure(it.wal_records)),
-        (per_commit("Full-page images"), &|(_, it)| Cell::figure(it.full_page_images)),
-        (per_commit("WAL syncs"), &|(_, it)| Cell::figure(it.wal_syncs)),
+        (TableColumn::units("WAL", "B", "B per commit"), &|(_, it)| Cell::figure(it.wal_bytes)),
+        (TableColumn::units("WAL records", "", "per commit"), &|(_, it)| Cell::figure(it.wal_records)),
+        (TableColumn::units("Full-page images", "", "per commit"), &|(_, it)| Cell::figure(it.full_page_images)),
+        (TableColumn::units("WAL syncs", "", "per commit"), &|(_, it)| Cell::figure(it.wal_syncs)),
         (TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]), &|(_, it)| {
             Cell::figure(it.write_amplification)
         }),
-        (TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]), &|(_, it)| Cell::figure(it.cpu_us)),
+        (TableColumn::units("CPU", "us", "us per commit"), &|(_, it)| Cell::figure(it.cpu_us)),
     ]
 }
 

@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 pub(super) fn device_work(labelled: &Labelled<'_>) -> Table {
     let columns = vec![
         TableColumn::text("Case").csv(&["class", "case"]),
-        per_operation("Writes"),
-        TableColumn::number("Bytes", "").csv(&["Bytes (B per operation)"]),
-        per_operation("Flushes"),
-        TableColumn::number("WAL", "").csv(&["WAL (B per operation)"]),
-        per_operation("WAL syncs"),
-        per_operation("Full-page images"),
+        TableColumn::units("Writes", "", "per operation"),
+        TableColumn::units("Bytes", "", "B per operation"),
+        TableColumn::units("Flushes", "", "per operation"),
+        TableColumn::units("WAL", "", "B per operation"),
+        TableColumn::units("WAL syncs", "", "per operation"),
+        TableColumn::units("Full-page images", "", "per operation"),
     ];
     let caption = "One operation at the devices of each stack";
     let note = "Per operation (a commit, where the workload writes). Writes, bytes and flushes are those of the devices that the \
@@ -68,11 +68,6 @@ fn synced_words(case: &CaseFinding, labelled: &Labelled<'_>) -> Option<String> {
 pub(super) fn one_write<'c>(case: &'c CaseFinding, method: &str) -> Option<&'c SyncedRow> {
     let mut rows = case.synced.iter().flat_map(|synced| &synced.rows);
     rows.find(|row| row.family == Family::OneWrite && row.label == method)
-}
-
-/// A column of amounts for each operation.
-fn per_operation(title: &str) -> TableColumn {
-    TableColumn::number(title, "").csv(&[&format!("{title} (per operation)")])
 }
 
 /// Reasons for the class of the cases, each once with its cases.

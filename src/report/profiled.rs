@@ -23,7 +23,7 @@ pub(super) fn table(found: &[Profiled]) -> Table {
             Cell::number(it.limit_us, |us| Micros(us).to_string())
         }),
         (TableColumn::number("Headroom", "").csv(&["holds", "fails"]), &headroom),
-        (TableColumn::number("WAL a day", "").csv(&["WAL a day (B)"]), &|it| Cell::bytes(it.wal_bytes_per_day)),
+        (TableColumn::units("WAL a day", "", "B"), &|it| Cell::bytes(it.wal_bytes_per_day)),
         (TableColumn::number("To devices a day", "").csv(&["to devices a day (B)"]), &|it| {
             Cell::bytes(it.device_bytes_per_day)
         }),

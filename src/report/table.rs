@@ -118,6 +118,11 @@ impl TableColumn {
         TableColumn { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
     }
 
+    /// A column of numbers with its unit as shown, and that of the CSV.
+    pub fn units(title: &str, unit: &str, csv_unit: &str) -> TableColumn {
+        TableColumn::number(title, unit).csv(&[&format!("{title} ({csv_unit})")])
+    }
+
     /// A column of figures with intervals.
     pub fn estimate(title: &str, name: &str, unit: &str) -> TableColumn {
         let heading = format!("{title}, 95 % interval");

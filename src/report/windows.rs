@@ -14,10 +14,10 @@ impl Labelled<'_> {
             (TableColumn::number("Whole cycles", "").csv(&cycles), &|it| cycles_cell(it)),
             (TableColumn::number("In checkpoints", "s"), &|it| Cell::number(Some(it.inside.seconds), grouped)),
             (TableColumn::number("Rate in them", "1/s"), &|it| Cell::figure(it.inside.rate)),
-            (p99_column("p99 in them"), &|it| Cell::number(it.inside.p99_us, millis)),
+            (TableColumn::units("p99 in them", "ms", "us"), &|it| Cell::number(it.inside.p99_us, millis)),
             (TableColumn::number("Outside", "s"), &|it| Cell::number(Some(it.outside.seconds), grouped)),
             (TableColumn::number("Rate outside", "1/s"), &|it| Cell::figure(it.outside.rate)),
-            (p99_column("p99 outside"), &|it| Cell::number(it.outside.p99_us, millis)),
+            (TableColumn::units("p99 outside", "ms", "us"), &|it| Cell::number(it.outside.p99_us, millis)),
             (TableColumn::number("By checkpoints", "pages"), &|it| count(it.pages, |pages| pages.checkpointer)),
             (TableColumn::number("By the background writer", "pages"), &|it| {
                 count(it.pages, |pages| pages.background_writer)
@@ -135,10 +135,6 @@ fn beside(found: &TurnsFinding) -> String {
             format!("{words}: with 10 % of the CPUs taken, a turn was {mean:.1} % slower ({least:.1} to {most:.1} %).")
         }
     }
-}
-
-fn p99_column(title: &str) -> TableColumn {
-    TableColumn::number(title, "ms").csv(&[&format!("{title} (us)")])
 }
 
 fn cycles_cell(window: &CaseWindow) -> Cell {
