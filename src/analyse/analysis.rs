@@ -158,7 +158,7 @@ impl Analysis {
     /// Adds the trials that are still to do, and those whose files cannot be read.
     fn add_unmeasured(&mut self) {
         let hint = match self.input.run.merged.is_empty() {
-            true => "pgstrata run --resume FOLDER",
+            true => &format!("pgstrata run --resume {}", self.input.folder),
             false => "resume the run that lacks it, then pgstrata merge DIR... again",
         };
         self.input.pending.iter().for_each(|key| self.not_run.add(key, None, "not yet run", Some(hint)));

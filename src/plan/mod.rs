@@ -197,7 +197,8 @@ pub struct Plan {
 /// Of kind `User`: if the file cannot be read, or the plan has mistakes; the message shows each at its line.
 pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let reading = format!("read the plan {}", clean(&path.display().to_string()));
-    let bytes = files::read_given(path, MAX_FILE + 1, || reading.clone())?;
+    let bytes = files::read_given(path, MAX_FILE + 1, || reading.clone());
+    let bytes = bytes.map_err(|e| e.or_hint("name a plan file, or a shipped plan: `pgstrata plans` lists them"))?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(Error::user(format!("the file is larger than the limit of {MAX_FILE} bytes")).while_doing(reading));
     }

@@ -25,10 +25,10 @@ pub enum Weight {
     Unsure,
     /// The window lacked something that every production system has.
     Short,
-    /// The figures may be limited by something other than storage.
-    Elsewhere,
     /// Other programs used the machine.
     Disturbed,
+    /// The figures may be limited by something other than storage.
+    Elsewhere,
     /// Reads did not reach the storage.
     Cached,
     /// The trials of a case differ in kind.
