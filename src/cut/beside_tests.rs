@@ -38,7 +38,8 @@ fn with(scripts: &[&str], mount: &[&str]) -> CaseSpec {
 fn cut(case: &CaseSpec, states: usize) -> Result<VerdictRecord> {
     let (folder, interrupt) = (tempfile::tempdir().unwrap(), Interrupt::never());
     let places = places(folder.path());
-    let time = Duration::from_millis(1200);
+    // The clients commit while pgbench starts, which takes half a second on a busy machine.
+    let time = Duration::from_secs(3);
     let cutting = Cutting { clients: 2, time, states, workload: true, keeps_evidence: false, ..Cutting::default() };
     let session = CutSession::open(&Host::this(), &places, cutting, &interrupt).unwrap();
     let result = cut_case(&session, case, &places, &|_| ());
@@ -60,8 +61,7 @@ fn a_flushing_stack_holds_with_a_workload_beside_the_clients() {
     assert!(result.recovered >= 12 && result.wal_ends_read >= 14, "{result:?}");
     let beside = result.beside.unwrap();
     assert_eq!(beside.workload, "own");
-    // Which of the two commits more is chance on a busy machine.
-    assert!(result.commits > 10 && beside.commits > 10, "{beside:?} beside {}", result.commits);
+    assert!(result.commits > 10 && beside.commits as u64 > result.commits, "{beside:?} beside {}", result.commits);
     let ignored = result.devices.iter().find(|on| on.device.starts_with("flush ignored")).unwrap();
     assert!(ignored.verdict.convicts(), "{}", ignored.verdict);
 }

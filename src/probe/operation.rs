@@ -26,6 +26,8 @@ pub(super) enum RowOperation<'a> {
     Walk(Walk<'a>),
     /// Several writers that share syncs.
     Group(WriterGroup<'a>),
+    /// Overwrites the beginning of the file. By itself, so that no call stands between clock and system call.
+    Overwrite(Overwrite<'a>),
     /// The calls of any other row.
     Calls(Box<dyn FnMut() -> Result<(), FailedCall> + 'a>),
 }
@@ -86,10 +88,7 @@ impl<'a> RowOperation<'a> {
                     mapped.sync(bytes.len()).map_err(FailedCall::of("msync"))
                 })
             }
-            (_, way) => {
-                let overwrite = Overwrite::new(open()?, bytes, spec.writes, way);
-                Box::new(move || overwrite.once())
-            }
+            (_, way) => return Ok(RowOperation::Overwrite(Overwrite::new(open()?, bytes, spec.writes, way))),
         }))
     }
 
@@ -121,6 +120,7 @@ impl<'a> RowOperation<'a> {
                 let most = most.min(walk.left());
                 tape.run(span, (1, most), interrupt, || walk.once())?;
             }
+            RowOperation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once())?,
             RowOperation::Calls(calls) => tape.run(span, (1, most), interrupt, calls)?,
         }
         Ok(None)

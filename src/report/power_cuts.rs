@@ -63,7 +63,7 @@ fn aside(cut: &PowerCut) -> String {
     parts.extend(cut.record.page_writes.map(split));
     let unseen = "a smaller share of skipped syncs may go unseen";
     let most = cut.failing_share_max.map(|share| format!("{:.1} %", share * 100.0));
-    parts.extend(most.map(|most| format!("of states chosen like these, at most {most} fail (95 % CI); {unseen}")));
+    parts.extend(most.map(|most| format!("of states chosen like these, at most {most} fail (95 % sure); {unseen}")));
     for (states, how) in
         [(torn_pages, "4 KiB fail"), (torn_sectors, "512 B fail: the disk must write 4 KiB atomically")]
     {

@@ -496,7 +496,7 @@ fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
     let Some((key, needs)) = data_needs(case, memory)? else { return Ok(None) };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
     let share = (DATA_SHARE * 100.0).round();
-    let what = format!("stack {} for {key}, of which it takes {share} %", case.stack.name);
+    let what = format!("stack {}, {share} % of it for {key}", case.stack.name);
     Ok(Some(SpaceLine { what, needs, has: Some(capacity), fits: needs <= capacity }))
 }
 

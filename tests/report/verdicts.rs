@@ -69,7 +69,7 @@ fn the_verdict_is_shown_beside_the_speed() {
         "a power cut: holds (300 states); 0.98 flushes per commit",
         "a power cut: loses all commits; tmpfs keeps its files in memory",
         "<h2>Power cuts</h2>",
-        "of states chosen like these, at most 1.0 % fail (95 % CI); a smaller share of skipped syncs may go unseen",
+        "of states chosen like these, at most 1.0 % fail (95 % sure); a smaller share of skipped syncs may go unseen",
         "only loop images are recorded, not disk",
         "loses 6123 commits &#x2f; 2.97 s",
         "href=\"#power-cuts-section\"",
