@@ -1,11 +1,11 @@
 //! PostgreSQL builds of a plan: finding existing ones, and making the others before a run.
 
 use super::out;
-use crate::builds::{self, BuildProgress, BuildState, Shelf};
-use crate::error::{Error, Result};
+use crate::builds::{self, BuildProgress, BuildState, BuiltPostgres, Shelf};
+use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::record::build::{BuildSpec, UNBUILT};
+use crate::record::build::{BuildSpec, GIVEN, GivenBuild, UNBUILT};
 use crate::record::case::CaseSpec;
 use crate::units::{Micros, count};
 use serde::Serialize;
@@ -31,6 +31,7 @@ pub struct BuildLine {
 /// # Errors
 /// If a tarball, checkout or patch cannot be read.
 pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
+    enter_given(host, cases)?;
     let specs = asked(cases);
     if specs.is_empty() {
         return Ok(Vec::new());
@@ -41,7 +42,8 @@ pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
         let what = spec.described();
         let (bin, lacking) = match builds::look(host, &shelf, &spec)? {
             BuildState::Built(built) => {
-                enter(cases, &spec, &built);
+                let (finished, bin) = given(&spec, &built);
+                enter(cases, &finished, &bin);
                 (Some(built.bin), Vec::new())
             }
             BuildState::Lacking(lacking) => (None, lacking),
@@ -57,6 +59,7 @@ pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
 /// # Errors
 /// If a build fails, or on Ctrl-C.
 pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Result<()> {
+    enter_given(host, cases)?;
     let specs = asked(cases);
     if specs.is_empty() {
         return Ok(());
@@ -72,7 +75,8 @@ pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Resul
             }
             show(&progress);
         })?;
-        enter(cases, &spec, &built);
+        let (finished, bin) = given(&spec, &built);
+        enter(cases, &finished, &bin);
     }
     Ok(())
 }
@@ -102,6 +106,24 @@ pub fn make_again(host: &Host, cases: &[CaseSpec], interrupt: &Interrupt) -> Res
     }
 }
 
+/// Enters what the host of this guest has built for it.
+fn enter_given(host: &Host, cases: &mut [CaseSpec]) -> Result<()> {
+    let Some(text) = host.read_optional(GIVEN) else { return Ok(()) };
+    let builds: Vec<GivenBuild> = serde_json::from_str(&text).or_host(|| format!("read {GIVEN}"))?;
+    builds.iter().for_each(|(spec, bin)| enter(cases, spec, bin));
+    Ok(())
+}
+
+/// Finished builds of these cases.
+pub fn made(cases: &[CaseSpec]) -> Vec<GivenBuild> {
+    let servers = cases.iter().filter_map(|case| case.postgres.as_ref()).filter(|postgres| postgres.bin != UNBUILT);
+    let mut made: Vec<GivenBuild> =
+        servers.filter_map(|postgres| Some((postgres.build.clone()?, postgres.bin.clone()))).collect();
+    made.sort();
+    made.dedup();
+    made
+}
+
 /// `, about 4 min for 2 builds`, if builds are missing.
 pub fn expected(lines: &[BuildLine]) -> Option<String> {
     let missing = u32::try_from(lines.iter().filter(|line| line.bin.is_none()).count()).unwrap_or(u32::MAX);
@@ -122,16 +144,21 @@ fn asked(cases: &[CaseSpec]) -> Vec<BuildSpec> {
 
 fn same(case: &CaseSpec, spec: &BuildSpec) -> bool {
     let build = case.postgres.as_ref().and_then(|postgres| postgres.build.as_ref());
-    build.is_some_and(|build| BuildSpec { made_from: None, ..build.clone() } == *spec)
+    build.is_some_and(|build| BuildSpec { made_from: spec.made_from.clone(), ..build.clone() } == *spec)
 }
 
-fn enter(cases: &mut [CaseSpec], spec: &BuildSpec, built: &builds::BuiltPostgres) {
-    for case in cases.iter_mut().filter(|case| same(case, spec)) {
+/// Enters the folder of a finished build, and what it was made from.
+fn enter(cases: &mut [CaseSpec], finished: &BuildSpec, bin: &str) {
+    for case in cases.iter_mut().filter(|case| same(case, finished)) {
         if let Some(postgres) = &mut case.postgres {
-            postgres.bin = built.bin.display().to_string();
-            postgres.build = Some(BuildSpec { made_from: Some(built.made_from.clone()), ..spec.clone() });
+            bin.clone_into(&mut postgres.bin);
+            postgres.build = Some(finished.clone());
         }
     }
+}
+
+fn given(spec: &BuildSpec, built: &BuiltPostgres) -> GivenBuild {
+    (BuildSpec { made_from: Some(built.made_from.clone()), ..spec.clone() }, built.bin.display().to_string())
 }
 
 fn show(progress: &BuildProgress<'_>) {

@@ -2,9 +2,9 @@
 
 mod kept;
 
-use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
+use super::{built, cut_guest};
 use crate::cut::case::{Cuts, cut};
 use crate::cut::{Attachment, CutEvent, Cutting, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
@@ -173,7 +173,8 @@ fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> 
     if RunFolder::is_one(path) {
         return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
     }
-    let plan = super::plan::parsed(path)?;
+    let mut plan = super::plan::parsed(path)?;
+    built::find(host, &mut plan.cases)?;
     of_this_machine(&plan.cases, "copy the plan and remove `guest` from it")?;
     let flags = [
         ("--disks", disks(args).to_owned()),
@@ -185,7 +186,7 @@ fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> 
     let mut flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
     flags.extend(args.workload.then(|| "--workload".to_owned()));
     let results = args.places.places()?.results;
-    let (code, results) = cut_guest::run(host, path, suite, &flags, &results, &|text| show(args, text))?;
+    let (code, results) = cut_guest::run(host, (path, &plan.cases), suite, &flags, &results, &|text| show(args, text))?;
     if let Some(results) = results {
         kept::of_plan(host, args, &plan, results)?;
     }

@@ -1,5 +1,6 @@
 //! `pgstrata cut --guest`: the same program in a guest, and the transfer of its results.
 
+use super::plan::guests;
 use super::{guest_run, out};
 use crate::cut;
 use crate::error::{Error, Result};
@@ -12,6 +13,7 @@ use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, folders, paths};
+use crate::record::case::CaseSpec;
 use crate::record::verdict::VerdictRecord;
 use crate::run::session::give_to_person;
 use serde::{Deserialize, Serialize};
@@ -38,7 +40,7 @@ pub enum CutMessage {
 /// If the guest is not built, does not boot, or dies before the program inside ends.
 pub fn run(
     host: &Host,
-    plan: &Path,
+    (path, cases): (&Path, &[CaseSpec]),
     suite: &Suite,
     flags: &[String],
     results: &Path,
@@ -47,11 +49,13 @@ pub fn run(
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     let image = build::require(&cache, suite)?;
-    let (name, text) = guest_run::text_of(plan)?;
-    let outlet = Outlet::make(host, results, (&name, &text))?;
+    let given = guests::plan(path)?;
+    let outlet = Outlet::make(host, results)?;
+    let name = given.0.to_string_lossy().into_owned();
     let argv = ["pgstrata", "cut", &name, "--inside", "--results", INSIDE].into_iter();
     let argv = argv.chain(flags.iter().map(String::as_str)).map(str::to_owned).collect();
-    let shape = guest_run::shape(&cache, &outlet, &PlanDisks::default())?;
+    let mut shape = guest_run::shape(&cache, &outlet, &PlanDisks::default(), cases)?;
+    shape.files.push(given);
     show(&format!("booting the guest {suite}"));
     let mut heard = Heard::default();
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {

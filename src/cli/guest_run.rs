@@ -1,24 +1,26 @@
 //! `pgstrata run --guest`: the same plan, run by the same program in a guest.
 
-use super::out;
 use super::plan::guests;
 use super::progress::ProgressLine;
+use super::{built, out};
+use crate::builds::Shelf;
 use crate::error::{Error, Kind, Result};
-use crate::guest::build;
 use crate::guest::cache::Cache;
 use crate::guest::channel::OutputStream;
 use crate::guest::disks::PlanDisks;
 use crate::guest::image::GuestImage;
 use crate::guest::outlet::{INSIDE, Outlet};
+use crate::guest::share::{GivenFile, SharedFolder};
 use crate::guest::suite::Suite;
 use crate::guest::vm::{LeftDisk, Scratch, Shape, Vm};
 use crate::guest::wire::{CommandEnd, Order};
 use crate::host::signals::Interrupt;
 use crate::host::time::{Instant, micros, now};
 use crate::host::{Host, files};
-use crate::record::case::TrialKey;
+use crate::provision::guest_disk;
+use crate::record::build::GIVEN;
+use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::{Event, Stamped, Step};
-use crate::record::guest_disk::GuestDisk;
 use crate::run::died::{Crashed, Died};
 use crate::run::session;
 use crate::store::folder::RunFolder;
@@ -38,10 +40,10 @@ const SCRATCH: Bytes = Bytes(256 << 30);
 /// A run in guests, as requested.
 pub struct GuestRunRequest<'a> {
     pub task: GuestTask<'a>,
-    /// Suites of all its guests; the first is booted first.
-    pub suites: Vec<Suite>,
-    /// All guest disks that its stacks need at once.
-    pub disks: Vec<GuestDisk>,
+    /// All its guests; the first is booted first.
+    pub images: Vec<GuestImage>,
+    /// Its cases, with what is built for them.
+    pub cases: Vec<CaseSpec>,
     pub json: bool,
     pub results: &'a Path,
 }
@@ -51,8 +53,8 @@ type Follow<'a> = dyn Fn(&Path, &Stamped) + 'a;
 
 /// Work to do.
 pub enum GuestTask<'a> {
-    /// A plan from its beginning: file name and text.
-    Start { name: String, text: Vec<u8>, quick: bool },
+    /// A plan from its beginning.
+    Start { plan: GivenFile, quick: bool },
     /// The rest of a run, by the absolute path of its folder; extended if `blocks` is given.
     Resume { folder: &'a Path, blocks: Option<u32> },
 }
@@ -61,22 +63,24 @@ pub enum GuestTask<'a> {
 /// is one.
 ///
 /// # Errors
-/// If a guest is not built or does not boot, or dies with no current trial.
-pub fn run(host: &Host, request: &GuestRunRequest<'_>, follow: &Follow<'_>) -> Result<(u8, Option<PathBuf>)> {
-    let first = request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?;
-    let (interrupt, cache) = (Interrupt::listen()?, Cache::of_user()?);
-    // All of them, before any guest is booted.
-    let images: Vec<GuestImage> =
-        request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
-    let disks = PlanDisks::make(&cache, request.disks.clone())?;
+/// If a guest does not boot, or dies with no current trial.
+pub fn run(
+    host: &Host,
+    request: &GuestRunRequest<'_>,
+    interrupt: &Interrupt,
+    follow: &Follow<'_>,
+) -> Result<(u8, Option<PathBuf>)> {
+    let first = &request.images.first().ok_or_else(|| Error::bug("a run in no guest"))?.suite;
+    let cache = Cache::of_user()?;
+    let disks = PlanDisks::make(&cache, guest_disk::needed(request.cases.iter().map(|case| &case.stack)))?;
     let outlet = match &request.task {
-        GuestTask::Start { name, text, .. } => Outlet::make(host, request.results, (name, text))?,
+        GuestTask::Start { .. } => Outlet::make(host, request.results)?,
         GuestTask::Resume { folder, .. } => Outlet::around(host, folder)?,
     };
     let progress = ProgressLine::new(request.json, std::io::stderr().is_terminal());
     let mut session = GuestSession::new(&outlet, &progress, follow);
-    let trip = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt };
-    let ended = course(first, &interrupt, &mut session, &mut |boot, session| trip.boot_and_run(boot, session));
+    let trip = Trip { host, cache: &cache, disks, request, interrupt };
+    let ended = course(first, interrupt, &mut session, &mut |boot, session| trip.boot_and_run(boot, session));
     progress.finish();
     let (errors, spoke) = (std::mem::take(&mut session.errors), session.spoke);
     let folder = outlet.take_out(host)?;
@@ -116,22 +120,10 @@ pub(super) fn order(argv: Vec<String>) -> Order {
     Order { argv, env: vec![("HOME".to_owned(), "/root".to_owned())], cwd: INSIDE.to_owned(), limit_ms: None }
 }
 
-/// Name and text of the plan for the guest: a file, or a shipped plan.
-///
-/// # Errors
-/// Mistakes in the plan file, and requests that no guest can fulfill.
-pub fn text_of(path: &Path) -> Result<(String, Vec<u8>)> {
-    let found = super::plan::parsed(path)?;
-    guests::refuse_what_guests_lack(&found.cases)?;
-    let name = path.file_name().map_or_else(|| "plan.toml".to_owned(), |name| name.to_string_lossy().into_owned());
-    Ok((if path.is_file() { name } else { format!("{}.toml", found.name) }, found.text.into_bytes()))
-}
-
 /// Input of every boot of a run.
 struct Trip<'a> {
     host: &'a Host,
     cache: &'a Cache,
-    images: &'a [GuestImage],
     disks: PlanDisks,
     request: &'a GuestRunRequest<'a>,
     interrupt: &'a Interrupt,
@@ -197,10 +189,13 @@ fn course<D>(
 impl Trip<'_> {
     fn boot_and_run(&self, boot: Boot<'_, LeftDisk>, session: &mut GuestSession<'_>) -> Result<Went<LeftDisk>> {
         let Boot { suite, died, after } = boot;
-        let image = self.images.iter().find(|image| image.suite == *suite);
+        let image = self.request.images.iter().find(|image| image.suite == *suite);
         let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
         let (crash, disk) = after.unzip();
-        let mut shape = shape(self.cache, session.outlet, &self.disks)?;
+        let mut shape = shape(self.cache, session.outlet, &self.disks, &self.request.cases)?;
+        if let GuestTask::Start { plan, .. } = &self.request.task {
+            shape.files.push(plan.clone());
+        }
         if let Some(disk) = disk {
             shape.scratch = Some(Scratch::Left(disk));
         }
@@ -248,8 +243,8 @@ impl Trip<'_> {
         let mut argv: Vec<String> = argv.map(str::to_owned).into();
         match (outlet.run_folder()?, &self.request.task) {
             (Some((_, folder)), _) => argv.extend(["--resume".to_owned(), format!("{INSIDE}/{folder}")]),
-            (None, GuestTask::Start { name, quick, .. }) => {
-                argv.push(name.clone());
+            (None, GuestTask::Start { plan: (path, _), quick }) => {
+                argv.push(path.to_string_lossy().into_owned());
                 argv.extend(quick.then(|| "--quick".to_owned()));
                 return Ok(argv);
             }
@@ -269,11 +264,11 @@ impl Trip<'_> {
     }
 }
 
-/// A guest with the disks of its plan, a scratch disk and a channel for results.
+/// A guest with the disks of its plan, a scratch disk, a channel for results, and the files and builds of these cases.
 ///
 /// # Errors
-/// If this program, or the free space below the cache, cannot be determined.
-pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result<Shape> {
+/// If this program, or the free space below the cache, cannot be determined, or a file cannot be read.
+pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks, cases: &[CaseSpec]) -> Result<Shape> {
     let mut shape = Shape::usual(cache)?;
     // The disk must not show free space that the host lacks.
     let free = files::free_bytes(&files::nearest_existing(cache.parent()))?.saturating_sub(disks.unallocated()?.0);
@@ -281,6 +276,15 @@ pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result
     shape.plan_disks = disks.clone();
     shape.scratch = Some(Scratch::Empty(Bytes(free.min(SCRATCH.0) >> 20 << 20)));
     shape.shares.push(outlet.shared());
+    shape.files = guests::files(cases)?;
+    let builds = built::made(cases);
+    if !builds.is_empty() {
+        // Programs contain the path of their libraries.
+        let folder = Shelf::of_user()?.path().to_path_buf();
+        let inside = folder.to_string_lossy().into_owned();
+        shape.shares.push(SharedFolder { tag: "builds".to_owned(), folder, inside, writable: false });
+        shape.files.push((GIVEN.into(), out::json_line(&builds)?.into_bytes()));
+    }
     Ok(shape)
 }
 
@@ -419,7 +423,7 @@ mod tests {
     fn played(boots: Boots<'_>) -> (Result<CommandEnd>, Vec<Got>) {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
-        let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
+        let outlet = Outlet::make(&Host::this(), results.path()).unwrap();
         let (progress, follow) = (ProgressLine::new(false, false), |_: &Path, _: &Stamped| {});
         let mut session = GuestSession::new(&outlet, &progress, &follow);
         let (mut got, mut left) = (Vec::new(), boots.iter());

@@ -10,17 +10,18 @@ use super::{built, guest_run, out, prepared};
 use crate::analyse::findings::Findings;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
+use crate::guest::build;
+use crate::guest::cache::Cache;
+use crate::guest::image::GuestImage;
 use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
-use crate::provision::guest_disk;
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::drive::DriveRecord;
 use crate::record::event::{Event, Stamped};
-use crate::record::guest_disk::GuestDisk;
 use crate::run::opening::{self, Continuing};
 use crate::run::session::{self, Ending, RunContext, RunPlaces};
 use crate::run::{check, clean, drives, forecast};
@@ -131,9 +132,9 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let host = Host::this();
     let follower = Follower::new(args.page);
-    let ended = guest_suites(args).and_then(|(suites, disks)| match suites.as_slice() {
+    let ended = guest_suites(args).and_then(|(suites, cases)| match suites.as_slice() {
         [] => run_watched(args, &host, &follower),
-        _ => in_guests(args, (suites, disks), &host, &follower),
+        _ => in_guests(args, (suites, cases), &host, &follower),
     });
     if ended.is_err() {
         follower.failed();
@@ -203,15 +204,14 @@ fn continuing(args: &Args) -> Result<Continuing> {
     Ok(Continuing { blocks: args.blocks, died, crashed })
 }
 
-/// Suites of the run's guests, that of the next trial first, and the disks that they need; empty if it runs on the
-/// host.
-fn guest_suites(args: &Args) -> Result<(Vec<Suite>, Vec<GuestDisk>)> {
+/// Suites of the run's guests, that of the next trial first, and its cases; empty if it runs on the host.
+fn guest_suites(args: &Args) -> Result<(Vec<Suite>, Vec<CaseSpec>)> {
     if args.inside.is_some() {
         return Ok((Vec::new(), Vec::new()));
     }
     let cases = planned_cases(args)?;
     let suites = asked_suites(args, &cases)?;
-    Ok((suites, guest_disk::needed(cases.iter().map(|case| &case.stack))))
+    Ok((suites, cases))
 }
 
 fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
@@ -272,19 +272,29 @@ fn planned_cases(args: &Args) -> Result<Vec<CaseSpec>> {
 }
 
 /// The same in guests; the page and the tables are made here.
-fn in_guests(args: &Args, (suites, disks): (Vec<Suite>, Vec<GuestDisk>), host: &Host, follow: &Follower) -> Result<u8> {
-    let places = args.places.places()?;
+fn in_guests(
+    args: &Args,
+    (suites, mut cases): (Vec<Suite>, Vec<CaseSpec>),
+    host: &Host,
+    follow: &Follower,
+) -> Result<u8> {
+    let (places, interrupt, cache) = (args.places.places()?, Interrupt::listen()?, Cache::of_user()?);
+    // All of them, before anything is built or booted.
+    let images: Vec<GuestImage> = suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
     let task = match &folder {
-        Some(folder) => guest_run::GuestTask::Resume { folder, blocks: args.blocks },
+        Some(folder) => {
+            built::make_again(host, &cases, &interrupt)?;
+            guest_run::GuestTask::Resume { folder, blocks: args.blocks }
+        }
         None => {
-            let (name, text) = guest_run::text_of(args.plan()?)?;
-            guest_run::GuestTask::Start { name, text, quick: args.quick }
+            built::make(host, &mut cases, &interrupt)?;
+            guest_run::GuestTask::Start { plan: guests::plan(args.plan()?)?, quick: args.quick }
         }
     };
-    let request = guest_run::GuestRunRequest { task, suites, disks, json: args.json, results: &places.results };
-    let (code, folder) = guest_run::run(host, &request, &|folder, event| follow.note(folder, event))?;
+    let request = guest_run::GuestRunRequest { task, images, cases, json: args.json, results: &places.results };
+    let (code, folder) = guest_run::run(host, &request, &interrupt, &|folder, event| follow.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
     let (done, not_run) = session::count_trials(&RunFolder::open(&folder)?)?;
     let counts = format!("{} measured, {not_run} not run", count(done, "trial"));

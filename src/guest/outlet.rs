@@ -45,17 +45,15 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// Makes an outlet in a folder of results, with the plan in it under its own name.
+    /// Makes an outlet in a folder of results.
     ///
     /// # Errors
     /// If it cannot be made, or is inaccessible to the user that QEMU runs as.
-    pub fn make(host: &Host, results: &Path, plan: (&str, &[u8])) -> Result<Outlet> {
+    pub fn make(host: &Host, results: &Path) -> Result<Outlet> {
         folders::make_all(results, 0o755)?;
         let user = users::server_user(host)?;
-        let outlet = Outlet::empty(results, &user)
-            .map_err(|e| if e.hint_text().is_some() { e.hint("name another folder with --results DIR") } else { e })?;
-        files::write_for(&outlet.folder.join(plan.0), plan.1, 0o644, &user)?;
-        Ok(outlet)
+        Outlet::empty(results, &user)
+            .map_err(|e| if e.hint_text().is_some() { e.hint("name another folder with --results DIR") } else { e })
     }
 
     /// Makes an outlet beside the folder of a stopped run, given by its absolute path, with a copy of that folder in
@@ -205,7 +203,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         files::set_mode(place.path(), 0o755).unwrap();
         let (host, results) = (Host::this(), place.path().join("results"));
-        let outlet = Outlet::make(&host, &results, ("p.toml", b"x")).unwrap();
+        let outlet = Outlet::make(&host, &results).unwrap();
         assert_eq!(outlet.show().unwrap(), None);
         let inside = outlet.shared().folder.join("2026-p");
         std::fs::create_dir(&inside).unwrap();
@@ -276,7 +274,7 @@ mod tests {
     fn only_folders_with_the_prefix_leave_the_guest() {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
-        let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
+        let outlet = Outlet::make(&Host::this(), results.path()).unwrap();
         let evidence = outlet.shared().folder.join("cut-1a2b/ext4");
         std::fs::create_dir_all(&evidence).unwrap();
         std::fs::write(evidence.join("log"), "x").unwrap();
@@ -290,7 +288,7 @@ mod tests {
     fn an_outlet_without_a_run_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();
         files::set_mode(place.path(), 0o755).unwrap();
-        let outlet = Outlet::make(&Host::this(), place.path(), ("p.toml", b"x")).unwrap();
+        let outlet = Outlet::make(&Host::this(), place.path()).unwrap();
         assert_eq!(outlet.take_out(&Host::this()).unwrap(), None);
         assert_eq!(folders::list(place.path()).unwrap(), [] as [PathBuf; 0]);
     }

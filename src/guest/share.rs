@@ -9,11 +9,24 @@ use crate::parse::ldd;
 use crate::record::guest_disk;
 use std::path::{Path, PathBuf};
 
+/// Folder of the files that are copied to their own paths.
+const FILES: &str = "files";
+
 /// Mount point in the guest.
 pub const INSIDE: &str = "/run/pgstrata/host";
 
+/// A file for the guest: its absolute path there, and its content.
+pub type GivenFile = (PathBuf, Vec<u8>);
+
 /// Fills the folder that a guest starts from. `program` becomes its `pgstrata`; `disks` lists those of its plan.
-pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[SharedFolder], disks: &str) -> Result<()> {
+pub(super) fn fill(
+    host: &Host,
+    folder: &Path,
+    program: &Path,
+    shares: &[SharedFolder],
+    disks: &str,
+    files: &[GivenFile],
+) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
     files::set_mode(&folder.join("init"), 0o755)?;
     let list = shares.iter().map(|share| {
@@ -23,8 +36,16 @@ pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[SharedF
     files::write_whole(&folder.join("shares"), list.collect::<String>().as_bytes())?;
     let place = Path::new(guest_disk::LIST).strip_prefix(INSIDE).map_err(|e| Error::bug(e.to_string()))?;
     files::write_whole(&folder.join(place), disks.as_bytes())?;
-    files::make_folder(&folder.join("bin"), 0o755)?;
-    files::make_folder(&folder.join("lib"), 0o755)?;
+    for below in ["bin", "lib", FILES] {
+        files::make_folder(&folder.join(below), 0o755)?;
+    }
+    for (path, content) in files {
+        let place = folder.join(FILES).join(path.strip_prefix("/").map_err(|e| Error::bug(e.to_string()))?);
+        folders::make_passable(place.parent().unwrap_or(folder))?;
+        files::write_whole(&place, content)?;
+        // QEMU does not run as root.
+        files::set_mode(&place, 0o644)?;
+    }
     add_program(host, folder, program, "pgstrata")
 }
 

@@ -7,7 +7,7 @@ use super::death;
 use super::disks::{self, PlanDisks};
 use super::image::GuestImage;
 use super::qemu::{Accelerator, Qemu, TURN, qemu};
-use super::share::{self, SharedFolder};
+use super::share::{self, GivenFile, SharedFolder};
 use super::wire::{CommandEnd, Hello, Order};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
@@ -55,6 +55,7 @@ pub struct Shape {
     /// Disks of the plan that runs in it.
     pub plan_disks: PlanDisks,
     pub shares: Vec<SharedFolder>,
+    pub files: Vec<GivenFile>,
     /// A sparse raw disk for temporary data, mounted at [`SCRATCH`].
     pub scratch: Option<Scratch>,
     /// The program that serves the guest: this one, except in tests.
@@ -78,6 +79,7 @@ impl Shape {
                 inside: "/var/cache/pgstrata".to_owned(),
                 writable: false,
             }],
+            files: Vec::new(),
             scratch: None,
             program: std::env::current_exe().or_host(|| "find this program".to_owned())?,
         })
@@ -173,7 +175,7 @@ impl Vm {
         let user = users::server_user(host)?;
         let shared = folder.join("host");
         files::make_folder(&shared, 0o755)?;
-        share::fill(host, &shared, &shape.program, &shape.shares, &shape.plan_disks.list())?;
+        share::fill(host, &shared, &shape.program, &shape.shares, &shape.plan_disks.list(), &shape.files)?;
         let scratch = shape.scratch.as_ref().map(|scratch| scratch.disk(&running, &user)).transpose()?;
         files::give_to(&folder, &user)?;
         may_pass(&folder, &user)?;

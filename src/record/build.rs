@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 /// Placeholder for `bin` of a case whose PostgreSQL is not built yet.
 pub const UNBUILT: &str = "build";
 
+/// Path in a guest of the builds that its host has made for it: a JSON list of [`GivenBuild`].
+pub const GIVEN: &str = "/run/pgstrata/builds";
+
+/// A finished build, with the folder of its programs.
+pub type GivenBuild = (BuildSpec, String);
+
 /// A PostgreSQL to be built from source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BuildSpec {

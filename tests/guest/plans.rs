@@ -106,6 +106,24 @@ fn a_plan_with_a_pool_runs_completely_in_the_guest() {
 }
 
 #[test]
+fn a_guest_gets_the_plans_script_and_the_server_built_for_it() {
+    let Some(_guest) = guest_in_full(SUITE) else { return };
+    let desk = Desk::new();
+    let server = "[postgres]\nbuild = { version = \"15\", wal_blocksize = 16 }\n\n[workload.own]\n\
+                  pgbench = { script = \"sql/own.sql\", setup = [\"CREATE TABLE t (n int);\"], clients = 1, duration = \"2s\" }\n";
+    let stacks = PLAN.split("[workload").next().unwrap().replace("blocks = 2", "blocks = 1");
+    std::fs::write(desk.plan(), format!("{stacks}{server}")).unwrap();
+    std::fs::create_dir(desk.0.path().join("sql")).unwrap();
+    std::fs::write(desk.0.path().join("sql/own.sql"), "INSERT INTO t VALUES (1);\n").unwrap();
+    let output = ended(desk.run().spawn().unwrap());
+    assert!(output.status.success(), "{}", said(&output));
+    let record = trial(&desk.run_folder(), "ext4.own", 1);
+    assert_eq!(record["outcome"]["outcome"], "measured", "{record}");
+    assert_eq!(record["server"]["key_settings"]["wal_block_size"], "16384", "{record}");
+    assert_eq!(record["host"]["hostname"], "pgstrata-guest", "{record}");
+}
+
+#[test]
 fn a_guest_that_dies_costs_one_trial() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new();

@@ -154,7 +154,8 @@ fn a_plan_with_guests_refuses_host_disks_and_other_guests() {
     let built =
         "\n[postgres]\nbuild = { version = \"17\" }\n[workload.tpcb]\npgbench = { scale = 1, duration = \"1s\" }\n";
     fs::write(&path, fs::read_to_string(&path).unwrap() + built).unwrap();
-    refused(&["run", plan], 2, "neither compiler nor mirror");
+    refused(&["run", plan], 3, "is not built");
+    assert!(!cache.join("builds").exists(), "nothing is built for a guest that is not there");
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! The guests that a plan's cases run in.
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
+use crate::guest::share::GivenFile;
 use crate::guest::suite::Suite;
+use crate::host::{files, paths};
 use crate::plan::forecast::CaseUnmet;
 use crate::record::case::CaseSpec;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Suites of the guests, in the order of the cases.
 ///
@@ -38,23 +42,33 @@ pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
     Ok(unmet)
 }
 
-/// Refuses builds in guests, which have neither compiler nor mirror, and files, which they do not get.
+/// Largest file of a plan that a guest gets, bytes.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The files that these cases name: scripts, setup, profiles. One that is gone is for the guest to miss.
 ///
 /// # Errors
-/// If one of the cases has its server built, or its load made of a profile or a file.
-pub fn refuse_what_guests_lack(cases: &[CaseSpec]) -> Result<()> {
-    if cases.iter().any(|case| case.workload.options.get("profile").is_some()) {
-        return Err(Error::user("a plan with `profile` cannot run in a guest, which does not get the file")
-            .hint("run it on this machine"));
-    }
-    let texts = cases.iter().flat_map(|case| ["script", "setup"].map(|key| case.workload.options.texts(key)).concat());
-    if let Some(file) = texts.into_iter().find(|text| text.starts_with('/') && !text.starts_with("/*")) {
-        return Err(Error::user(format!("a plan in a guest cannot use the file {file}, which the guest does not get"))
-            .hint("write its SQL into the plan, as a text that ends with `;`"));
-    }
-    if cases.iter().filter_map(|case| case.postgres.as_ref()).any(|postgres| postgres.build.is_some()) {
-        return Err(Error::user("a plan with `build` cannot run in a guest, which has neither compiler nor mirror")
-            .hint("run it on this machine, or write bin = \"auto\" for the PostgreSQL of the guest's suite"));
-    }
-    Ok(())
+/// If one cannot be read.
+pub fn files(cases: &[CaseSpec]) -> Result<Vec<GivenFile>> {
+    let keys = ["script", "setup", "profile"];
+    let named = cases.iter().flat_map(|case| keys.map(|key| case.workload.options.texts(key)).concat());
+    let named: BTreeSet<PathBuf> = named.map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    let there = named.into_iter().filter(|path| paths::is_file(path));
+    there
+        .map(|path| Ok((path.clone(), files::read_given(&path, MAX_FILE, || format!("read {}", path.display()))?)))
+        .collect()
+}
+
+/// The plan as a guest gets it: its text at the same path, so that what it names relative to itself is found. A shipped
+/// plan, or one that was read from a pipe, lies in root's home there.
+///
+/// # Errors
+/// Mistakes in the plan file.
+pub fn plan(path: &Path) -> Result<GivenFile> {
+    let found = super::parsed(path)?;
+    let place = match path.is_file() {
+        true => std::path::absolute(path).or_user(|| format!("find {}", path.display()))?,
+        false => Path::new("/root").join(format!("{}.toml", found.name)),
+    };
+    Ok((place, found.text.into_bytes()))
 }

@@ -49,6 +49,8 @@ if [ -e "$scratch" ]; then
         && mount "$scratch" /var/lib/pgstrata && mkdir -p -m 1777 /var/lib/pgstrata/tmp && mount --bind /var/lib/pgstrata/tmp /var/tmp; } \
         || echo "pgstrata-guest: the scratch disk cannot be used" > /dev/console
 fi
+# Files that the plan names, at their own paths. What is already there keeps its mode.
+cp -R /run/pgstrata/host/files/. / || echo "pgstrata-guest: the files of the plan cannot be copied" > /dev/console
 while read -r tag folder options; do
     mkdir -p "$folder"
     mount -t 9p -o "trans=virtio,version=9p2000.L,msize=512000,$options" "$tag" "$folder" \
