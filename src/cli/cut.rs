@@ -33,12 +33,12 @@ use std::time::Duration;
   pgstrata cut plan.toml --guest              in a throw-away virtual machine: ZFS and others, and disks with FUA
   pgstrata cut replay results/cut-1a2b3c4d/ext4
 
-Each case's stack is built on disks that pgstrata records, in place of its loop images: every write and flush, in order. \
+Each case's stack is built on disks that pgstrata records, in place of its loop images and disks of a guest: every write and flush, in order. \
 They are loop devices (FUSE, root), which have no FUA, or with --disks nbd the kernel's NBD devices, which have it. Clients \
 commit real transactions and note what was acknowledged. A case is convicted if a power cut could lose a commit \
 that the server had promised to keep; one transaction in eight commits asynchronously and counts only once the server reports its WAL as \
 flushed. In each state WAL is read to its end; one state in twenty (12 to 100) is also put through the filesystem's checker, \
-recovery, amcheck and pg_checksums. If nothing is convicted, the power is cut again while PostgreSQL recovers. The results stay as a page in RESULTS/cut-ID, a conviction's recording in RESULTS/cut-ID/CASE; those of a run are in its report. Cases on other layers than loop images are `not measured`.
+recovery, amcheck and pg_checksums. If nothing is convicted, the power is cut again while PostgreSQL recovers. The results stay as a page in RESULTS/cut-ID, a conviction's recording in RESULTS/cut-ID/CASE; those of a run are in its report. Cases on other layers are `not measured`.
 
 Without --workload nothing but these clients runs, and cases that differ in their workload share a verdict. With it the case's own \
 pgbench (data, scripts, clients, rate) runs on the same server, so the states hold what it does to the disk, and amcheck and \

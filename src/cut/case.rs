@@ -92,7 +92,7 @@ pub(super) fn cut_case(
     places: &RunPlaces,
     report: &dyn Fn(CutEvent<'_>),
 ) -> Result<VerdictRecord> {
-    let clients = session.cutting.clients;
+    let (clients, case) = (session.cutting.clients, &record::on_images(case));
     if let Some(verdict) = without_recording(session, case) {
         return Ok(verdict_on(case, verdict, clients));
     }
@@ -130,7 +130,7 @@ fn without_recording(session: &CutSession<'_>, case: &CaseSpec) -> Option<Verdic
         return Some(Verdict::LosesAll { why: format!("{memory} is in memory") });
     }
     if !others.is_empty() {
-        let why = format!("only loop images are recorded, not {}", others.join(", "));
+        let why = format!("only loop images and disks of a guest are recorded, not {}", others.join(", "));
         return Some(Verdict::NotMeasured { why });
     }
     if session.cutting.workload && case.workload.kind != beside::KIND {

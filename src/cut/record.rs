@@ -12,7 +12,9 @@ use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::{files, folders};
 use crate::provision::stack::{self, BuiltStack};
+use crate::provision::{guest_disk, knobs};
 use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::record::options::Options;
 use crate::record::stack::{End, StackSpec};
 use crate::record::verdict::RanBeside;
 use crate::recorder::{Recorder, Recording, Seq, create_origin, name_of};
@@ -39,6 +41,19 @@ pub struct Recorded {
     pub origins: Vec<PathBuf>,
     pub log: PathBuf,
     pub wal_disks: Vec<u16>,
+}
+
+/// The case with an image of the same size in place of each disk of a guest.
+pub fn on_images(case: &CaseSpec) -> CaseSpec {
+    let mut case = case.clone();
+    for node in case.stack.nodes.iter_mut().filter(|node| node.layer == guest_disk::NAME) {
+        let mut options = Options::default();
+        for (from, to) in [(guest_disk::NAME, RECORDED), (knobs::QUEUE.key, knobs::QUEUE.key)] {
+            node.options.get(from).into_iter().for_each(|value| options.set(to, value.clone()));
+        }
+        (node.layer, node.options) = (RECORDED.to_owned(), options);
+    }
+    case
 }
 
 /// Disks of a stack that can be recorded: nodes and sizes.

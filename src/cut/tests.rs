@@ -194,6 +194,19 @@ fn stacks_that_do_not_flush_are_convicted_by_arithmetic() {
 }
 
 #[test]
+fn a_stack_on_a_disk_of_a_guest_is_recorded() {
+    if can_record("ext4") {
+        let folder = tempfile::tempdir().unwrap();
+        let mut case = case("ext4", &[], &[]);
+        case.stack.nodes[0].layer = "guest_disk".to_owned();
+        case.stack.nodes[0].options = options(&[("guest_disk", SIZE), ("bus", "nvme")]);
+        let result = judge(&places(folder.path()), &case, 0);
+        assert!(matches!(result.verdict, Verdict::Holds { .. }), "{}", result.verdict);
+        assert!(result.commits > 10 && result.flushes > 10, "{result:?}");
+    }
+}
+
+#[test]
 fn nothing_of_a_stack_in_memory_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("tmpfs") {

@@ -155,7 +155,10 @@ fn what_cut_does_not_decide_leaves_the_verdict_of_arithmetic() {
     }
     let (shop, plan) = planned(&[EXT4, FOLDER]);
     let folder = judged(&shop, &plan);
-    assert_eq!(verdict(&folder, "folder")["verdict"]["why"], "only loop images are recorded, not directory");
+    assert_eq!(
+        verdict(&folder, "folder")["verdict"]["why"],
+        "only loop images and disks of a guest are recorded, not directory"
+    );
     let cut = cut(&shop, &folder);
     assert_eq!(cut.status.code(), Some(1), "{}", said(&cut));
     // Nothing fails, but two states are not of every kind.

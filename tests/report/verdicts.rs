@@ -9,7 +9,9 @@ pub fn verdict(stack: &str) -> Option<Verdict> {
     Some(match stack {
         "ext4" => Verdict::Holds { states: 300 },
         "xfs" => Verdict::Holds { states: 0 },
-        "btrfs" => Verdict::NotMeasured { why: "only loop images are recorded, not disk".to_owned() },
+        "btrfs" => {
+            Verdict::NotMeasured { why: "only loop images and disks of a guest are recorded, not disk".to_owned() }
+        }
         _ => Verdict::LosesAll { why: "tmpfs is in memory".to_owned() },
     })
 }
@@ -70,7 +72,7 @@ fn the_verdict_is_shown_beside_the_speed() {
         "a power cut: loses all commits; tmpfs keeps its files in memory",
         "<h2>Power cuts</h2>",
         "of states chosen like these, at most 1.0 % fail (95 % sure); a smaller share of skipped syncs may go unseen",
-        "only loop images are recorded, not disk",
+        "only loop images and disks of a guest are recorded, not disk",
         "loses 6123 commits &#x2f; 2.97 s",
         "href=\"#power-cuts-section\"",
     ] {

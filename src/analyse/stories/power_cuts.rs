@@ -84,7 +84,7 @@ fn an_expected_loss_puts_a_case_into_class_delayed() {
     let class_with = |verdict| class(&story(vec![record(&["ext4-tpcb-c16"], verdict)]).findings(), 0);
     assert_eq!(class_with(Verdict::ExpectedLoss { commits: 9, us: 5 }), DurabilityClass::Delayed);
     for why in [
-        Verdict::NotMeasured { why: "only loop images are recorded, not disk".to_owned() },
+        Verdict::NotMeasured { why: "only loop images and disks of a guest are recorded, not disk".to_owned() },
         Verdict::HarnessBroken { why: "no commit was acknowledged".to_owned() },
     ] {
         assert_eq!(class_with(why), DurabilityClass::Flushed);
