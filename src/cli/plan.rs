@@ -40,7 +40,7 @@ Examples:
   pgstrata plan separate-wal --on data=/srv/x --on log=/srv/y    two folders
   pgstrata plan --schema > schema.json    for editors that validate TOML
 
-SQL of the plan's own is run once on a small cluster, which is then removed.
+SQL of the plan's own is run once on a small cluster, which is then removed; mkfs tries its options on files in memory.
 
 Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its \
 cases cannot run here (listed at the end), 4 its own SQL fails, whatever else is missing.")]
@@ -220,7 +220,7 @@ fn wants(case: &CaseSpec, spot: &Spot) -> bool {
     settings.is_some_and(|settings| match spot {
         Spot::Setting(name) => settings.contains_key(name),
         Spot::SettingValue(name, value) => settings.get(name) == Some(value),
-        Spot::Initdb(_) | Spot::Mount { .. } | Spot::Age { .. } | Spot::Workload { .. } => false,
+        Spot::Initdb(_) | Spot::Layer { .. } | Spot::Age { .. } | Spot::Workload { .. } => false,
     })
 }
 

@@ -54,6 +54,8 @@ pub struct Client {
     stream: UnixStream,
     input: BytesMut,
     broken: bool,
+    /// Statements of the last query that were done.
+    pub(crate) done: usize,
     limit: Duration,
     interrupt: Interrupt,
 }
@@ -71,7 +73,7 @@ impl Client {
         let stream = UnixStream::connect(&to.socket).or_host(doing)?;
         to.check_peer(&stream).map_err(|error| error.while_doing(doing()))?;
         let interrupt = Interrupt::never();
-        let mut client = Client { stream, input: BytesMut::new(), broken: false, limit, interrupt };
+        let mut client = Client { stream, input: BytesMut::new(), broken: false, done: 0, limit, interrupt };
         client.set_limit(limit)?;
         client.greet(&to.user, &to.database).map_err(|error| error.while_doing(doing()))?;
         Ok(client)
@@ -154,14 +156,15 @@ impl Client {
     fn answer(&mut self, sql: &str) -> Result<Result<Vec<TextRow>>> {
         let mut rows = Vec::new();
         let mut refused = None;
+        self.done = 0;
         loop {
             match self.next()? {
                 Message::RowDescription(_) => rows.clear(),
                 Message::DataRow(body) => rows.push(text_row(&body)?),
                 Message::ErrorResponse(body) => refused = Some(server_error(body.fields(), sql)),
                 Message::ReadyForQuery(_) => return Ok(refused.map_or(Ok(rows), Err)),
-                Message::CommandComplete(_)
-                | Message::EmptyQueryResponse
+                Message::CommandComplete(_) => self.done += 1,
+                Message::EmptyQueryResponse
                 | Message::NoticeResponse(_)
                 | Message::NotificationResponse(_)
                 | Message::ParameterStatus(_) => {}
@@ -263,7 +266,8 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let stream = UnixStream::connect(&socket).unwrap();
         let interrupt = Interrupt::never();
-        let mut client = Client { stream, input: BytesMut::new(), broken: false, limit: ANSWER_LIMIT, interrupt };
+        let mut client =
+            Client { stream, input: BytesMut::new(), broken: false, done: 0, limit: ANSWER_LIMIT, interrupt };
         client.set_limit(Duration::from_millis(20)).unwrap();
         let error = client.query("select 1").unwrap_err().to_string();
         assert!(error.contains("no response within 0.02 s"), "{error}");

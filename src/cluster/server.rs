@@ -191,6 +191,14 @@ impl Server {
         Ok(client)
     }
 
+    /// Size of the workload's database.
+    ///
+    /// # Errors
+    /// With the server's own message.
+    pub(crate) fn database_bytes(&self) -> Result<u64> {
+        self.connect(DATABASE)?.number("SELECT pg_database_size(current_database())")
+    }
+
     /// The address for a connection to `database`.
     pub(crate) fn address(&self, database: &str) -> ServerAddress {
         let [database, user] = [database, ROLE].map(str::to_owned);

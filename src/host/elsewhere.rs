@@ -78,6 +78,7 @@ pub(crate) mod linux {
         pub(in crate::host) fn sync_filesystem(_of: &File) -> ();
         pub(in crate::host) fn share_blocks(_target: &File, _source: &File) -> ();
         pub(crate) fn open_nameless(_folder: &Path) -> File;
+        pub(crate) fn in_memory(_bytes: u64) -> File;
         pub(crate) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> ();
         pub(crate) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> ();
         pub(crate) fn stop_filesystem(_mount_point: &Path) -> ();

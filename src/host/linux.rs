@@ -88,6 +88,12 @@ pub(crate) fn open_nameless(folder: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
+/// Creates a file of this size in memory, with nothing in it; it is gone when closed.
+pub(crate) fn in_memory(bytes: u64) -> io::Result<File> {
+    let file = File::from(rustix::fs::memfd_create("pgstrata", rustix::fs::MemfdFlags::CLOEXEC)?);
+    file.set_len(bytes).map(|()| file)
+}
+
 /// Makes a range of a file read as zeros and frees its blocks; the file keeps its size.
 pub(crate) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)

@@ -18,8 +18,8 @@ pub enum Spot {
     SettingValue(String, String),
     /// An argument of initdb.
     Initdb(String),
-    /// A mount option in a stack.
-    Mount { stack: String, option: String },
+    /// A mount option or an argument of mkfs in a stack, by its key.
+    Layer { stack: String, key: &'static str, word: String },
     /// An option of `age` in a stack.
     Age { stack: String, key: String },
     /// An option of a workload.
@@ -76,14 +76,11 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
             });
             key.map(place).into_iter().collect()
         }
-        Spot::Mount { stack, option } => {
+        Spot::Layer { stack, key, word } => {
             let of_stack = table(root, "stack").and_then(|stacks| get(stacks, stack));
-            let mounts = of_stack.map_or(Vec::new(), |(_, node)| values_of("mount", node)).into_iter();
-            let found = mounts.flat_map(|mount| {
-                places(mount, None, |node| {
-                    node.text().is_some_and(|words| words.split(',').any(|word| word.trim() == option))
-                })
-            });
+            let given = of_stack.map_or(Vec::new(), |(_, node)| values_of(key, node)).into_iter();
+            let is_it = |text: &str| text == word || text.split(',').any(|part| part.trim() == word);
+            let found = given.flat_map(|node| places(node, None, |node| node.text().is_some_and(is_it)));
             found.collect()
         }
     }
@@ -141,7 +138,7 @@ mod tests {
 [stack.a]
 filesystem = { ext4 = true, mount = [[\"noatime\", \"barrier=0\"], [\"noatme,discard\"]] }
 [stack.b]
-filesystem = { xfs = true, mount = \"noatme\" }
+filesystem = { xfs = true, mount = \"noatme\", mkfs = [[\"-f\"], [\"-m\", \"a=1,b=2\"]] }
 age = { fill = 90, snapshots = [false, true] }
 [postgres]
 settings = { fsync = [true, false], wal_sync_method = [\"fdatasync\", \"opendatasync\"], auto.x = 3 }
@@ -181,9 +178,11 @@ pgbench = { clients = 4 }
     }
 
     #[test]
-    fn a_mount_option_is_found_in_its_own_stack_alone() {
-        let mount = |stack: &str| at(&Spot::Mount { stack: stack.into(), option: "noatme".into() });
+    fn options_of_layers_are_found_in_their_own_stack_alone() {
+        let at = |stack: &str, key, word: &str| at(&Spot::Layer { stack: stack.into(), key, word: word.into() });
+        let mount = |stack| at(stack, "mount", "noatme");
         assert_eq!(mount("a"), [(2, "\"noatme,discard\"")]);
         assert_eq!(mount("b"), [(4, "\"noatme\"")]);
+        assert_eq!(at("b", "mkfs", "a=1,b=2"), [(4, "\"a=1,b=2\"")]);
     }
 }

@@ -27,6 +27,7 @@ pub static BTRFS: Recipe = Recipe {
     capacity,
     // BTRFS_LABEL_SIZE is 256, including the trailing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
+    trying: Some(&[]),
     label_bytes: 255,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
     further: |making| profiles(making.options),

@@ -39,6 +39,7 @@ const fn recipe(
         package: "e2fsprogs",
         modules,
         copies: CopyOptions { bare: "cjnqvFKSV", short: 'd', long: "" },
+        trying: Some(&["-n"]),
         label_bytes: 16,
         label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
         further,

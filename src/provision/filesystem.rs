@@ -16,12 +16,14 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::host::command::{Command, failed};
-use crate::host::{Host, files, paths};
+use crate::host::{Host, files, linux, paths};
 use crate::parse::superblock;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
+use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::Arc;
 
 impl Described for Recipe {
     fn info(&self) -> &LayerInfo {
@@ -72,6 +74,19 @@ impl Layer for Recipe {
         let kernel = needs::kernel_filesystem(host, self.name(), modules);
         // Without the driver the programs are useless.
         needs::root().into_iter().chain(kernel).chain(programs).collect()
+    }
+
+    fn refused(&self, host: &Host, options: &Options, data: &[Bytes]) -> Option<String> {
+        let trying = self.trying.filter(|_| host.has_program(&self.mkfs()))?;
+        let files = data.iter().map(|size| linux::in_memory(size.0).map(Arc::new).ok()).collect::<Option<Vec<_>>>()?;
+        let paths: Vec<String> = files.iter().map(|file| format!("/proc/self/fd/{}", file.as_raw_fd())).collect();
+        let devices = &FilesystemDevices { data: paths.iter().map(Path::new).collect(), log: None };
+        let (uuid, label, log_uuid) = (&new_uuid(host).ok()?, shortened("pgstrata", self.label_bytes), String::new());
+        let making = Making { devices, options, label, uuid, log_uuid, on_images: true, log_sector: None };
+        let command = Command::new(self.mkfs()).args(trying).args(self.commands(&making).pop()?.words().skip(1));
+        let failed = run_mkfs(host, &files.into_iter().fold(command, Command::inheriting)).err()?.to_string();
+        // One that was killed or did not start has judged nothing.
+        failed.contains("failed with exit code").then_some(failed)
     }
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
@@ -193,6 +208,8 @@ pub struct Recipe {
     pub(super) label_bytes: usize,
     /// mkfs options that copy files of the machine into the filesystem.
     pub(super) copies: CopyOptions,
+    /// Arguments with which mkfs only tries; none if it writes little to a new file anyway; `None` if neither.
+    pub(super) trying: Option<&'static [&'static str]>,
     /// Arguments of mkfs for label and UUID.
     pub(super) label_and_uuid: fn(&str, &str) -> Vec<String>,
     /// Sets the UUID if mkfs cannot; given the device and the UUID.
@@ -248,6 +265,7 @@ impl Recipe {
             least: Bytes(0),
             label_bytes: 0,
             copies: CopyOptions { bare: "", short: '\0', long: "" },
+            trying: None,
             label_and_uuid: |_, _| Vec::new(),
             set_uuid: None,
             further: |_| Vec::new(),

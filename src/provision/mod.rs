@@ -364,6 +364,10 @@ pub trait Layer: Described {
     fn lacks_below(&self, _options: &Options, _data: &[Bytes]) -> Option<Unmet> {
         None
     }
+    /// What its tool says against these options, tried on files in memory in place of data inputs of these capacities.
+    fn refused(&self, _host: &Host, _options: &Options, _data: &[Bytes]) -> Option<String> {
+        None
+    }
     /// Shared space that it takes.
     fn space(&self, options: &Options) -> Option<Space> {
         let LayerInfo { in_memory, options: specs, .. } = self.info();

@@ -285,6 +285,21 @@ fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
     lacking.collect()
 }
 
+/// What mkfs said of arguments on devices of some sizes: its command, exit code and last lines where it refused them.
+pub type MkfsAnswers = BTreeMap<String, Option<String>>;
+
+/// Arguments that mkfs refuses, with its words, on everything but real disks, whose sizes it does not ask for, and with no
+/// log apart: a device may have what a file has not.
+pub fn mkfs_refused(host: &Host, spec: &StackSpec, known: &mut MkfsAnswers) -> Vec<(Vec<String>, String)> {
+    let found = spec.nodes.iter().filter(|node| node.options.get("mkfs").is_some()).filter_map(|node| {
+        let sizes = sizes_below(None, spec, node).filter(|sizes| sizes.len() == node.inputs.len())?;
+        let ask = || layer(&node.layer)?.refused(host, &node.options, &sizes);
+        let said = known.entry(format!("{} {:?} {sizes:?}", node.layer, node.options)).or_insert_with(ask);
+        Some((node.options.texts("mkfs"), said.clone()?))
+    });
+    found.collect()
+}
+
 /// Disks claimed by two nodes of a stack: the second would format what the first has made.
 fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
     let mut claimed: BTreeMap<String, &str> = BTreeMap::new();
@@ -362,6 +377,40 @@ mod tests {
         assert_eq!(told, "a device of at least 300 MiB for mkfs.xfs: `xfs` has 200 MiB below it");
         assert_eq!(lacking("300MiB", Options::default()), []);
         assert_eq!(lacking("200MiB", test_site::mkfs(&["--unsupported"])), []);
+    }
+
+    fn refused(device: &str, filesystem: &str, arguments: &[&str]) -> Vec<(Vec<String>, String)> {
+        let main = if device == "disk" { "/dev/disk" } else { "2GiB" };
+        let size = test_site::options_of(&[(device, test_site::text(main))]);
+        let stack = test_site::stack("s", vec![(device, size), (filesystem, test_site::mkfs(arguments))]);
+        mkfs_refused(&Host::this(), &stack, &mut MkfsAnswers::new())
+    }
+
+    #[test]
+    fn mkfs_itself_judges_its_arguments() {
+        let of = [
+            ("xfs", ["-m", "crc=1"], ["-O", "bigalloc"], "unknown option -O"),
+            ("ext4", ["-O", "bigalloc"], ["-O", "bigaloc"], "Invalid filesystem option set: bigaloc"),
+            ("btrfs", ["-n", "16k"], ["-n", "3k"], "illegal nodesize 3072"),
+        ];
+        for (filesystem, good, bad, says) in of {
+            if !Host::this().has_program(&format!("mkfs.{filesystem}")) {
+                eprintln!("mkfs.{filesystem} is not here to be asked");
+                continue;
+            }
+            assert_eq!(refused("loop", filesystem, &good), [], "{filesystem}");
+            let [(arguments, words)] = &refused("loop", filesystem, &bad)[..] else { panic!("{filesystem}") };
+            assert_eq!(arguments, &bad);
+            for part in [says, &format!("`mkfs.{filesystem} "), "failed with exit code 1"] {
+                assert!(words.contains(part), "{part}: {words}");
+            }
+        }
+    }
+
+    #[test]
+    fn mkfs_is_not_asked_where_a_real_disk_is_below() {
+        assert_eq!(refused("loop", "xfs", &[]), []);
+        assert_eq!(refused("disk", "xfs", &["-O", "bigalloc"]), []);
     }
 
     /// A volume of the pool `tank` with a filesystem on it, an image with another whose journal is on such a volume,

@@ -25,6 +25,7 @@ pub static XFS: Recipe = Recipe {
     programs: &["xfs_info"],
     package: "xfsprogs",
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
+    trying: Some(&["-N"]),
     least: Bytes(300 << 20), // mkfs.xfs since 5.19, without --unsupported; asked of older ones, too.
     label_bytes: 12,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-m", &format!("uuid={uuid}")].map(str::to_owned).to_vec(),

@@ -10,6 +10,7 @@ use crate::host::{Host, machine, paths, users};
 use crate::plan::pointed::{MachineRefusal, Spot};
 use crate::plan::{Plan, did_you_mean};
 use crate::provision::mount_options::{MountFinding, MountOption, OptionAnswers, usual};
+use crate::provision::stack::{MkfsAnswers, mkfs_refused};
 use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
@@ -81,7 +82,7 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<PlanCheck>
     for (bin, values) in servers {
         checked.server(host, bin, values)?;
     }
-    checked.mounts(plan);
+    checked.filesystems(host, plan);
     checked.memory(&plan.cases, Bytes(machine::facts(host).memory_bytes));
     checked.io_uring(&plan.cases, || io_uring::refused(host));
     Ok(checked)
@@ -89,21 +90,20 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<PlanCheck>
 
 /// Settings and initdb arguments that servers under test depend on.
 pub(super) fn reserved(cases: &[CaseSpec]) -> Vec<MachineRefusal> {
-    let servers = cases.iter().filter_map(|case| case.postgres.as_ref());
-    let names: BTreeSet<&String> = servers.clone().flat_map(|postgres| postgres.settings.keys()).collect();
-    let arguments: BTreeSet<&String> = servers.flat_map(|postgres| &postgres.initdb).collect();
-    let of_settings = names
-        .into_iter()
-        .filter_map(|name| Some((Spot::Setting(name.clone()), format!("setting `{name}`"), conf::reserved(name)?)));
-    let of_initdb = arguments.into_iter().filter_map(|name| {
-        Some((Spot::Initdb(name.clone()), format!("initdb argument `{name}`"), conf::reserved_argument(name)?))
-    });
-    let refusals = of_settings.chain(of_initdb).map(|(spot, what, reason)| MachineRefusal {
-        spot,
-        message: format!("the {what} is reserved for pgstrata: {reason}"),
-        help: Some("remove it from [postgres]".to_owned()),
-    });
-    refusals.collect()
+    let mut checked = PlanCheck::default();
+    for postgres in cases.iter().filter_map(|case| case.postgres.as_ref()) {
+        let settings = postgres.settings.keys();
+        let settings = settings.map(|name| (Spot::Setting(name.clone()), "setting", name, conf::reserved(name)));
+        let arguments = postgres.initdb.iter();
+        let arguments =
+            arguments.map(|it| (Spot::Initdb(it.clone()), "initdb argument", it, conf::reserved_argument(it)));
+        for (spot, what, name, reason) in settings.chain(arguments) {
+            let Some(reason) = reason else { continue };
+            let message = format!("the {what} `{name}` is reserved for pgstrata: {reason}");
+            checked.refuse(spot, message, Some("remove it from [postgres]".to_owned()));
+        }
+    }
+    checked.refusals
 }
 
 impl PlanCheck {
@@ -131,19 +131,26 @@ impl PlanCheck {
         Ok(())
     }
 
-    fn mounts(&mut self, plan: &Plan) {
-        let mut options = OptionAnswers::default();
+    fn filesystems(&mut self, host: &Host, plan: &Plan) {
+        let (mut options, mut of_mkfs) = (OptionAnswers::default(), MkfsAnswers::new());
         let mut unchecked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
+            for (arguments, words) in mkfs_refused(host, stack, &mut of_mkfs) {
+                let words = words.replace(":\n  ", ": ").replace("\n  ", "; ");
+                let message = format!("mkfs refuses these options on an empty file of that size: {words}");
+                let word = arguments.last().cloned().unwrap_or_default();
+                let spot = Spot::Layer { stack: stack.name.clone(), key: "mkfs", word };
+                self.refuse(spot, message, None);
+            }
             for MountOption { option, filesystem, finding } in options.of(stack) {
                 match finding {
                     MountFinding::Good => {}
                     MountFinding::Refused(words) => {
-                        let spot = Spot::Mount { stack: stack.name.clone(), option: option.clone() };
+                        let spot = Spot::Layer { stack: stack.name.clone(), key: "mount", word: option.clone() };
                         let name = option.split('=').next().unwrap_or_default();
                         let message = format!("the kernel refuses the mount option `{option}`: {words}");
                         let help = did_you_mean(name, usual(&filesystem).into_iter().filter(|known| *known != name));
-                        self.refuse(MachineRefusal { spot, message, help });
+                        self.refuse(spot, message, help);
                     }
                     MountFinding::Unchecked(why) => {
                         unchecked.entry(why).or_default().insert(format!("{option} ({filesystem})"));
@@ -159,14 +166,12 @@ impl PlanCheck {
 
     /// Rejects cases whose server is to use io_uring if the kernel refuses it.
     fn io_uring(&mut self, cases: &[CaseSpec], refused: impl Fn() -> Option<io_uring::Obstacle>) {
-        let spots: BTreeSet<(&String, &String)> =
-            cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?)).collect();
-        let Some(obstacle) = (!spots.is_empty()).then(refused).flatten() else { return };
-        self.refusals.extend(spots.into_iter().map(|(name, value)| MachineRefusal {
-            spot: Spot::SettingValue(name.clone(), value.clone()),
-            message: format!("`{name} = {value}` cannot work here: {}", obstacle.why),
-            help: Some(obstacle.hint.clone()),
-        }));
+        let mut asked = cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?)).peekable();
+        let Some(obstacle) = asked.peek().and_then(|_| refused()) else { return };
+        for (name, value) in asked {
+            let message = format!("`{name} = {value}` cannot work here: {}", obstacle.why);
+            self.refuse(Spot::SettingValue(name.clone(), value.clone()), message, Some(obstacle.hint.clone()));
+        }
     }
 
     /// Rejects servers that do not fit in memory, which would show only when they are started.
@@ -174,12 +179,11 @@ impl PlanCheck {
         const BUFFERS: &str = "shared_buffers";
         let servers = cases.iter().filter_map(|case| case.postgres.as_ref());
         let large = servers.filter(|postgres| postgres.size(BUFFERS).is_some_and(|size| size >= memory));
-        let large: BTreeSet<&str> = large.filter_map(|postgres| postgres.asked(BUFFERS)).collect();
-        self.refusals.extend(large.into_iter().map(|value| MachineRefusal {
-            spot: Spot::SettingValue(BUFFERS.to_owned(), value.to_owned()),
-            message: format!("`{BUFFERS} = {value}` does not fit in this machine's memory, {memory}"),
-            help: Some("use less: what is in swap measures the swap".to_owned()),
-        }));
+        for value in large.filter_map(|postgres| postgres.asked(BUFFERS)) {
+            let message = format!("`{BUFFERS} = {value}` does not fit in this machine's memory, {memory}");
+            let help = Some("use less: what is in swap measures the swap".to_owned());
+            self.refuse(Spot::SettingValue(BUFFERS.to_owned(), value.to_owned()), message, help);
+        }
     }
 
     /// Rejects cases whose every commit would wait forever.
@@ -189,13 +193,12 @@ impl PlanCheck {
             let commit = postgres.asked("synchronous_commit");
             commit.is_none_or(|commit| WITHOUT_STANDBY.iter().all(|word| !word.eq_ignore_ascii_case(commit)))
         });
-        let named = waiting.filter_map(|postgres| postgres.asked(NAMES));
-        let named: BTreeSet<&str> = named.filter(|value| !value.trim().is_empty()).collect();
-        self.refusals.extend(named.into_iter().map(|value| MachineRefusal {
-            spot: Spot::SettingValue(NAMES.to_owned(), value.to_owned()),
-            message: format!("`{NAMES} = {value}`: every commit would wait for ever, since pgstrata starts no standby"),
-            help: Some("remove it, or set synchronous_commit = \"local\" or \"off\"".to_owned()),
-        }));
+        for value in waiting.filter_map(|postgres| postgres.asked(NAMES)).filter(|value| !value.trim().is_empty()) {
+            let message =
+                format!("`{NAMES} = {value}`: every commit would wait for ever, since pgstrata starts no standby");
+            let help = "remove it, or set synchronous_commit = \"local\" or \"off\"".to_owned();
+            self.refuse(Spot::SettingValue(NAMES.to_owned(), value.to_owned()), message, Some(help));
+        }
     }
 
     /// Rejects cases whose clients the server or pgbench would turn away, which would show only when the data are
@@ -204,7 +207,6 @@ impl PlanCheck {
         const MOST: &str = "max_connections";
         // Telemetry's connections, and the one that watches the window.
         let own = telemetry::CONNECTIONS + 1;
-        let mut found = BTreeMap::new();
         for case in cases {
             let Some(postgres) = &case.postgres else { continue };
             let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
@@ -217,17 +219,15 @@ impl PlanCheck {
                 let spot = set.map_or(spot, |value| Spot::SettingValue(MOST.to_owned(), value.to_owned()));
                 let message =
                     format!("{MOST} = {most} is less than the workload's {clients} and pgstrata's {own} connections");
-                found.insert(message, (spot, format!("set {MOST} = {needed}, or use fewer clients")));
+                self.refuse(spot, message, Some(format!("set {MOST} = {needed}, or use fewer clients")));
             } else if let Some(files) = files.filter(|files| clients.saturating_add(FILES_OF_PGBENCH) > *files)
                 && case.guest.as_deref() == guest
             {
                 let message = format!("pgbench cannot open {clients} connections: the limit of open files is {files}");
                 let help = "raise it: ulimit -Hn, LimitNOFILE of systemd; or use fewer clients";
-                found.insert(message, (spot, help.to_owned()));
+                self.refuse(spot, message, Some(help.to_owned()));
             }
         }
-        let found = found.into_iter();
-        self.refusals.extend(found.map(|(message, (spot, help))| MachineRefusal { spot, message, help: Some(help) }));
         Ok(())
     }
 
@@ -251,11 +251,12 @@ impl PlanCheck {
 
     fn age(&mut self, case: &CaseSpec, key: &str, message: String, help: &str) {
         let spot = Spot::Age { stack: case.stack.name.clone(), key: key.to_owned() };
-        self.refuse(MachineRefusal { spot, message, help: Some(help.to_owned()) });
+        self.refuse(spot, message, Some(help.to_owned()));
     }
 
     /// Adds a refusal, once.
-    fn refuse(&mut self, refusal: MachineRefusal) {
+    fn refuse(&mut self, spot: Spot, message: String, help: Option<String>) {
+        let refusal = MachineRefusal { spot, message, help };
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }

@@ -46,7 +46,8 @@ pub(super) fn small(case: &CaseSpec) -> Result<Option<Options>> {
 }
 
 /// Makes a cluster in `spec.data` with the case's settings instead of those of `spec`, loads it, runs each script once, and
-/// removes it. The caller entered it into a ledger. False if that took too long, and was not done to its end.
+/// removes it. The caller entered it into a ledger. Returns the bytes that its `setup` made; none if all that took too long,
+/// and was not done to its end.
 ///
 /// # Errors
 /// With the server's or pgbench's own message.
@@ -56,7 +57,7 @@ pub(super) fn rehearse(
     case: &CaseSpec,
     small: &Options,
     memory: MemorySizes,
-) -> Result<bool> {
+) -> Result<Option<u64>> {
     let own = case.postgres.iter().flat_map(|postgres| postgres.settings.clone());
     let own = own.filter(|(name, _)| OF_MEMORY.iter().all(|large| !name.eq_ignore_ascii_case(large)));
     let needed = case::workload(&case.workload.kind)?.server_settings(&case.workload.options);
@@ -72,13 +73,10 @@ pub(super) fn rehearse(
     let tried = Pgbench.rehearse(&Place { server: Some(&server), ..place }, small, memory, LONGEST);
     let is_too_long =
         |e: &Error| begun.elapsed() >= LONGEST && TOO_LONG.iter().any(|words| e.to_string().contains(words));
-    let is_cut_short = tried.as_ref().is_err_and(is_too_long);
-    if !is_cut_short {
-        tried?;
-    }
+    let made = if tried.as_ref().is_err_and(is_too_long) { None } else { Some(tried?) };
     server.stop(host)?;
     folders::remove_all(&data)?;
-    Ok(!is_cut_short)
+    Ok(made)
 }
 
 /// Tries all SQL of a plan's own, outside of any guest, and leaves nothing. Left out are servers that are not there, and
@@ -163,9 +161,13 @@ fn rehearse_all(
             say(&format!("the SQL of the workload `{name}` and what follows was not tried: {place} is full: {full}"));
             return Ok(());
         }
-        if !tried.map_err(|e| e.while_doing(format!("try the SQL of the workload `{name}` on a small cluster")))? {
-            let limit_s = LONGEST.as_secs();
-            say(&format!("the SQL of the workload `{name}` was not tried to its end: it took over {limit_s} s"));
+        let of = format!("of the workload `{name}`");
+        match tried.map_err(|e| e.while_doing(format!("try the SQL {of} on a small cluster")))? {
+            Some(made) if small.text("setup").is_some() => {
+                say(&format!("`setup` {of} made tables of {} at scale 1, not in the space above", Bytes(made)));
+            }
+            Some(_) => {}
+            None => say(&format!("the SQL {of} was not tried to its end: it took over {} s", LONGEST.as_secs())),
         }
     }
     Ok(())

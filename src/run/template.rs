@@ -110,7 +110,7 @@ fn make(session: &Session<'_>, case: &CaseSpec, spec: ServerSpec, raw: &Path) ->
     workload(&case.workload.kind)?.load(&session.place(&data, Some(&server), raw), options, session.memory_of(case))?;
     let mut client = server.connect(server::DATABASE)?;
     client.query("CHECKPOINT")?;
-    let database_bytes = database_bytes(&server)?;
+    let database_bytes = server.database_bytes()?;
     server.stop(&session.host)?;
     Ok(Template { data, seconds: begun.elapsed().as_secs_f64(), database_bytes })
 }
@@ -128,14 +128,6 @@ fn rehearse(session: &Session<'_>, case: &CaseSpec, spec: &ServerSpec, raw: &Pat
     rehearsal::rehearse(session.place(&spec.data, None, raw), spec.clone(), case, &small, memory)
         .map(drop)
         .map_err(|e| e.while_doing("try the workload's own SQL on a small cluster"))
-}
-
-/// Size of the workload's database as the server reports it.
-///
-/// # Errors
-/// With the server's own message.
-pub fn database_bytes(server: &Server) -> Result<u64> {
-    server.connect(server::DATABASE)?.number("SELECT pg_database_size(current_database())")
 }
 
 /// Wording for the record: page cache before the server started.

@@ -107,6 +107,8 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
         let left = |folder: std::path::PathBuf| fs::read_dir(folder).map_or(0, Iterator::count);
         assert_eq!(left(shop.state().join("ledger")), 0, "{}", said(&output));
         assert!(left(shop.state()) <= 1, "{}", said(&output));
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!shown.contains("-setup-") && shown.contains("80 % of it for mine (pgbench-scale-5)"), "{shown}");
         (output.status.code(), stderr(&output))
     };
     let made = "CREATE TABLE jobs AS SELECT 1 AS id;";
@@ -117,13 +119,20 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
     // What only the stack has is tried by the run alone.
     let spaces = format!("{tmp}\nstack.tmp.tablespace.fast.tmpfs = \"64MiB\"");
     assert_eq!(tried(&spaces, "CREATE TABLE jobs (id int) TABLESPACE fast;", "SELECT 1;"), (Some(0), String::new()));
-    let (code, why) = tried(tmp, made, "UPDATE job SET id = 2;");
+    assert!(why.contains("`setup` of the workload `mine` made tables of"), "{why}");
+    let push = shop.file("push.sql", "\\set id 2\nSELECT 1;\nUPDATE jobs\n   SET ids = :id;\n");
+    let (code, why) = tried(tmp, made, push.to_str().unwrap());
     assert_eq!(code, Some(4), "{why}");
-    for part in ["the workload `mine`", "relation \"job\" does not exist"] {
+    for part in ["the workload `mine`", "column \"ids\"", &format!("{} (line 4)", push.display())] {
         assert!(why.contains(part), "{part}: {why}");
     }
     let (_, why) = tried(tmp, "CREATE TABL jobs;", "SELECT 1;");
     assert!(why.contains("syntax error at or near \"TABL\""), "{why}");
+    let setup = shop.file("jobs.sql", "CREATE TABLE jobs (id int);\n\nVACUUM jobs;\n");
+    let (_, why) = tried(tmp, setup.to_str().unwrap(), "SELECT 1;");
+    for part in ["one transaction", &format!("`setup` of the workload, {} (line 3)", setup.display())] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
 }
 
 #[test]

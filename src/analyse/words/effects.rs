@@ -45,17 +45,17 @@ fn level(option: &OptionEffect) -> String {
 }
 
 /// "Best of the 4 combinations whose commits wait for a flush, clients=8: xfs guest=bookworm, 1.31 times ext4
-/// guest=bookworm (1.29 to 1.33)"; `kind`: the words of their class.
+/// guest=bookworm (1.29 to 1.33)"; `kind`: the words of their class, if any.
 pub fn best(found: &BestCombinations, kind: &str) -> String {
     let load = found.load.as_ref().map_or_else(String::new, |load| format!(", {load}"));
     let of = match found.compared.len() {
         all if all > 1 && all == found.labels.len() && found.same_within_percent.is_none() => {
-            return format!("It is undecided which of the {all} combinations {kind}{load} is the best");
+            return format!("It is undecided which of the {all} combinations{kind}{load} is the best");
         }
         1 => "The only combination".to_owned(),
         several => format!("Best of the {several} combinations"),
     };
-    let best = format!("{of} {kind}{load}: {}", some(&found.labels, ""));
+    let best = format!("{of}{kind}{load}: {}", some(&found.labels, ""));
     let (first, several) = (found.labels.first().cloned().unwrap_or_default(), found.labels.len() > 1);
     let tied = match (several, found.same_within_percent) {
         (false, _) => String::new(),

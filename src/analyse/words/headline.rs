@@ -160,7 +160,7 @@ impl HeadlineSentence<'_> {
 
     /// On the best combinations of a plan with several options.
     fn best(&self, best: &BestCombinations) -> String {
-        let kind = class_words(best.class, self.operations(), best.compared.len());
+        let kind = self.of_class(best.class, best.compared.len());
         format!("{}{}.", words::best(best, &kind), without_safer(best.class))
     }
 
@@ -171,9 +171,10 @@ impl HeadlineSentence<'_> {
         if best.len() == rows.len() {
             let (names, how_far) = (list(&labels), self.how_far(&best));
             return match self.same_within(&best) {
-                Some(percent) => {
+                Some(percent) if self.kind(2).contains(' ') => {
                     format!("of the {}, {names} are the same within {percent} %{how_far}", self.kind(2))
                 }
+                Some(percent) => format!("{names} are the same within {percent} %{how_far}"),
                 None => format!("it is undecided which of {names} {}{how_far}", self.leads(1)),
             };
         }
@@ -315,33 +316,34 @@ impl HeadlineSentence<'_> {
         in_sentence(&row.rate, &format!(" {}", self.main.ranking.unit))
     }
 
-    /// "stack whose commits wait for a flush": commits of several clients may share one.
+    /// "stack"; "stack whose commits wait for a flush", which commits of several clients may share.
     fn kind(&self, count: usize) -> String {
         let what = if self.main.stacks_only { "stack" } else { "case" };
         let plural = if count == 1 { "" } else { "s" };
-        format!("{what}{plural} {}", class_words(self.head.class, self.operations(), count))
+        format!("{what}{plural}{}", self.of_class(self.head.class, count))
+    }
+
+    /// " whose commits wait for a flush", if others do not.
+    fn of_class(&self, class: DurabilityClass, count: usize) -> String {
+        let words = match (class, count) {
+            (DurabilityClass::NotApplicable, _) => "for reads",
+            (DurabilityClass::Flushed, _) if self.main.ranking.classes.len() == 1 => return String::new(),
+            (DurabilityClass::Flushed, _) => return format!(" whose {} wait for a flush", self.operations()),
+            (DurabilityClass::DeclaredStable, 1) => "whose device declares its writes stable",
+            (DurabilityClass::DeclaredStable, _) => "whose devices declare their writes stable",
+            (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair",
+            (DurabilityClass::Delayed, 1) => "that acknowledges commits before they are written",
+            (DurabilityClass::Delayed, _) => "that acknowledge commits before they are written",
+            (DurabilityClass::Volatile, _) => "without durability",
+            (DurabilityClass::Unknown, _) => "whose durability is unknown",
+        };
+        format!(" {words}")
     }
 
     fn operations(&self) -> &'static str {
         let with_server = self.main.entries.first().is_some_and(|entry| entry.case.spec.postgres.is_some());
         if with_server { "commits" } else { "syncs" }
     }
-}
-
-/// "whose commits wait for a flush".
-fn class_words(class: DurabilityClass, operations: &str, count: usize) -> String {
-    let words = match (class, count) {
-        (DurabilityClass::NotApplicable, _) => "for reads",
-        (DurabilityClass::Flushed, _) => return format!("whose {operations} wait for a flush"),
-        (DurabilityClass::DeclaredStable, 1) => "whose device declares its writes stable",
-        (DurabilityClass::DeclaredStable, _) => "whose devices declare their writes stable",
-        (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair",
-        (DurabilityClass::Delayed, 1) => "that acknowledges commits before they are written",
-        (DurabilityClass::Delayed, _) => "that acknowledge commits before they are written",
-        (DurabilityClass::Volatile, _) => "without durability",
-        (DurabilityClass::Unknown, _) => "whose durability is unknown",
-    };
-    words.to_owned()
 }
 
 fn without_safer(class: DurabilityClass) -> &'static str {

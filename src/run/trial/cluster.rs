@@ -186,7 +186,7 @@ pub(super) fn read_back(session: &mut Session<'_>, trial: &mut Trial<'_>) -> Res
         facts.found_after = server.settings_elsewhere(facts)?;
         facts.unlogged = server.unlogged_tables()?;
     }
-    let bytes = template::database_bytes(server)?;
+    let bytes = server.database_bytes()?;
     let held = cache_bytes_max(session, trial)?;
     if let (Some(data), Some(facts)) = (&mut trial.record.data, &trial.record.server) {
         data.database_bytes = bytes;

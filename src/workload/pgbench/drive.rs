@@ -1,5 +1,6 @@
 //! Runs pgbench: arguments, process, and waiting for its end.
 
+use super::failed_line;
 use super::options::Settings;
 use super::pipes::Pipes;
 use super::scripts::ScriptSource;
@@ -144,14 +145,12 @@ pub fn load(place: &Place<'_>, shipped: Option<&Shipped>, units: u64) -> Result<
 pub fn once(place: &Place<'_>, settings: &Settings, longest: Duration) -> Result<()> {
     for script in &settings.scripts {
         let begun = now();
-        let mut progress = || match begun.elapsed() > longest {
-            true => Err(Error::tool(format!("timeout: it runs for more than {} s", longest.as_secs()))),
-            false => Ok(WindowProgress::default()),
-        };
+        let too_long = || Error::tool(format!("timeout: it runs for more than {} s", longest.as_secs()));
+        let mut progress = || (begun.elapsed() <= longest).then(WindowProgress::default).ok_or_else(too_long);
         let alone = Settings { scripts: vec![script.clone()], clients: 1, jobs: 1, rate: None, ..settings.clone() };
         let args = run_args(place, &alone, 1, (Micros(0), Some(1)))?;
         run_to_end(place, &args, "pgbench-once", &mut progress)
-            .map_err(|e| e.while_doing(format!("run {} once", script.name)))?;
+            .map_err(|e| failed_line::named(e, "run", &script.source, &script.name, None))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ pub mod beside;
 pub mod capacity;
 mod drive;
 mod due;
+mod failed_line;
 mod idle;
 pub mod maintenance;
 mod options;
@@ -80,13 +81,23 @@ impl Pgbench {
         })
     }
 
-    /// Loads data and runs each script once, by one client.
+    /// Loads data and runs each script once, by one client. Returns the bytes that `setup` made.
     ///
     /// # Errors
     /// With the server's or pgbench's own message.
-    pub fn rehearse(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, longest: Duration) -> Result<()> {
-        self.load(place, options, memory)?;
-        drive::once(place, &settings(options)?, longest)
+    pub fn rehearse(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: MemorySizes,
+        longest: Duration,
+    ) -> Result<u64> {
+        let (settings, server) = (settings(options)?, drive::server_of(place)?);
+        drive::load(place, settings.shipped, settings.units(memory))?;
+        let before = server.database_bytes()?;
+        set_up(place, &settings)?;
+        let made = server.database_bytes()?.saturating_sub(before);
+        drive::once(place, &settings, longest).map(|()| made)
     }
 }
 
@@ -118,10 +129,9 @@ impl Workload for Pgbench {
             let key = if options.get("data").is_some() { "data" } else { "scale" };
             format!("`{key}` sizes pgbench's own tables, which neither `script` nor `setup` names: leave it out")
         });
-        let unknown = settings
-            .setup
-            .filter(|_| scripts::made_of(options).is_none())
-            .map(|_| "the space does not include the tables that `setup` makes: their size is not known yet".into());
+        let unknown = settings.setup.filter(|_| scripts::made_of(options).is_none()).map(|_| {
+            "the space does not include the tables that `setup` makes: `pgstrata plan` measures them at scale 1".into()
+        });
         waiting.into_iter().chain(unread).chain(unknown).collect()
     }
 
@@ -193,13 +203,7 @@ impl Workload for Pgbench {
     fn load(&self, place: &Place<'_>, options: &Options, memory: MemorySizes) -> Result<()> {
         let settings = settings(options)?;
         drive::load(place, settings.shipped, settings.units(memory))?;
-        let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
-        if let Some(setup) = &settings.setup {
-            let sql = String::from_utf8_lossy(&setup.text()?).into_owned();
-            let name = setup.plain_name();
-            client.query(&sql).map_err(|e| e.while_doing(format!("run `setup` of the workload ({name})")))?;
-        }
-        client.query("checkpoint").map(drop)
+        set_up(place, &settings)
     }
 
     fn tablespaces(&self, options: &Options) -> Vec<String> {
@@ -248,6 +252,17 @@ impl Workload for Pgbench {
         };
         Ok(Counts { ended, ..read::counts(&settings, &tally, summary.as_deref())? })
     }
+}
+
+/// Runs `setup`, if there is one.
+fn set_up(place: &Place<'_>, settings: &Settings) -> Result<()> {
+    let mut client = drive::server_of(place)?.connect_with_limit(CHECKPOINT_LIMIT)?;
+    if let Some(setup) = &settings.setup {
+        let sql = String::from_utf8_lossy(&setup.text()?).into_owned();
+        let done = client.query(&sql);
+        done.map_err(|e| failed_line::named(e, "run `setup` of the workload,", setup, "setup", Some(client.done)))?;
+    }
+    client.query("checkpoint").map(drop)
 }
 
 /// Settings that the user's own scripts change in their sessions.

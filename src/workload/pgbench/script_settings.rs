@@ -13,7 +13,7 @@ const NO_CALLS: [&str; 16] = [
 
 /// A token of SQL, with the line where it begins; names and keywords in lower case.
 #[derive(Debug, PartialEq)]
-enum Piece {
+pub enum Piece {
     Word(String),
     /// Content of a string.
     Text(String),
@@ -147,7 +147,7 @@ fn pieces(text: &str, mut line: usize) -> Vec<(usize, Piece)> {
 }
 
 /// The token at the beginning of a text, and its length in bytes; none for what is not code.
-fn piece(text: &str) -> (usize, Option<Piece>) {
+pub fn piece(text: &str) -> (usize, Option<Piece>) {
     let first = text.chars().next().unwrap_or(' ');
     let run = |of: fn(char) -> bool| text.find(|c| !of(c)).unwrap_or(text.len());
     let lower = |prefix: &str| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));

@@ -198,6 +198,7 @@ pub(crate) fn script(text: &str) -> Result<Script, OptionProblem> {
             let help = match what {
                 _ if what.contains(".sql@") => "a weight is a whole number of at least 1: `path.sql@3`".to_owned(),
                 _ if what.contains(' ') => format!("end SQL with `;`: \"{what};\""),
+                _ if what.contains('.') => format!("a file of another name than `path.sql`: `./{what}`"),
                 _ => {
                     format!("shipped: {shipped}; built into pgbench: {builtin}; a file of such a name: `./{what}`")
                 }
@@ -305,6 +306,8 @@ mod tests {
         let scripts = Settings::from(&options(&[("script", list)])).unwrap().scripts;
         let seen: Vec<_> = scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
         assert_eq!(seen, [("select-only", 9), ("a_b", 1), ("a_b#2", 3), ("tpcb-like", 1)]);
+        let problem = Settings::from(&options(&[("script", text("mine.txt"))])).unwrap_err();
+        assert_eq!(problem.help.as_deref(), Some("a file of another name than `path.sql`: `./mine.txt`"));
         let problem = Settings::from(&options(&[("script", text("tpcb"))])).unwrap_err();
         assert!(problem.help.unwrap().contains("tpcb-like"));
         assert!(Settings::from(&options(&[("script", text("tpcb-like@0"))])).is_err());
