@@ -245,11 +245,20 @@ impl MeasureCondition {
             ConditionKind::Scale | ConditionKind::Clients | ConditionKind::QueryMode | ConditionKind::RateLimit => {
                 format!("{} {value}", self.kind.words())
             }
-            ConditionKind::Workload | ConditionKind::WriteSize | ConditionKind::Connecting | ConditionKind::Options => {
-                value.clone()
-            }
+            ConditionKind::Workload => without_hashes(value),
+            ConditionKind::WriteSize | ConditionKind::Connecting | ConditionKind::Options => value.clone(),
         })
     }
+}
+
+/// A workload without the hashes of its files, which tell two sides apart and are shown where these differ.
+fn without_hashes(workload: &str) -> String {
+    let (first, rest) = workload.split_once(" (").unwrap_or((workload, ""));
+    rest.split(" (").fold(first.to_owned(), |text, part| match part.split_once(')') {
+        Some((hash, after)) if hash.len() == 8 && hash.bytes().all(|c| c.is_ascii_hexdigit()) => text + after,
+        _ if part.is_empty() => text,
+        _ => format!("{text} ({part}"),
+    })
 }
 
 impl ConditionKind {
@@ -264,5 +273,23 @@ impl ConditionKind {
             ConditionKind::Connecting => "time to connect",
             ConditionKind::Options => "options of the workload",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_no_hashes_and_conditions_keep_them() {
+        let of = |workload: &str| {
+            let condition = MeasureCondition::named(ConditionKind::Workload, Some(workload.to_owned()));
+            SideMeasure::new("pgbench", vec![condition], "tps", FigureKind::Rate, "tps", 1.0)
+        };
+        let own = "mine.sql (0c1d2e3f), set up by a.sql (4a5b6c7d)";
+        assert_eq!(of(own).key(), "pgbench/mine.sql, set up by a.sql/tps");
+        assert_eq!(of(own).conditions[0].value.as_deref(), Some(own));
+        assert_eq!(of("orders").key(), "pgbench/orders/tps");
+        assert_eq!(of("a (copy).sql (0c1d2e3f)").key(), "pgbench/a (copy).sql/tps");
     }
 }
