@@ -5,6 +5,9 @@
 //! matched, refused and compared as in `compare`. Each limit is decided by its own interval: there is no correction
 //! for their number, and the findings say so.
 
+#[cfg(test)]
+mod tests;
+
 use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
 use super::compare::side::{FigureKind, Side, SideMeasure};
@@ -65,7 +68,7 @@ impl Limit {
     fn names(&self, measure: &SideMeasure) -> bool {
         match LATENCIES.contains(&self.figure.as_str()) {
             true => measure.item == "latency" && figure_name(measure) == Some(&self.figure),
-            false => measure.key() == self.figure || (measure.more_is_better() && measure.item == self.figure),
+            false => measure.key() == self.figure || figure_name(measure) == Some(&self.figure),
         }
     }
 
@@ -90,7 +93,7 @@ fn shortest(percent: f64) -> f64 {
 /// Name of a figure in limits; `None` for one without an interval.
 fn figure_name(measure: &SideMeasure) -> Option<&str> {
     let which = match &measure.figure {
-        FigureKind::Rate => return Some(&measure.item),
+        FigureKind::Rate | FigureKind::Counter => return Some(&measure.item),
         FigureKind::Mean => "mean",
         FigureKind::Percentile(which) => which,
     };
@@ -101,21 +104,12 @@ fn figure_name(measure: &SideMeasure) -> Option<&str> {
 pub struct CheckedRun<'a> {
     /// For example `results/x`.
     pub label: &'a str,
-    /// Id of the run; trials of one run have blocks in common.
-    pub id: &'a str,
-    /// Start of the run, RFC 3339.
-    pub started: &'a str,
+    pub run: &'a RunRecord,
     /// Duration, microseconds; `None` if it has not ended.
     pub wall_us: Option<u64>,
     /// Planned and measured trials.
     pub trials: (u32, u32),
     pub sides: &'a [Side],
-}
-
-impl<'a> CheckedRun<'a> {
-    pub fn of(label: &'a str, run: &'a RunRecord, wall_us: Option<u64>, trials: (u32, u32), sides: &'a [Side]) -> Self {
-        CheckedRun { label, id: &run.id, started: &run.started, wall_us, trials, sides }
-    }
 }
 
 /// Result of a check.
@@ -166,7 +160,7 @@ pub struct LimitFinding {
 pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(String, Vec<String>)> {
     let measures = sides.iter().chain(others).flat_map(|side| &side.measures);
     let missing = limits.iter().find(|limit| !measures.clone().any(|measure| limit.names(measure)))?;
-    let short = measures.filter(|measure| measure.more_is_better() || measure.item == "latency");
+    let short = measures.filter(|it| it.more_is_better() || it.item == "latency" || it.figure == FigureKind::Counter);
     let names: BTreeSet<&str> = short.filter_map(figure_name).collect();
     Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
 }
@@ -193,10 +187,16 @@ pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Si
 
 /// Checks a run against a baseline.
 pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) -> LimitFindings {
-    let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut found, mut facts_that_differ, mut new, mut left_out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let is_in_plan = |case: &String| run.run.quick.as_ref().is_some_and(|quick| quick.left_out.contains(case));
     for reference in baseline.sides {
         let side = run.sides.iter().find(|side| are_partners(run.sides, side, baseline.sides, reference));
-        found.extend(limits.iter().flat_map(|limit| of_side(limit, side, reference)));
+        let is_out = |it: &SideMeasure| is_in_plan(&it.case) && side.is_none_or(|side| partner(side, it).is_none());
+        let (out, measures): (Vec<_>, Vec<_>) = reference.measures.iter().cloned().partition(is_out);
+        let out = out.iter().filter(|measure| limits.iter().any(|limit| limit.names(measure)));
+        left_out.extend(out.map(|measure| format!("{} of {}", measure.key(), reference.name)));
+        let reference = &Side { measures, ..reference.clone() };
+        found.extend(limits.iter().flat_map(|limit| of_side(limit, side, reference, run.sides)));
         if let Some(side) = side {
             new.extend(only_here(limits, side, reference));
             let (differing, _) = facts::differences(&[reference.clone(), side.clone()]);
@@ -208,17 +208,21 @@ pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) ->
     let unmatched =
         sides.filter(|side| !baseline.sides.iter().any(|other| are_partners(run.sides, side, baseline.sides, other)));
     new.extend(unmatched.map(|side| format!("case {}", side.name)));
+    let mut notes = notes(run, baseline, &found, &new);
+    notes.extend((!left_out.is_empty()).then(|| {
+        format!("Not checked, because `only` in the plan's [quick] leaves these cases out: {}", left_out.join("; "))
+    }));
     LimitFindings {
         format: FORMAT,
         checked_by: env!("CARGO_PKG_VERSION").to_owned(),
         outcome: of_all(&found),
         run: run.label.to_owned(),
         baseline: baseline.label.to_owned(),
-        started: run.started.to_owned(),
+        started: run.run.started.clone(),
         took_s: run.wall_us.map(|us| us as f64 / 1e6),
-        paired: run.id == baseline.id,
+        paired: run.run.id == baseline.run.id,
         rerun: None,
-        notes: notes(run, baseline, &found, &new),
+        notes,
         limits: found,
         facts_that_differ,
     }
@@ -264,11 +268,12 @@ impl LimitFinding {
 }
 
 /// Applies a limit to every figure of a case that it names.
-fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFinding> {
+fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side, all: &[Side]) -> Vec<LimitFinding> {
     let case = match side {
         Some(side) if side.name != reference.name => format!("{} against {}", side.name, reference.name),
         _ => reference.name.clone(),
     };
+    let all = names::first(all.iter().map(|side| &side.name), 3, "; ", "; ");
     let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
     let found = named.map(|expected| {
         let finding = LimitFinding {
@@ -280,7 +285,7 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
             value: None,
             baseline: Some(expected.value),
             change: None,
-            how: "the run has no such case".to_owned(),
+            how: format!("the run has no such case; it has {all}"),
         };
         let finding = side.map_or(finding.clone(), |side| of_measure(finding, limit, side, expected));
         // The figures of a case that fails are those of what it managed.
@@ -296,7 +301,11 @@ fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFin
 /// `finding` with what the figure of a side says of it.
 fn of_measure(finding: LimitFinding, limit: &Limit, side: &Side, expected: &SideMeasure) -> LimitFinding {
     let Some(measure) = partner(side, expected) else {
-        return LimitFinding { how: "the run has no such figure".to_owned(), ..finding };
+        let like = (expected.subject(), &expected.figure);
+        let alike = side.measures.iter().filter(|it| (it.subject(), &it.figure) == like);
+        let nearest = alike.min_by_key(|measure| judge::differing_conditions(measure, expected).len());
+        let nearest = nearest.map_or_else(String::new, |measure| format!("; the nearest is {}", measure.key()));
+        return LimitFinding { how: format!("the run has no such figure{nearest}"), ..finding };
     };
     let finding = LimitFinding { value: Some(measure.value), ..finding };
     if let Some(objection) = judge::objection(measure, expected) {
@@ -335,11 +344,11 @@ fn only_here(limits: &[Limit], side: &Side, reference: &Side) -> Vec<String> {
 
 fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
-    if run.id != baseline.id {
+    if run.run.id != baseline.run.id {
         notes.push(format!(
             "The runs began at {} (baseline) and {}; their trials are not paired, so whatever changed on the machine \
              between them counts as a change. Two variants in one plan are paired: check RUN:NEW --against RUN:OLD",
-            baseline.started, run.started
+            baseline.run.started, run.run.started
         ));
     }
     for (what, one) in [("run", run), ("baseline", baseline)] {
@@ -359,195 +368,4 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
         notes.push(MORE_BLOCKS.to_owned());
     }
     notes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::compare::side::{ConditionKind, MeasureCondition, MeasureSpread, Medium};
-    use super::*;
-    use crate::analyse::findings::{Durability, DurabilityClass};
-    use crate::stats::ratio::BlockMean;
-
-    fn tps(run: &str, means: &[f64]) -> SideMeasure {
-        let clients = MeasureCondition::named(ConditionKind::Clients, Some("4".to_owned()));
-        let value = means.iter().sum::<f64>() / means.len() as f64;
-        let mean = |(block, mean): (u32, &f64)| BlockMean::of(block, *mean);
-        let spread =
-            MeasureSpread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
-        SideMeasure {
-            spread,
-            medium: Medium::Disk,
-            ..SideMeasure::new("pgbench", vec![clients], "tps", FigureKind::Rate, "tps", value)
-        }
-    }
-
-    fn side(name: &str, measures: Vec<SideMeasure>) -> Side {
-        let facts = [("host.kernel".to_owned(), "6.1".to_owned())].into();
-        Side { label: name.to_owned(), name: name.to_owned(), facts, measures, ..Side::default() }
-    }
-
-    fn of<'a>(id: &'a str, sides: &'a [Side]) -> CheckedRun<'a> {
-        CheckedRun { label: id, id, started: "2026-03-02T09:14:33Z", wall_us: None, trials: (3, 3), sides }
-    }
-
-    fn limits(texts: &[&str]) -> Vec<Limit> {
-        texts.iter().map(|text| Limit::parse(text).unwrap()).collect()
-    }
-
-    /// Compliance of one limit on the rates of two runs.
-    fn outcome(new: &[f64], old: &[f64], limit: &str) -> Compliance {
-        let (new, old) = ([side("ext4", vec![tps("new", new)])], [side("ext4", vec![tps("old", old)])]);
-        let found = check(of("new", &new), of("old", &old), &limits(&[limit]));
-        assert_eq!(found.limits.len(), 1);
-        assert_eq!(found.outcome, found.limits[0].outcome);
-        found.outcome
-    }
-
-    #[test]
-    fn a_limit_is_read_with_its_sign() {
-        let read = |text| Limit::parse(text).map(|limit| (limit.figure.clone(), limit.is_fall, limit.words()));
-        assert_eq!(read("tps -5 %"), Ok(("tps".to_owned(), true, "tps -5 %".to_owned())));
-        for p999 in [" p99.9+2.5%", "latency_us_p999 +2.5 %"] {
-            assert_eq!(read(p999), Ok(("p99.9".to_owned(), false, "p99.9 +2.5 %".to_owned())));
-        }
-        assert_eq!(read("pgbench/a-b/tps -0 %").map(|it| it.2), Ok("pgbench/a-b/tps -0 %".to_owned()));
-        for bad in [
-            "tps",
-            "tps 5 %",
-            "tps -5",
-            "-5 %",
-            "tps -x %",
-            "tps -100 %",
-            "tps -nan %",
-            "tps -5 % or so",
-            "latency_us_max +5 %",
-        ] {
-            assert!(Limit::parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_limit_inside_the_interval_is_undecided() {
-        let steady = [1000.0, 1002.0, 998.0];
-        assert_eq!(outcome(&[1001.0, 999.0, 1003.0], &steady, "tps -5 %"), Compliance::Pass);
-        assert_eq!(outcome(&[901.0, 899.0, 903.0], &steady, "tps -5 %"), Compliance::Fail);
-        assert_eq!(outcome(&[950.0, 960.0, 940.0], &steady, "tps -5 %"), Compliance::Undecided);
-        // A rate may rise by any amount unless the limit is on its rise.
-        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps -5 %"), Compliance::Pass);
-        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps +5 %"), Compliance::Fail);
-    }
-
-    #[test]
-    fn a_single_trial_decides_nothing() {
-        assert_eq!(outcome(&[500.0], &[1000.0, 1001.0, 999.0], "tps -5 %"), Compliance::Undecided);
-        assert_eq!(outcome(&[500.0], &[1000.0], "tps -5 %"), Compliance::Undecided);
-    }
-
-    #[test]
-    fn a_case_missing_from_the_run_is_undecided() {
-        let means = [1000.0, 1002.0, 998.0];
-        let new = [side("ext4", vec![tps("new", &means)]), side("btrfs", vec![tps("new", &means)])];
-        let old = [side("ext4", vec![tps("old", &means)]), side("xfs", vec![tps("old", &means)])];
-        let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
-        let outcomes: Vec<(&str, Compliance)> = found.limits.iter().map(|it| (it.case.as_str(), it.outcome)).collect();
-        assert_eq!(outcomes, [("ext4", Compliance::Pass), ("xfs", Compliance::Undecided)]);
-        assert_eq!(found.outcome, Compliance::Undecided);
-        assert!(found.notes.iter().any(|note| note.ends_with("no such figure: case btrfs")), "{:?}", found.notes);
-    }
-
-    #[test]
-    fn what_compare_refuses_is_undecided_with_the_reason() {
-        let means = [1000.0, 1002.0, 998.0];
-        let in_memory = SideMeasure { medium: Medium::Memory, ..tps("new", &means) };
-        let (new, old) = ([side("a", vec![in_memory])], [side("a", vec![tps("old", &means)])]);
-        let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
-        assert_eq!(found.outcome, Compliance::Undecided);
-        assert_eq!(found.limits[0].how, "not compared: memory vs. disk: in memory; baseline: on a device");
-    }
-
-    #[test]
-    fn what_the_run_gave_up_or_did_not_measure_exceeds_a_limit() {
-        let durable = |run, class| {
-            let durability =
-                Durability { class, reason: "barrier".to_owned(), otherwise: None, sight_ends: Vec::new() };
-            SideMeasure { durability: Some(durability), ..tps(run, &[1000.0, 1002.0, 998.0]) }
-        };
-        let outcome = |new: Vec<SideMeasure>, old: SideMeasure| {
-            check(of("new", &[side("a", new)]), of("old", &[side("a", vec![old])]), &limits(&["tps -5 %"])).outcome
-        };
-        let [flushed, volatile] = [DurabilityClass::Flushed, DurabilityClass::Volatile];
-        assert_eq!(outcome(vec![durable("new", volatile)], durable("old", flushed)), Compliance::Fail);
-        assert_eq!(outcome(vec![durable("new", flushed)], durable("old", volatile)), Compliance::Undecided);
-        assert_eq!(outcome(vec![tps("new", &[0.0; 3])], durable("old", flushed)), Compliance::Fail);
-        assert_eq!(outcome(Vec::new(), durable("old", flushed)), Compliance::Undecided, "not reached, or not asked");
-        let old = [side("a", vec![durable("old", flushed)])];
-        for left in [Vec::new(), vec![durable("new", flushed)]] {
-            let failed = Side { failed: Some("the stack was full in trial 2".to_owned()), ..side("a", left) };
-            let found = check(of("new", &[failed]), of("old", &old), &limits(&["tps -5 %"]));
-            assert_eq!(
-                (found.limits[0].how.as_str(), found.outcome),
-                ("the stack was full in trial 2", Compliance::Fail)
-            );
-        }
-    }
-
-    #[test]
-    fn a_limit_on_a_gain_alone_is_told() {
-        let sides = [side("a", vec![tps("one", &[1.0])])];
-        let told = |texts: &[&str]| on_gains_alone(&limits(texts), &sides);
-        assert_eq!(told(&["tps +5 %"]), Some(("tps +5 %".to_owned(), "tps -5 %".to_owned())));
-        assert_eq!(told(&["tps +150 %"]).unwrap().1, "tps -5 %");
-        for both in [["tps +50 %", "tps -5 %"], ["tps +50 %", "pgbench/clients 4/tps -5 %"]] {
-            assert_eq!(told(&both), None);
-        }
-    }
-
-    #[test]
-    fn only_separate_runs_are_called_unpaired() {
-        let means = [1000.0, 1002.0, 998.0];
-        let sides = [side("ext4", vec![tps("one", &means)])];
-        let others = [side("xfs", vec![tps("one", &[1001.0, 1003.0, 999.5])])];
-        let apart = check(of("new", &sides), of("old", &others), &limits(&["tps -5 %"]));
-        assert!(!apart.paired && apart.notes[0].contains("not paired"), "{:?}", apart.notes);
-        let one = check(of("one", &sides), of("one", &others), &limits(&["tps -5 %"]));
-        assert!(one.paired && !one.notes.iter().any(|note| note.contains("paired")), "{:?}", one.notes);
-        assert_eq!(one.limits[0].how, "paired over 3 blocks");
-    }
-
-    #[test]
-    fn cases_of_other_names_that_are_compared_are_both_named() {
-        let (new, old) = ([side("xfs", vec![tps("one", &[1.0; 3])])], [side("ext4", vec![tps("one", &[1.0; 3])])]);
-        let named = |run: &[Side], baseline: &[Side]| {
-            let found = check(of("one", run), of("one", baseline), &limits(&["tps -5 %"]));
-            found.limits.iter().map(|one| one.case.clone()).collect::<Vec<_>>()
-        };
-        assert_eq!(named(&new, &old), ["xfs against ext4"]);
-        assert_eq!(named(&old, &old), ["ext4"]);
-    }
-
-    #[test]
-    fn a_case_that_fails_when_measured_again_is_undecided() {
-        let means = [1000.0, 1002.0, 998.0];
-        let both = |run, means| [side("ext4", vec![tps(run, means)]), side("xfs", vec![tps(run, means)])];
-        let (new, old) = (both("new", &[1001.0, 1003.0, 999.5]), both("old", &means));
-        let before = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
-        let (again, without) = (
-            both("again", &[1001.0, 1003.0, 999.5]),
-            [side("ext4", vec![tps("again", &means)]), side("xfs", Vec::new())],
-        );
-        let now = check(of("again", &again), of("again", &without), &limits(&["tps -5 %"]));
-        assert_eq!((now.outcome, now.limits.len()), (Compliance::Pass, 1));
-        let found = now.of_rerun("results/again".to_owned(), before);
-        assert_eq!((found.outcome, found.limits.len()), (Compliance::Undecided, 2));
-        assert_eq!(found.limits[0].how, "paired over 3 blocks");
-        assert_eq!((found.limits[1].case.as_str(), found.limits[1].value), ("xfs", None));
-    }
-
-    #[test]
-    fn an_unknown_figure_is_named_along_with_the_available_ones() {
-        let sides = [side("ext4", vec![tps("one", &[1.0])])];
-        let found = unknown(&limits(&["tps -5 %", "qps -5 %"]), &sides, &[]);
-        assert_eq!(found, Some(("qps".to_owned(), vec!["tps".to_owned()])));
-        assert_eq!(unknown(&limits(&["tps -5 %"]), &sides, &[]), None);
-    }
 }

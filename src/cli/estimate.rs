@@ -2,7 +2,9 @@
 //!
 //! A trial is expected to take as long as earlier ones of its case. A case without a finished trial takes its initial
 //! estimate, scaled by the ratio that other cases showed. Time already spent in the current trial is subtracted, so the
-//! estimated end does not move while all goes as before. Data and images that are made once do not count for a trial.
+//! estimated end does not move while all goes as before. Data and images that are made once do not count for a trial. A trial that takes
+//! longer than expected counts with what it took so far, and one in turns, after each round, with what its turns took, weighted by the
+//! share that is done: so the time left does not jump when the trial ends.
 
 use crate::record::case::TrialKey;
 use crate::record::event::{CaseLeft, Event, Stamped, Step};
@@ -16,10 +18,12 @@ pub struct TimeLeft {
     pub ended: u32,
     /// The current trial.
     pub current: Option<TrialUnderWay>,
+    /// The round of turns under way, from 1, and the number of rounds.
+    pub round: Option<(u32, u32)>,
     /// Trials that wait while the current one has its turn.
     waiting: Vec<TrialUnderWay>,
     cases: BTreeMap<String, CaseTimes>,
-    /// Time expected for one-time work, and spent on it by trials that have ended.
+    /// Time expected for one-time work, and spent on it.
     once_us: u64,
     once_spent_us: u64,
 }
@@ -32,11 +36,10 @@ pub struct TrialUnderWay {
     /// Start of the step, and its expected duration.
     pub step_began_us: u64,
     pub step_expected_us: Option<u64>,
-    began_us: u64,
-    /// Spent on one-time work before this step.
-    once_us: u64,
-    /// When another trial's turn began, while it waits.
-    left_us: u64,
+    /// Spent on the trial itself before this step.
+    spent_us: u64,
+    /// Spent when its turns began, and when the round under way did.
+    turns_us: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,47 +84,42 @@ impl TimeLeft {
                 }
             }
             Event::StepStarted { trial, step, expected_us } => {
-                let before = self.resumed(trial, event.at_us);
-                let (began_us, once_us) = before.map_or((event.at_us, 0), |current| {
-                    (current.began_us, current.once_us + current.once_in_step(event.at_us))
-                });
-                self.current = Some(TrialUnderWay {
-                    trial: trial.clone(),
-                    step: *step,
-                    step_began_us: event.at_us,
-                    step_expected_us: *expected_us,
-                    began_us,
-                    once_us,
-                    left_us: 0,
-                });
+                self.end_step(event.at_us);
+                self.waiting.extend(self.current.take());
+                let place = self.waiting.iter().position(|waiting| waiting.trial == *trial);
+                let before = place.map(|place| self.waiting.swap_remove(place));
+                let (spent_us, turns_us) = before.map_or((0, None), |before| (before.spent_us, before.turns_us));
+                let (trial, step, step_expected_us, step_began_us) = (trial.clone(), *step, *expected_us, event.at_us);
+                self.current = Some(TrialUnderWay { trial, step, step_began_us, step_expected_us, spent_us, turns_us });
+            }
+            Event::RoundStarted { round, of } => {
+                self.end_step(event.at_us);
+                self.round = Some((*round, *of));
+                for trial in self.current.iter_mut().chain(&mut self.waiting) {
+                    let began_us = trial.turns_us.map_or(trial.spent_us, |(began_us, _)| began_us);
+                    trial.turns_us = Some((began_us, trial.spent_us));
+                }
             }
             Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
-                self.ended += 1;
-                let Some(current) = self.current.take() else { return };
-                self.once_spent_us += current.once_us;
-                if let Some(case) = self.cases.get_mut(&trial.case) {
+                self.end_step(event.at_us);
+                (self.ended, self.round) = (self.ended + 1, self.round.filter(|_| !self.waiting.is_empty()));
+                if let (Some(current), Some(case)) = (self.current.take(), self.cases.get_mut(&trial.case)) {
                     case.ended += 1;
-                    case.took_us += current.spent(event.at_us);
+                    case.took_us += current.spent_us;
                 }
             }
             _ => {}
         }
     }
 
-    /// The trial under way, if it is this one; otherwise that one waits, and this one goes on, if it waited.
-    fn resumed(&mut self, trial: &TrialKey, now_us: u64) -> Option<TrialUnderWay> {
-        match self.current.take() {
-            Some(current) if current.trial == *trial => return Some(current),
-            Some(current) => {
-                let once_us = current.once_us + current.once_in_step(now_us);
-                self.waiting.push(TrialUnderWay { once_us, step: Step::Measure, left_us: now_us, ..current });
-            }
-            None => {}
+    /// Counts the time of the current step until now.
+    fn end_step(&mut self, now_us: u64) {
+        let Some(current) = &mut self.current else { return };
+        let took_us = now_us.saturating_sub(std::mem::replace(&mut current.step_began_us, now_us));
+        match current.step {
+            Step::Template | Step::Images | Step::Precondition => self.once_spent_us += took_us,
+            _ => current.spent_us += took_us,
         }
-        let place = self.waiting.iter().position(|waiting| waiting.trial == *trial)?;
-        let own = self.waiting.swap_remove(place);
-        let began_us = own.began_us + now_us.saturating_sub(own.left_us);
-        Some(TrialUnderWay { began_us, step_began_us: now_us, ..own })
     }
 
     /// Microseconds left; `None` if there is nothing left, or no estimate.
@@ -129,40 +127,42 @@ impl TimeLeft {
         if self.ended >= self.trials {
             return None;
         }
-        let (took, expected) =
-            self.cases.values().filter(|case| case.ended > 0).fold((0, 0), |(took, expected), case| {
-                (took + case.took_us, expected + u64::from(case.ended) * case.planned.expected_us)
-            });
-        let ratio = if expected > 0 { took as f64 / expected as f64 } else { 1.0 };
-        let cases = self.cases.values();
-        let trials: f64 =
-            cases.map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * case.each_us(ratio)).sum();
-        let current = self.current.as_ref();
-        let of_waiting = self.waiting.iter().map(|waiting| (waiting, waiting.left_us));
-        let all = current.iter().map(|current| (*current, now_us)).chain(of_waiting);
-        let spent = all.filter_map(|(trial, at_us)| {
-            let longest = self.cases.get(&trial.trial.case)?.each_us(ratio);
-            Some((trial.spent(at_us) as f64).min(longest))
-        });
-        let spent: f64 = spent.sum();
-        let once_spent =
-            current.map_or(0, |current| current.once_us + current.once_in_step(now_us)) + self.once_spent_us;
+        // As if those under way had ended, with what they will take.
+        let mut then = self.clone();
+        then.end_step(now_us);
+        let (ratio, mut left_us) = (self.ratio(), 0.0);
+        for trial in then.current.iter().chain(&then.waiting) {
+            let Some(case) = then.cases.get_mut(&trial.trial.case) else { continue };
+            let spent_us = trial.spent_us as f64;
+            let whole_us = trial.whole_us(case.each_us(ratio), self.round).max(spent_us);
+            left_us += whole_us - spent_us;
+            (case.ended, case.took_us) = (case.ended + 1, case.took_us + whole_us as u64);
+        }
+        let (ratio, cases) = (then.ratio(), then.cases.values());
+        let trials = cases.map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * case.each_us(ratio));
+        left_us += trials.sum::<f64>();
         let untimed = self.cases.values().filter(|case| case.ended == 0).count() as f64;
-        let once = self.once_us.saturating_sub(once_spent) as f64 * untimed / self.cases.len().max(1) as f64;
-        Some((trials - spent + once).max(0.0) as u64)
+        let once_us = then.once_us.saturating_sub(then.once_spent_us) as f64;
+        Some((left_us + once_us * untimed / self.cases.len().max(1) as f64) as u64)
+    }
+
+    /// Time of the trials that ended, by what was expected.
+    fn ratio(&self) -> f64 {
+        let ended = self.cases.values().filter(|case| case.ended > 0);
+        let (took, expected) = ended.fold((0, 0), |(took, expected), case| {
+            (took + case.took_us, expected + u64::from(case.ended) * case.planned.expected_us)
+        });
+        if expected > 0 { took as f64 / expected as f64 } else { 1.0 }
     }
 }
 
 impl TrialUnderWay {
-    /// Time spent on the trial itself.
-    fn spent(&self, now_us: u64) -> u64 {
-        now_us.saturating_sub(self.began_us).saturating_sub(self.once_us + self.once_in_step(now_us))
-    }
-
-    /// Time spent in this step on one-time work.
-    fn once_in_step(&self, now_us: u64) -> u64 {
-        let once = matches!(self.step, Step::Template | Step::Images | Step::Precondition);
-        if once { now_us.saturating_sub(self.step_began_us) } else { 0 }
+    /// Time that the trial is expected to take: in turns, as long as those so far for the rounds that are done, the rest as expected.
+    fn whole_us(&self, expected_us: f64, round: Option<(u32, u32)>) -> f64 {
+        round.zip(self.turns_us).map_or(expected_us, |((round, of), (began, now))| {
+            let left = 1.0 - f64::from(round.saturating_sub(1)) / f64::from(of);
+            left * expected_us + (1.0 - left) * began as f64 + now.saturating_sub(began) as f64
+        })
     }
 }
 
@@ -251,6 +251,53 @@ mod tests {
             estimate.note(&Stamped { at_us, what: done });
         }
         assert_eq!(estimate.left_us(at_us), Some(40 * S));
+    }
+
+    #[test]
+    fn turns_that_take_longer_are_seen_before_their_trial_ends() {
+        // Four times as long as expected: 20 s a trial, of which 10 s are ten turns.
+        let mut estimate = TimeLeft::default();
+        let left = CaseLeft { trials: 3, expected_us: 20 * S };
+        let cases = ["a", "b"].map(|case| (case.to_owned(), left)).into();
+        let started = Event::RunStarted { run: String::new(), trials: 6, expected_us: 120 * S, most_repeats: 0, cases };
+        let mut said = Vec::new();
+        let mut note = |at_us: u64, what| {
+            estimate.note(&Stamped { at_us, what });
+            said.push((at_us + estimate.left_us(at_us).unwrap_or(0)) / S);
+        };
+        note(0, started);
+        let mut at_us = 0;
+        let step = |case, step| Event::StepStarted { trial: key(case, 1), step, expected_us: None };
+        for case in ["a", "b"] {
+            note(at_us, step(case, Step::Load));
+            at_us += 10 * S;
+        }
+        for round in 1..=10 {
+            note(at_us, Event::RoundStarted { round, of: 10 });
+            for case in ["a", "b"] {
+                note(at_us, step(case, Step::Measure));
+                at_us += 4 * S;
+            }
+        }
+        for case in ["a", "b"] {
+            note(at_us, step(case, Step::Store));
+            let trial = key(case, 1);
+            note(at_us, Event::TrialDone { trial, wall_us: 0, measured_us: 0, rate: None, full_after_us: None });
+        }
+        assert_eq!((said[0], said[said.len() - 1]), (120, 300));
+        let jumps = said.windows(2).map(|pair| pair[1].abs_diff(pair[0])).max();
+        assert!(jumps <= Some(36), "a fifth of what is added: {said:?}");
+    }
+
+    #[test]
+    fn an_overlong_trial_adds_to_the_others_before_it_ends() {
+        let said = play(10, &[("a", 60), ("a", 60), ("a", 60)], 0);
+        let of_first: Vec<u64> = said.iter().filter(|(n, ..)| *n == 0).map(|(.., left)| *left).collect();
+        assert_eq!(
+            (of_first[9], of_first[29], of_first[59]),
+            (20, 60, 120),
+            "two more trials as long as this one so far"
+        );
     }
 
     #[test]

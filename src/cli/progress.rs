@@ -2,7 +2,8 @@
 
 use super::estimate::{TimeLeft, rounded};
 use super::out;
-use crate::host::time::{time_of_day, wall_us};
+use crate::host::threads;
+use crate::host::time::{sleep, time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{CaseStopped, Event, Stamped, Step};
 use crate::units::{Bytes, Micros, count, grouped, significant};
@@ -21,6 +22,8 @@ const BESIDE_NAME: usize = 32;
 const LEAST_NAME: usize = 8;
 /// Interval at which the line is redrawn, so that the time left advances without events.
 const REDRAWN: Duration = Duration::from_secs(1);
+/// Longest time without a line where lines stay, microseconds.
+const SILENT_US: u64 = 10_000_000;
 
 /// Displays events as they arrive.
 pub struct ProgressLine {
@@ -36,6 +39,8 @@ struct Now {
     /// Rate and latency of the last second, and the current activity.
     figures: String,
     doing: String,
+    /// When a line that stays was last printed.
+    said_us: u64,
 }
 
 impl ProgressLine {
@@ -58,6 +63,7 @@ impl ProgressLine {
             bar.enable_steady_tick(REDRAWN);
             bar
         });
+        (!json && !terminal).then(|| speak_up(&now));
         ProgressLine { json, bar, now }
     }
 
@@ -71,28 +77,42 @@ impl ProgressLine {
         }
         let left = lock(&self.now).note(event);
         let columns = out::stderr_columns().filter(|_| self.bar.is_some());
-        match (&self.bar, lasting(&event.what, columns)) {
-            (Some(bar), Some(line)) => bar.suspend(|| out::remark(&line)),
-            (Some(bar), None) => bar.tick(),
-            (None, Some(line)) => out::remark(&format!("{line}{left}")),
-            (None, None) => {}
+        match lasting(&event.what, columns, if self.bar.is_some() { "" } else { &left }) {
+            Some(line) => self.say(&line),
+            None => self.bar.iter().for_each(ProgressBar::tick),
         }
     }
 
-    /// A line about the run as a whole.
+    /// A line that stays.
     pub fn say(&self, text: &str) {
+        lock(&self.now).said_us = wall_us();
         match &self.bar {
             Some(bar) => bar.suspend(|| out::remark(text)),
             None => out::remark(text),
         }
     }
 
-    /// Removes the line.
+    /// Removes the line, or prints no more of them.
     pub fn finish(&self) {
+        *lock(&self.now) = Now::default();
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Prints the line whenever nothing was printed for a while, until the display is dropped.
+fn speak_up(now: &Arc<Mutex<Now>>) {
+    let now = Arc::downgrade(now);
+    // Where no thread can be had, the lines about trials remain.
+    drop(threads::begin_apart("progress", move || {
+        while let Some(now) = now.upgrade() {
+            let due = lock(&now).due(wall_us());
+            due.iter().for_each(|line| out::remark(line));
+            drop(now);
+            sleep(REDRAWN);
+        }
+    }));
 }
 
 fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
@@ -146,20 +166,29 @@ impl Now {
         Some(format!("{} left ({})", rounded(left_us), time_of_day(now_us.saturating_add(left_us), now_us)))
     }
 
+    /// The line that stays, if it is due: "  trials 1/16, 12 min left (14:32), warming up 3 of 10 s, xfs.rw, block 2".
+    fn due(&mut self, now_us: u64) -> Option<String> {
+        let is_due = self.estimate.trials > 0 && now_us.saturating_sub(self.said_us) >= SILENT_US;
+        self.said_us = if is_due { now_us } else { self.said_us };
+        let current = self.estimate.current.as_ref().map(|it| format!("{}, block {}", it.trial.case, it.trial.trial));
+        let parts: Vec<String> = self.parts(now_us).into_iter().chain(current).collect();
+        is_due.then(|| format!("  trials {}", parts.join(", ")))
+    }
+
+    /// Trials, time left, rate, activity, as far as known.
+    fn parts(&self, now_us: u64) -> Vec<String> {
+        let (ended, trials) = (self.estimate.ended, self.estimate.trials);
+        let trials = (trials > 0).then(|| format!("{ended}/{trials}"));
+        let parts = [trials, self.left(now_us), Some(self.figures.clone()), Some(self.doing_for(now_us))];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect()
+    }
+
     /// The line for this width: time left and rate first, then the case's name in the remaining space.
     fn line(&self, columns: usize, now_us: u64) -> String {
-        let estimate = &self.estimate;
-        if estimate.trials == 0 {
-            return String::new();
-        }
-        let mut parts = vec![format!("{}/{}", estimate.ended, estimate.trials)];
-        parts.extend(self.left(now_us));
-        parts.extend([self.figures.clone()].into_iter().filter(|figures| !figures.is_empty()));
-        parts.extend(Some(self.doing_for(now_us)).filter(|doing| !doing.is_empty()));
-        let line = parts.join("  ");
+        let line = self.parts(now_us).join("  ");
         // The last column stays free: some terminals wrap when it is written.
         let room = columns.saturating_sub(1);
-        let name = estimate.current.as_ref().map(|current| named(&current.trial)).unwrap_or_default();
+        let name = self.estimate.current.as_ref().map(|current| named(&current.trial)).unwrap_or_default();
         let rest = room.saturating_sub(line.chars().count() + 2);
         if name.is_empty() || rest < LEAST_NAME {
             return shortened(&line, room);
@@ -169,9 +198,12 @@ impl Now {
 
     /// Current activity, with the elapsed time unless the figures show it.
     fn doing_for(&self, now_us: u64) -> String {
-        let Some(current) = self.estimate.current.as_ref().filter(|current| current.step == Step::WarmUp) else {
-            return self.doing.clone();
-        };
+        let Some(current) = &self.estimate.current else { return self.doing.clone() };
+        match (current.step, self.estimate.round) {
+            (Step::Measure, Some((round, of))) => return format!("round {round} of {of}"),
+            (Step::Template | Step::Load | Step::Age | Step::WarmUp, _) => {}
+            _ => return self.doing.clone(),
+        }
         let seconds = now_us.saturating_sub(current.step_began_us) / 1_000_000;
         let of = current.step_expected_us.map(|us| us.div_ceil(1_000_000)).filter(|of| *of >= seconds);
         of.map_or_else(|| format!("{} {seconds} s", self.doing), |of| format!("{} {seconds} of {of} s", self.doing))
@@ -219,8 +251,8 @@ fn shortened(text: &str, columns: usize) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
 }
 
-/// The lasting line of an event; on a terminal, no wider than that.
-fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
+/// The lasting line of an event; on a terminal, no wider than that. `left` is said of a trial that ended.
+fn lasting(event: &Event, columns: Option<usize>, left: &str) -> Option<String> {
     Some(match event {
         Event::RunStarted { trials, expected_us, most_repeats, .. } => {
             let repeats = repeats(*most_repeats);
@@ -244,14 +276,15 @@ fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
         Event::TrialDone { trial, rate, wall_us, full_after_us, .. } => {
             let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
             let full = full_after_us.map_or_else(String::new, |us| format!(", FULL after {}", Micros(us)));
-            format!("  {}  {rate:>10}  in {}{full}", in_column(trial, columns), Micros(*wall_us))
+            format!("  {}  {rate:>10}  in {}{full}{left}", in_column(trial, columns), Micros(*wall_us))
         }
         Event::VerdictReached { case, verdict } => {
             format!("  {case}  a power cut: {}", out::harmless_lines(&verdict.to_string()))
         }
         Event::TrialNotRun { trial, reason, full_after_us, .. } => {
             let how = full_after_us.map_or_else(|| "NOT RUN".to_owned(), |us| format!("FULL after {}", Micros(us)));
-            format!("  {}  {how}: {}", in_column(trial, columns), out::harmless_lines(reason))
+            // The reason may be a tool's output, of several lines.
+            format!("  {}  {how}{left}: {}", in_column(trial, columns), out::harmless_lines(reason))
         }
         Event::Warning { message } => format!("warning: {}", out::harmless(message)),
         // The signal handler has already reported the interrupt.
@@ -326,6 +359,36 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_stay_are_ten_seconds_apart_at_most() {
+        let mut now = now();
+        now.said_us = S;
+        assert_eq!(now.due(10 * S), None);
+        let line = now.due(11 * S).unwrap();
+        assert!(line.starts_with("  trials 0/16, 12 min left ("), "{line}");
+        let rest = "), 32 154/s, p99 1.09 ms, second 3 of 10, xfs.rw.wal_sync_method-open_datasync, block 1";
+        assert!(line.ends_with(rest), "{line}");
+        assert_eq!((now.due(20 * S), Now::default().due(99 * S)), (None, None));
+        let what = Event::StepStarted { trial: trial(), step: Step::Load, expected_us: None };
+        now.note(&Stamped { at_us: 20 * S, what });
+        assert!(now.due(32 * S).unwrap().contains("), copying the data in 12 s, xfs.rw"));
+    }
+
+    #[test]
+    fn a_turn_shows_its_round() {
+        let mut now = now();
+        now.note(&Stamped { at_us: 5 * S, what: Event::RoundStarted { round: 4, of: 10 } });
+        assert!(now.line(120, 5 * S).contains("  round 4 of 10  xfs"), "{}", now.line(120, 5 * S));
+    }
+
+    #[test]
+    fn a_tools_output_ends_its_line() {
+        let reason = "mkfs.xfs failed:\n  cannot open".to_owned();
+        let event = Event::TrialNotRun { trial: trial(), step: Step::Build, reason, full_after_us: None };
+        let line = lasting(&event, None, ", 12 min left (14:32)").unwrap();
+        assert!(line.ends_with("NOT RUN, 12 min left (14:32): mkfs.xfs failed:\n  cannot open"), "{line}");
+    }
+
+    #[test]
     fn a_line_that_stays_fits_80_columns() {
         let done = |full_after_us| Event::TrialDone {
             trial: trial(),
@@ -334,13 +397,13 @@ mod tests {
             rate: Some(32_154.0),
             full_after_us,
         };
-        let line = lasting(&done(None), Some(80)).unwrap();
+        let line = lasting(&done(None), Some(80), "").unwrap();
         assert!(line.chars().count() <= 80 && line.ends_with("#1    32 200/s  in 2 min 5 s"), "{line}");
-        let line = lasting(&done(Some(31 * S)), None).unwrap();
+        let line = lasting(&done(Some(31 * S)), None, "").unwrap();
         assert!(line.ends_with("in 2 min 5 s, FULL after 31 s"), "{line}");
         let (step, reason) = (Step::Age, "no room".to_owned());
         let full = Event::TrialNotRun { trial: trial(), step, reason, full_after_us: Some(9 * S) };
-        let line = lasting(&full, None).unwrap();
+        let line = lasting(&full, None, "").unwrap();
         assert!(line.ends_with("FULL after 9 s: no room") && !line.contains("NOT RUN"), "{line}");
     }
 }

@@ -67,8 +67,8 @@ pub(super) fn check(
     let shown = folder.display().to_string();
     let ((old, old_trials), (new, new_trials)) = (part(&source, &paired.baseline), part(&source, &paired.run));
     let found = limits::check(
-        CheckedRun::of(&run.label, &source.run, wall_us, new_trials, &new),
-        CheckedRun::of(&baseline.label, &source.run, wall_us, old_trials, &old),
+        CheckedRun { label: &run.label, run: &source.run, wall_us, trials: new_trials, sides: &new },
+        CheckedRun { label: &baseline.label, run: &source.run, wall_us, trials: old_trials, sides: &old },
         limits,
     );
     let mut found = found.of_rerun(shown.clone(), before(run, baseline, &paired.equal, limits));
@@ -188,8 +188,8 @@ pub(crate) struct RunToCheck {
 
 impl RunToCheck {
     pub fn checked(&self) -> CheckedRun<'_> {
-        let run = &self.source.findings.run;
-        let trials = (run.trials_planned, run.trials_measured);
-        CheckedRun::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
+        let found = &self.source.findings.run;
+        let (run, trials) = (&self.source.run, (found.trials_planned, found.trials_measured));
+        CheckedRun { label: &self.label, run, wall_us: self.wall_us, trials, sides: &self.sides }
     }
 }

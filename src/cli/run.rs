@@ -7,6 +7,7 @@ use super::plan::guests;
 use super::progress::ProgressLine;
 use super::share::{self, ShareArg};
 use super::{built, guest_run, out, prepared};
+use crate::analyse::case::cpu_use::LOSS_WORTH_SAYING;
 use crate::analyse::findings::Findings;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
@@ -15,7 +16,9 @@ use crate::guest::cache::Cache;
 use crate::guest::image::GuestImage;
 use crate::guest::suite::Suite;
 use crate::host::Host;
+use crate::host::machine::{self, WATCHED};
 use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
 use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
 use crate::record::build::UNBUILT;
@@ -26,6 +29,7 @@ use crate::run::opening::{self, Continuing};
 use crate::run::session::{self, Ending, RunContext, RunPlaces};
 use crate::run::{check, clean, drives, forecast};
 use crate::store::folder::RunFolder;
+use crate::telemetry::processes::others_beside;
 use crate::units::{Micros, count};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -177,6 +181,7 @@ pub(super) fn measured(
     consent(host, &task, watched.yes)?;
     let interrupt = Interrupt::listen()?;
     task.build(host, &interrupt)?;
+    (!watched.json).then(|| say_others(host));
     let progress = ProgressLine::new(watched.json, std::io::stderr().is_terminal());
     let watcher = |folder: &Path, event: &Stamped| {
         progress.show(event);
@@ -271,6 +276,22 @@ fn planned_cases(args: &Args) -> Result<Vec<CaseSpec>> {
     Ok(cases)
 }
 
+/// Says what CPU time other programs take, from as much on as a report says it.
+fn say_others(host: &Host) {
+    let (cpus, begun) = (machine::facts(host).cpus, now());
+    let ((), others) = others_beside(host, || sleep(WATCHED));
+    let all_ns = begun.elapsed().as_nanos() as f64 * f64::from(cpus.max(1));
+    others.and_then(|others| others_words(others, all_ns)).iter().for_each(|line| out::remark(line));
+}
+
+fn others_words((busiest, ns): (Option<String>, u64), all_ns: f64) -> Option<String> {
+    let share = (ns as f64 / all_ns).min(1.0);
+    let (percent, busiest) = ((share * 100.0).round(), out::harmless(&busiest.unwrap_or_default()));
+    let words =
+        format!("other programs use {percent} % of the CPUs ({busiest} most of it): the answer will be less sure");
+    (share >= LOSS_WORTH_SAYING).then_some(words)
+}
+
 /// The same in guests; the page and the tables are made here.
 fn in_guests(
     args: &Args,
@@ -293,6 +314,7 @@ fn in_guests(
             guest_run::GuestTask::Start { plan: guests::plan(args.plan()?)?, quick: args.quick }
         }
     };
+    (!args.json).then(|| say_others(host));
     let request = guest_run::GuestRunRequest { task, images, cases, json: args.json, results: &places.results };
     let (code, folder) = guest_run::run(host, &request, &interrupt, &|folder, event| follow.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
@@ -547,6 +569,13 @@ mod tests {
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: std::collections::BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn other_programs_are_named_from_where_a_report_names_them() {
+        let said = |ns| others_words((Some("cc1".to_owned()), ns), 1e9);
+        let wanted = "other programs use 34 % of the CPUs (cc1 most of it): the answer will be less sure";
+        assert_eq!((said(340_000_000).as_deref(), said(19_000_000)), (Some(wanted), None));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 mod disturbances;
 
-pub use disturbances::{Disturbance, Severity, disturbances};
+pub use disturbances::{Disturbance, Severity, WATCHED, disturbances};
 
 use super::{Host, linux};
 use crate::parse::{cpuinfo, meminfo, os_release, proc_stat};

@@ -314,7 +314,9 @@ impl Plan {
             self.quick = Some(whole);
             return;
         };
-        self.quick = Some(QuickOf { set: part.set, trials: part.trials, ..whole });
+        let kept: BTreeSet<&String> = part.cases.iter().map(|case| &case.id).collect();
+        let left_out = self.cases.iter().map(|case| &case.id).filter(|id| !kept.contains(id)).cloned().collect();
+        self.quick = Some(QuickOf { set: part.set, trials: part.trials, left_out, ..whole });
         self.order = order::of_cases(&part.cases, part.blocks, self.seed);
         (self.blocks, self.at_least, self.cases) = (part.blocks, part.at_least, part.cases);
         self.precision_percent = part.precision_percent.unwrap_or(self.precision_percent);

@@ -190,6 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_run_names_what_it_leaves_out() {
+        let plan = read("only = { stack = \"ext4\", clients = [1, 16] }").unwrap();
+        let mut part = plan.clone();
+        part.keep_quick_part();
+        let (left_out, kept) = (part.quick.unwrap().left_out, part.cases);
+        let whole: Vec<&String> = plan.cases.iter().map(|case| &case.id).collect();
+        assert!(!left_out.is_empty() && left_out.len() + kept.len() == whole.len(), "{left_out:?}");
+        assert!(left_out.iter().all(|id| whole.contains(&id) && kept.iter().all(|case| case.id != *id)));
+        let mut whole = parse(MANUAL, "plan.toml", &catalogue()).unwrap();
+        whole.keep_quick_part();
+        assert!(whole.quick.unwrap().left_out.is_empty());
+    }
+
+    #[test]
     fn a_quick_run_may_be_of_trials() {
         assert!(read("design = \"trials\"").unwrap().in_quick.unwrap().trials);
         assert!(!read("design = \"turns\"").unwrap().in_quick.unwrap().trials);

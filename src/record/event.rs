@@ -162,6 +162,13 @@ pub enum Event {
         /// Estimated duration, microseconds, if known.
         expected_us: Option<u64>,
     },
+    /// All cases that stand at once get a turn each; one that is made again has its number again.
+    RoundStarted {
+        /// Number of the round in the block, from 1.
+        round: u32,
+        /// Rounds of the block.
+        of: u32,
+    },
     /// Progress of writing a stack's images. Shown and streamed, not stored.
     ImagesWritten {
         /// First trial that needs them.

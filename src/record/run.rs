@@ -125,6 +125,9 @@ pub struct QuickOf {
     /// True if the plan asks for trials, one after another.
     #[serde(default)]
     pub trials: bool,
+    /// Ids of the plan's cases that `only` leaves out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl RunRecord {

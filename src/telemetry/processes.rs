@@ -70,12 +70,13 @@ impl Sampler for Processes {
     }
 }
 
-/// Acts, and says how much CPU time programs outside of the run took meanwhile, nanoseconds, if that can be read.
-pub(crate) fn others_beside<T>(host: &Host, act: impl FnOnce() -> T) -> (T, Option<u64>) {
+/// Acts, and says how much CPU time programs outside of the run took meanwhile, nanoseconds, if that can be read, with the name of
+/// the busiest.
+pub(crate) fn others_beside<T>(host: &Host, act: impl FnOnce() -> T) -> (T, Option<(Option<String>, u64)>) {
     let before = cpu_times(host).ok();
     let done = act();
     let both = before.zip(cpu_times(host).ok());
-    (done, both.map(|(before, after)| others(&used(&before, &after, std::process::id(), |pid| named(host, pid))).1))
+    (done, both.map(|(before, after)| others(&used(&before, &after, std::process::id(), |pid| named(host, pid)))))
 }
 
 /// CPU time used between two readings.

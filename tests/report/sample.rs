@@ -345,8 +345,7 @@ fn cases() -> Vec<CaseFinding> {
             let axes = [("stack", stack.name), ("workload", "tpcb"), ("clients", &clients.to_string())];
             let axes: BTreeMap<String, String> = axes.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
             let not_run = stack.name == "btrfs" && clients == 1;
-            let busy = "CPUs were 97 % busy: stacks may differ by their CPU cost";
-            let cautions = if stack.name == "tmpfs" { vec![busy.to_owned()] } else { vec![] };
+            let busy = (stack.name == "tmpfs").then_some("CPUs were 97 % busy: stacks may differ by their CPU cost");
             cases.push(CaseFinding {
                 id: case_id(stack.name, clients),
                 axes,
@@ -373,7 +372,8 @@ fn cases() -> Vec<CaseFinding> {
                 statements: if clients == 16 { statements() } else { vec![] },
                 window: Some(window()),
                 synced: None,
-                cautions,
+                cautions: busy.into_iter().map(str::to_owned).collect(),
+                work: Vec::new(),
             });
         }
     }
@@ -403,6 +403,7 @@ fn cases() -> Vec<CaseFinding> {
             window: None,
             synced: None,
             cautions: vec![],
+            work: Vec::new(),
         }
     }));
     cases

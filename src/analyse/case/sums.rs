@@ -227,6 +227,7 @@ impl CaseSums {
             synced: self.synced.finding(),
             window: self.windows.finding(&self.trials),
             cautions: Vec::new(),
+            work: self.work.0.clone(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::stats::ratio::BlockMean;
 
 /// Counters per operation of each trial of a case.
 #[derive(Debug, Clone, Default)]
-pub struct WorkSums(Vec<(CostCounter, BlockMean)>);
+pub struct WorkSums(pub Vec<(CostCounter, BlockMean)>);
 
 impl WorkSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {

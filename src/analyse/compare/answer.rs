@@ -68,6 +68,8 @@ fn counted(compared: &[(&PairFinding, &MeasureRow, &Comparison)]) -> String {
     let counts = [
         (RatioOutcome::Faster, "faster"),
         (RatioOutcome::Slower, "slower"),
+        (RatioOutcome::Lower, "lower"),
+        (RatioOutcome::Higher, "higher"),
         (RatioOutcome::Undecided, "undecided"),
         (RatioOutcome::NotRepeated, "different but not repeated"),
         (RatioOutcome::NoInterval, "without an interval"),

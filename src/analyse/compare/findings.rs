@@ -138,6 +138,10 @@ pub enum RatioOutcome {
     Faster,
     /// This side is slower than its reference.
     Slower,
+    /// An operation of this side costs less: of a counter.
+    Lower,
+    /// An operation of this side costs more: of a counter.
+    Higher,
     /// The interval includes 1, which does not mean that they are equal.
     Undecided,
     /// They differ by more than the scatter within a single measurement; that scatter excludes variation between runs,

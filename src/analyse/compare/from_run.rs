@@ -6,7 +6,7 @@ use super::side::{ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Me
 use crate::analyse::case::capacity;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::lists::numbered;
-use crate::analyse::findings::{CaseFinding, Findings, MeasureFinding, names};
+use crate::analyse::findings::{CaseFinding, CostCounter, Findings, MeasureFinding, names};
 use crate::analyse::load;
 use crate::analyse::trial::rates::{rate_of, within_slices};
 use crate::error::Result;
@@ -108,7 +108,7 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
         let Some(found) = source.findings.cases.iter().find(|case| case.id == spec.id) else { continue };
         let options = own_options(spec, cases);
         let case = CaseOfSide { spec, found, trials, findings: &source.findings, run: &source.run.id, options };
-        measures.extend(case.measures());
+        measures.extend(case.measures().into_iter().map(|it| SideMeasure { case: spec.id.clone(), ..it }));
         caveats.extend(found.cautions.iter().filter(|caution| !caveats.contains(caution)).cloned().collect::<Vec<_>>());
     }
     let is_own = |case: &str| cases.iter().any(|spec| spec.id == case);
@@ -154,7 +154,10 @@ impl CaseOfSide<'_> {
             trials.filter_map(|trial| Some((trial.trial, trial.counts.as_ref()?.probe.as_deref()?))).collect();
         match (rounds.is_empty(), self.spec.postgres.is_some() && !self.trials.is_empty()) {
             (false, _) => self.rows(&rounds),
-            (true, true) => self.found.measures.iter().flat_map(|measure| self.transactions(measure)).collect(),
+            (true, true) => {
+                let own = self.found.measures.iter().flat_map(|measure| self.transactions(measure));
+                own.chain(self.counters()).collect()
+            }
             (true, false) => self.found.measures.iter().filter_map(|it| self.rate(it, &it.name)).collect(),
         }
     }
@@ -174,6 +177,25 @@ impl CaseOfSide<'_> {
         self.trials.iter().any(|trial| trial.host.is_emulated())
     }
 
+    /// Counters per operation. One that is 0 in a trial has no ratio.
+    fn counters(&self) -> impl Iterator<Item = SideMeasure> {
+        CostCounter::ALL.into_iter().filter_map(|counter| {
+            let means = self.found.work.iter().filter(|(known, _)| *known == counter);
+            let means: Vec<BlockMean> = means.map(|(_, mean)| *mean).collect();
+            let measure = self.measure(&names::stored(&counter), FigureKind::Counter, "", 0.0);
+            let least = means.iter().map(|mean| mean.trial.mean).reduce(f64::min)?;
+            (least > 0.0).then(|| self.over_trials(measure, means))
+        })
+    }
+
+    /// A figure that is the mean of these.
+    fn over_trials(&self, measure: SideMeasure, means: Vec<BlockMean>) -> SideMeasure {
+        match mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<_>>()) {
+            Some(all) => SideMeasure { value: all.mean, ends: all.ends, spread: self.spread(means), ..measure },
+            None => measure,
+        }
+    }
+
     /// Rate and latencies of a server's measure.
     fn transactions(&self, found: &MeasureFinding) -> Vec<SideMeasure> {
         let of_script = if found.name == "transactions" { String::new() } else { format!(" of {}", found.name) };
@@ -181,15 +203,11 @@ impl CaseOfSide<'_> {
         let mut measures: Vec<SideMeasure> =
             self.rate(found, &format!("{}{of_script}", found.unit)).into_iter().collect();
         let Some(latency) = &found.latency else { return measures };
-        let mut mean = self.measure(&item, FigureKind::Mean, "ms", latency.mean_us / 1e3);
+        let mean = self.measure(&item, FigureKind::Mean, "ms", latency.mean_us / 1e3);
         let of_trials = self.trials.iter().filter_map(|trial| {
             Some(BlockMean::of(trial.trial, measure_of(trial, &found.name)?.latency_us_mean()? / 1e3))
         });
-        let means: Vec<BlockMean> = of_trials.collect();
-        if let Some(all) = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<_>>()) {
-            (mean.value, mean.ends, mean.spread) = (all.mean, all.ends, self.spread(means));
-        }
-        measures.push(mean);
+        measures.push(self.over_trials(mean, of_trials.collect()));
         for percentile in &latency.percentiles {
             let Some(over) = &percentile.over_trials else { continue };
             let means = percentile.trials.iter().map(|(block, us)| BlockMean::of(*block, *us as f64 / 1e3));

@@ -73,6 +73,7 @@ fn figure_word(measure: &SideMeasure) -> &str {
     match &measure.figure {
         FigureKind::Rate => "rate",
         FigureKind::Mean => "mean",
+        FigureKind::Counter => "counter",
         FigureKind::Percentile(which) => which,
     }
 }

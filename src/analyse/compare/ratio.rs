@@ -7,7 +7,7 @@
 //! another.
 
 use super::findings::{Comparison, Method, RatioOutcome};
-use super::side::{MeasureSpread, SideMeasure};
+use super::side::{FigureKind, MeasureSpread, SideMeasure};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::significant;
 
@@ -34,13 +34,15 @@ pub fn compare(a: &SideMeasure, b: &SideMeasure) -> Option<Comparison> {
         (one, other) if has_own(one) && has_own(other) => from_own(a, b, plain),
         _ => Err(none(Method::SingleRuns, "single run, variance unknown")),
     };
-    let found = found.and_then(|(value, ends, how)| match ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
+    // Two counts may well agree to the last digit.
+    let is_counter = a.figure == FigureKind::Counter;
+    let found = found.and_then(|(value, ends, how)| match is_counter || ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
         true => Ok((value, ends, how)),
         false => Err(none(Method::Alike, "no variance between trials, as with copies or rounded figures")),
     });
     Some(match found {
         Ok((value, ends, (method, how))) => {
-            let outcome = outcome(ends, a.more_is_better(), method);
+            let outcome = outcome(ends, a, method);
             Comparison { ratio: value, low: Some(ends.0), high: Some(ends.1), outcome, method, how }
         }
         Err((method, how)) => {
@@ -129,11 +131,13 @@ fn from_own(a: &SideMeasure, b: &SideMeasure, plain: f64) -> Found {
     Ok((plain, ends, (Method::Slices, words)))
 }
 
-fn outcome(ends: (f64, f64), more_is_better: bool, method: Method) -> RatioOutcome {
+fn outcome(ends: (f64, f64), a: &SideMeasure, method: Method) -> RatioOutcome {
     match (ends.0 > 1.0, ends.1 < 1.0) {
         (false, false) => RatioOutcome::Undecided,
         _ if method.is_of_single_runs() => RatioOutcome::NotRepeated,
-        (more, _) if more == more_is_better => RatioOutcome::Faster,
+        (true, _) if a.figure == FigureKind::Counter => RatioOutcome::Higher,
+        (false, _) if a.figure == FigureKind::Counter => RatioOutcome::Lower,
+        (more, _) if more == a.more_is_better() => RatioOutcome::Faster,
         _ => RatioOutcome::Slower,
     }
 }

@@ -42,6 +42,8 @@ pub enum SideOrigin {
 /// One figure with everything that decides which figures it may be compared with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SideMeasure {
+    /// Id of the case of a run; empty for others.
+    pub case: String,
     /// Benchmark: `pgbench`, `pg_test_fsync/one write`, `wal`.
     pub family: String,
     /// Conditions of the measurement; measures of one family have the same kinds in the same order.
@@ -113,6 +115,8 @@ pub enum FigureKind {
     Mean,
     /// A percentile of times, by name: `p99`, `max`.
     Percentile(String),
+    /// What an operation costs, by our own counters; less is better.
+    Counter,
 }
 
 /// Source of a figure's spread.
@@ -208,7 +212,7 @@ impl SideMeasure {
     pub fn key(&self) -> String {
         let conditions = self.conditions.iter().filter_map(MeasureCondition::words);
         let figure = match &self.figure {
-            FigureKind::Rate => self.item.clone(),
+            FigureKind::Rate | FigureKind::Counter => self.item.clone(),
             FigureKind::Mean => format!("{} mean", self.item),
             FigureKind::Percentile(which) => format!("{} {which}", self.item),
         };

@@ -1,5 +1,6 @@
 //! What may be compared, what is refused and why, and what a ratio may claim.
 
+mod costs;
 mod imports;
 
 use super::findings::{ComparisonFindings, Method, RatioOutcome, Reason};

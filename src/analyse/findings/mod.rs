@@ -47,6 +47,7 @@ pub use ranking::{BaselineComparison, ClassRanking, Decision, RankRow, RankTrial
 pub use turns::{CaseTurns, TurnsFinding};
 pub use window::{CaseWindow, CheckpointFinding, PagesWritten, PhaseFinding, Trend, TrialWindow};
 
+use crate::stats::ratio::BlockMean;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -230,6 +231,9 @@ pub struct CaseFinding {
     pub synced: Option<Synced>,
     /// What to know about this case, with its own figures: "the CPUs were 97 % busy".
     pub cautions: Vec<String>,
+    /// Counters per operation of each trial, for comparison with other runs.
+    #[serde(skip)]
+    pub work: Vec<(CostCounter, BlockMean)>,
 }
 
 /// Probe results of a case over all its trials.

@@ -174,8 +174,12 @@ fn what_a_quick_run_left_out_follows_its_answer() {
     let wanted = "This was a quick run: its windows lack whole checkpoint cycles (checkpoint writes, and full-page images \
                   at their usual share), recycled WAL segments and a warm-up until rates settle.";
     assert!(all.starts_with("On this machine") && all.ends_with(wanted), "{all}");
-    let part =
-        headline(QuickOf { cases: 57, blocks: 3, set: [("loop".to_owned(), "2GiB".to_owned())].into(), trials: false });
+    let part = headline(QuickOf {
+        cases: 57,
+        blocks: 3,
+        set: [("loop".to_owned(), "2GiB".to_owned())].into(),
+        ..QuickOf::default()
+    });
     let wanted = "settle. It had 2 of the plan's 57 cases, 2 blocks instead of 3 and loop=2GiB.";
     assert!(part.ends_with(wanted), "{part}");
 }

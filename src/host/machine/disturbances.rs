@@ -34,7 +34,7 @@ pub struct Disturbance {
 }
 
 /// How long the CPUs are watched.
-const WATCHED: Duration = Duration::from_millis(500);
+pub const WATCHED: Duration = Duration::from_millis(500);
 
 /// Clock sources that can be read without a system call: TSC, KVM's and Hyper-V's clock
 /// (arch/x86/include/asm/vdso/clocksource.h), and the counters of ARM, RISC-V, POWER and S/390.

@@ -23,7 +23,7 @@ pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&MeasureRow>)> {
 /// Name of a row below the heading of its family; with the unit if that differs from the rate's.
 pub(super) fn row_label(row: &MeasureRow) -> String {
     let name = row.measure.strip_prefix(&row.family).unwrap_or(&row.measure).trim_start_matches('/');
-    let unit = if row.more_is_better { String::new() } else { format!(" ({})", row.unit) };
+    let unit = if row.more_is_better || row.unit.is_empty() { String::new() } else { format!(" ({})", row.unit) };
     format!("{}{unit}", name.replace('/', ", "))
 }
 
@@ -63,6 +63,8 @@ fn outcome(outcome: RatioOutcome) -> (&'static str, &'static str) {
     match outcome {
         RatioOutcome::Faster => ("faster", "faster"),
         RatioOutcome::Slower => ("slower", "slower"),
+        RatioOutcome::Lower => ("lower", "faster"),
+        RatioOutcome::Higher => ("higher", "slower"),
         RatioOutcome::Undecided => ("undecided", ""),
         RatioOutcome::NotRepeated => ("not repeated", "quiet"),
         RatioOutcome::NoInterval => ("no interval", "quiet"),

@@ -28,7 +28,7 @@ fn summary(findings: &LimitFindings) -> String {
     let all = findings.limits.len();
     let (exceeded, undecided) = (count(findings, Compliance::Fail), count(findings, Compliance::Undecided));
     match (all, exceeded, undecided) {
-        (0, ..) => "nothing to check: the baseline has no figure that a limit names".to_owned(),
+        (0, ..) => "nothing was checked: no figure that a limit names is in both".to_owned(),
         (_, 0, 0) => format!("{all} of {all} limits kept"),
         (_, 0, _) => format!("{undecided} of {all} limits undecided, none exceeded"),
         (_, _, 0) => format!("{exceeded} of {all} limits exceeded"),

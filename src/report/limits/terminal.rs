@@ -40,7 +40,8 @@ fn limit(finding: &LimitFinding, all: &[LimitFinding]) -> String {
 fn table(findings: &LimitFindings) -> String {
     let rows = findings.limits.iter().map(|finding| {
         let [baseline, value] = [finding.baseline, finding.value].map(|value| {
-            value.map_or_else(|| ABSENT.to_owned(), |value| format!("{} {}", significant(value), finding.unit))
+            let text = value.map(|value| format!("{} {}", significant(value), finding.unit));
+            text.map_or_else(|| ABSENT.to_owned(), |text| text.trim_end().to_owned())
         });
         let limit = limit(finding, &findings.limits);
         [word(finding.outcome).to_owned(), finding.case.clone(), limit, baseline, value, change(finding)]

@@ -140,7 +140,9 @@ fn rounds(session: &mut Session<'_>, standing: &mut [Standing<'_>]) -> Result<()
         if going.is_empty() {
             break;
         }
-        let before = u32::try_from(rounds).unwrap_or(u32::MAX).saturating_mul(block.saturating_sub(1));
+        let [round, of] = [made + 1, rounds].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        session.events.emit(Event::RoundStarted { round, of })?;
+        let before = of.saturating_mul(block.saturating_sub(1));
         for id in plan::round(&going, before.saturating_add(number), session.record.seed) {
             let Some(one) = standing.iter_mut().find(|one| one.trial.case.id == id) else { continue };
             let about = TurnRecord { round: number, after: after.replace(id), ..TurnRecord::default() };

@@ -71,8 +71,8 @@ pub(super) fn wait(session: &Session<'_>, trial: &mut Trial<'_>) -> Result<()> {
 pub(super) fn probe_disk(host: &Host, trial: &mut Trial<'_>) -> Option<DiskProbe> {
     let folder = disk_probe::folder_of(&trial.case.stack)?;
     let begun = now();
-    let (probe, others_ns) = others_beside(host, || disk_probe::probe(&folder));
-    let (others_cpu_us, whole_us) = (others_ns.map(|ns| ns / 1000), Some(micros(begun.elapsed())));
+    let (probe, others) = others_beside(host, || disk_probe::probe(&folder));
+    let (others_cpu_us, whole_us) = (others.map(|(_, ns)| ns / 1000), Some(micros(begun.elapsed())));
     let probe = probe.map(|probe| DiskProbe { others_cpu_us, whole_us, ..probe });
     probe
         .map_err(|e| {
