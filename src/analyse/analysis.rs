@@ -27,10 +27,7 @@ pub const MOST_CHARTED: usize = 500;
 
 /// Remark that not all trials have charts, if so.
 fn charted(planned: u32) -> Option<Remark> {
-    let words = format!(
-        "charts over time are of the first {MOST_CHARTED} of {planned} trials, block by block; figures are of all trials, and each \
-         trial's seconds.parquet has its series"
-    );
+    let words = format!("charts over time are of the first {MOST_CHARTED} of {planned} trials, figures of all");
     (planned as usize > MOST_CHARTED).then(|| Remark::plain(Weight::Missing, words))
 }
 
@@ -104,7 +101,8 @@ impl Analysis {
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let mut of_others = machines::of_case(&case.spec.id, &contests, &machines, &self.input.run);
             of_others.extend(turns::of_case(turns.as_ref(), &case.spec.id));
-            self.finding(case, judged, of_others)
+            let blocks = ranking::blocks_used(&contests, &case.spec.id);
+            self.finding(case, case.finding(judged.clone(), blocks.as_deref()), of_others)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
         let emulated = self.cases.iter().any(|case| case.strata.emulated);
@@ -167,9 +165,8 @@ impl Analysis {
         }
     }
 
-    /// Finding of a case, and all remarks on it; `remarks` are those about its machines and turns.
-    fn finding(&self, case: &CaseSums, judged: &Durability, mut remarks: Vec<Remark>) -> (CaseFinding, Vec<Remark>) {
-        let mut found = case.finding(judged.clone());
+    /// Completes the finding of a case, with all remarks on it; `remarks` are those about its machines and turns.
+    fn finding(&self, case: &CaseSums, mut found: CaseFinding, mut remarks: Vec<Remark>) -> (CaseFinding, Vec<Remark>) {
         if let Some(strata) = &mut found.strata {
             strata.flush_share = flush_share::of(case, &self.cases);
         }

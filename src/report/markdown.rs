@@ -122,7 +122,7 @@ fn conditions(findings: &Findings) -> String {
     lines.extend((!machines.is_empty()).then(|| format!("- Machine: {}", plain(&machines))));
     lines.extend(server_versions(findings).map(|versions| format!("- PostgreSQL {}", plain(&versions))));
     let (measured, planned, blocks) = (run.trials_measured, run.trials_planned, run.blocks);
-    lines.push(format!("- {measured} of {planned} trials measured in {blocks} blocks; intervals are 95 %"));
+    lines.push(format!("- {measured} of {planned} trials measured in {blocks} blocks; intervals are 95 %, of ratios in a ranking over all its pairs together"));
     lines.extend(run.blocks_held.as_ref().map(|held| format!("- Blocks: {}", plain(held))));
     let merge = run.merge.iter().flat_map(merged::lines);
     lines.extend(merge.map(|line| format!("- {}", plain(&line))));

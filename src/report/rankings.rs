@@ -92,7 +92,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             &format!("most ({unit})"),
             "trials",
         ]),
-        TableColumn { numeric: true, ..TableColumn::text("Against the baseline, 95 % interval") }.csv(&[
+        TableColumn { numeric: true, ..TableColumn::text("Against the baseline, interval of the test") }.csv(&[
             "baseline",
             "ratio",
             "ratio low",

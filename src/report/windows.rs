@@ -3,7 +3,7 @@
 use super::labelled::Labelled;
 use super::table::{Cell, Table, TableColumn};
 use super::words::millis;
-use crate::analyse::findings::{CaseWindow, TurnsFinding};
+use crate::analyse::findings::{CaseWindow, PagesWritten, TurnsFinding};
 use crate::units::{Bytes, Micros, grouped};
 
 impl Labelled<'_> {
@@ -18,11 +18,13 @@ impl Labelled<'_> {
             (TableColumn::number("Outside", "s"), &|it| Cell::number(Some(it.outside.seconds), grouped)),
             (TableColumn::number("Rate outside", "1/s"), &|it| Cell::figure(it.outside.rate)),
             (TableColumn::units("p99 outside", "ms", "us"), &|it| Cell::number(it.outside.p99_us, millis)),
-            (TableColumn::number("By checkpoints", "pages"), &|it| count(it.pages, |pages| pages.checkpointer)),
-            (TableColumn::number("By the background writer", "pages"), &|it| {
-                count(it.pages, |pages| pages.background_writer)
+            (TableColumn::number("By checkpoints", "pages"), &|it| {
+                count(it.pages.as_ref(), |pages| pages.checkpointer)
             }),
-            (TableColumn::number("By backends", "pages"), &|it| count(it.pages, |pages| pages.backends)),
+            (TableColumn::number("By the background writer", "pages"), &|it| {
+                count(it.pages.as_ref(), |pages| pages.background_writer)
+            }),
+            (TableColumn::number("By backends", "pages"), &|it| by_backends(it.pages.as_ref())),
             (TableColumn::estimate("Checkpoint sync per GB written", "checkpoint sync", "s/GB"), &|it| {
                 Cell::estimate(it.sync_s_per_gb.as_ref(), None)
             }),
@@ -147,10 +149,33 @@ fn count<T>(found: Option<T>, of: fn(T) -> u64) -> Cell {
     Cell::number(found.map(of), grouped)
 }
 
+/// Pages, or why they are not known.
+fn by_backends(pages: Option<&PagesWritten>) -> Cell {
+    let why = pages.and_then(|pages| pages.backends_unavailable.as_deref()).unwrap_or_default();
+    Cell::number(pages.and_then(|pages| pages.backends), grouped).aside(why)
+}
+
 fn seconds(us: Option<u64>) -> Cell {
     Cell::figure(us.map(|us| Micros(us).seconds()))
 }
 
 fn one_decimal(seconds: f64) -> String {
     format!("{seconds:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_pages_of_backends_show_their_reason() {
+        let missing = PagesWritten { backends_unavailable: Some("why".to_owned()), ..PagesWritten::default() };
+        let cell = by_backends(Some(&missing));
+        assert_eq!(
+            (cell.text.as_str(), cell.aside.as_deref(), cell.csv.as_slice()),
+            ("–", Some("why"), &[String::new()][..])
+        );
+        let counted = PagesWritten { backends: Some(4_400), ..PagesWritten::default() };
+        assert_eq!((by_backends(Some(&counted)).aside, by_backends(None).aside), (None, None));
+    }
 }

@@ -227,6 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn an_undecided_ratio_beyond_a_factor_of_ten_has_no_figures() {
+        let wide = Estimate::of(1.5, Some((0.01, 200.0)), 3);
+        let words = |outcome| comparison_text(&wide, outcome);
+        let beyond = "interval reaches beyond 10×".to_owned();
+        assert_eq!(words(PairOutcome::Undecided), ("undecided".to_owned(), beyond));
+        let useful = Estimate::of(1.5, Some((0.9, 2.5)), 3);
+        assert_eq!(comparison_text(&useful, PairOutcome::Undecided).1, "1.50× (0.90–2.50)");
+    }
+
+    #[test]
     fn trials_in_a_row_read_as_a_range() {
         assert_eq!(ranges(&[3, 1, 2, 5]), "1–3, 5");
         assert_eq!(ranges(&[1, 2]), "1, 2");

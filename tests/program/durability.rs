@@ -83,7 +83,7 @@ fn unflushed_commits_of_custom_scripts_are_detected() {
     assert!(waits.0 == "flushed" && is_counted, "{waits:?}");
     assert_is("ext4.lazy", "delayed", "synchronous_commit = off (line 3 of lazy.sql)");
     assert_is("ext4.hidden", "unknown", "expected at least");
-    assert_is("ext2.waits", "flushed", "; filesystem ext2: a power cut may destroy the filesystem itself");
+    assert_is("ext2.waits", "flushed", "; filesystem ext2: a power cut may destroy the filesystem");
     assert_is("told.waits", "volatile", "queue.write_cache = write through of told");
     // Other tests may use the same disk meanwhile; the folder is believed only as far as they leave it to be.
     let (class, reason) = of("folder.waits");

@@ -21,5 +21,13 @@ pub fn effects() -> Vec<Effects> {
         option("full_page_writes", "off", "on", Some("16"), 1.31, 0.05),
         option("clients", "16", "1", None, 6.8, 0.2),
     ];
-    vec![Effects { title: "tpcb".to_owned(), combinations: 12, blocks: 3, unavailable: None, options, best: None }]
+    vec![Effects {
+        title: "tpcb".to_owned(),
+        combinations: 12,
+        blocks: 3,
+        unavailable: None,
+        options,
+        wal: Vec::new(),
+        best: None,
+    }]
 }

@@ -124,6 +124,32 @@ fn the_demo_takes_sixty_lines_with_its_answer_in_four() {
 }
 
 #[test]
+fn caveats_of_first_screens_take_a_line_each() {
+    for (name, run) in situations() {
+        let findings = findings(&run);
+        let text = at_width(80, || first_screen(&findings, Path::new("results/run")));
+        let (_, caveats) = text.split_once("\nCaveats\n").unwrap();
+        let lines: Vec<&str> = caveats.lines().take_while(|line| !line.is_empty()).collect();
+        assert!(lines.len() == findings.cautions.len().min(5), "{name}: {caveats}");
+        assert!(lines.iter().all(|line| line.starts_with("  - ")), "{name}: {caveats}");
+    }
+}
+
+#[test]
+fn an_incomplete_run_names_the_trials_left_out() {
+    let findings = findings(&Run { trials: 5, ..run("ext4-or-xfs", 3, vec![EXT4, XFS]) });
+    let rows = &findings.rankings[0].classes[0].rows;
+    let used = |label: &str| {
+        let row = rows.iter().find(|row| row.label == label).unwrap();
+        (row.rate.trials, row.trials.iter().map(|trial| trial.used).collect::<Vec<_>>())
+    };
+    assert_eq!((used("ext4"), used("xfs")), ((2, vec![true, true, false]), (2, vec![true; 2])));
+    let text = at_width(120, || first_screen(&findings, Path::new("results/run")));
+    let left_out = "What is ranked is of the blocks that all cases have; left out: ext4, trial 3.";
+    assert!(text.contains(left_out), "{text}");
+}
+
+#[test]
 fn first_screens_read_as_their_snapshots() {
     for (name, run) in situations() {
         let findings = findings(&run);

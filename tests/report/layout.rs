@@ -158,6 +158,57 @@ fn a_volatile_case_beyond_the_scale_ends_in_an_arrow() {
     assert_eq!(browser.evaluate(&in_chart), json!(true), "chart and table agree: {in_table}");
 }
 
+#[test]
+fn whiskers_end_where_the_tested_interval_does() {
+    let findings = sample::findings();
+    let Some(Opened { mut browser, .. }) = open(&findings, 1400, "light") else { return };
+    let ends = browser.evaluate(
+        "(() => { const chart = echarts.getInstanceByDom(document.querySelector('[data-chart=ranking]'));
+            const most = chart.getOption().xAxis[1].max;
+            const drawn = chart.getZr().storage.getDisplayList(true)
+                .filter(one => one.type === 'line' && one.shape.y1 === one.shape.y2 && one.style.lineWidth === 2)
+                .map(one => [one.shape.x1, one.shape.x2].map(Math.round));
+            const ratios = JSON.parse(document.getElementById('findings').textContent).findings.rankings[0].classes
+                .flatMap(block => block.rows).filter(row => row.comparison).map(row => row.comparison.ratio);
+            const tested = ratios.filter(ratio => ratio.value <= most)
+                .map(ratio => [ratio.low, ratio.high].map(end => Math.round(chart.convertToPixel({xAxisIndex: 1}, end))));
+            return [drawn, tested]; })()",
+    );
+    // Of xfs and btrfs; tmpfs lies beyond the scale.
+    assert_eq!((ends[1].as_array().unwrap().len(), &ends[0]), (2, &ends[1]));
+}
+
+#[test]
+fn caveats_take_a_line_each_on_a_desktop() {
+    let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1400, "light") else { return };
+    browser.evaluate(OPEN_ALL);
+    let lines = browser.evaluate(
+        "Array.from(document.querySelectorAll('.cautions li'))
+            .map(one => Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight)))",
+    );
+    assert_eq!(lines, json!([1, 1, 1]));
+}
+
+#[test]
+fn locks_have_no_colour_of_storage() {
+    for scheme in ["light", "dark"] {
+        let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, scheme) else { return };
+        browser.evaluate(OPEN_ALL);
+        let bars = browser.evaluate(
+            "echarts.getInstanceByDom(document.querySelector('[data-chart=waits]')).getOption().series
+                .map(one => [one.name, one.itemStyle.color])",
+        );
+        let colours = |is_it: fn(&str) -> bool| -> Vec<String> {
+            let bars = bars.as_array().unwrap().iter().filter(|bar| is_it(bar[0].as_str().unwrap()));
+            bars.map(|bar| bar[1].as_str().unwrap().to_owned()).collect()
+        };
+        let storage = colours(|name| name.ends_with("(IO)") || name.starts_with("WALWrite"));
+        let locks = colours(|name| name.ends_with("Lock)") && !name.starts_with("WALWrite"));
+        assert!(storage.len() >= 3 && locks.len() >= 2, "{bars}");
+        assert!(locks.iter().all(|lock| !storage.contains(lock)), "{bars}");
+    }
+}
+
 /// Base64 to bytes; what is none of its digits is left out.
 fn decoded(text: &str) -> Vec<u8> {
     let digit = |c: u8| match c {

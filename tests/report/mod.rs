@@ -15,6 +15,7 @@ mod over_time_page;
 mod page;
 mod runs;
 mod sample;
+mod section_titles;
 mod serve;
 mod stored_runs;
 mod text;

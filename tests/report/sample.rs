@@ -583,7 +583,7 @@ fn cautions() -> Vec<Caution> {
         Caution {
             cases: STACKS.iter().map(|stack| case_id(stack.name, 16)).collect(),
             scope: Some("all cases with a server".to_owned()),
-            ..whole("the data (784 to 786 MiB) fit into memory: reads came from the page cache")
+            ..whole("data (784 to 786 MiB) fit into memory: reads came from cache")
         },
         whole("4 CPUs were shared with the load generator: above 16 clients pgbench itself may be the limit"),
     ]

@@ -168,15 +168,13 @@ fn cautions_name_their_cases_or_what_these_are_all_of() {
     for caution in [
         "- CPUs were 93 to 97 % busy: stacks may differ by their CPU cost (tmpfs tpcb clients=1; tmpfs tpcb clients=4; \
          tmpfs tpcb clients=16) -",
-        "reads came from the page cache (all cases with a server) -",
+        "reads came from cache (all cases with a server) -",
         "pgbench itself may be the limit Full stacks",
     ] {
         assert!(text.contains(caution), "{caution}\n{text}");
     }
     let page = rendered("html", &sample::findings());
-    assert!(
-        markup(&page).contains("reads came from the page cache <span class=\"aside\">all cases with a server</span>")
-    );
+    assert!(markup(&page).contains("reads came from cache <span class=\"aside\">all cases with a server</span>"));
 }
 
 #[test]

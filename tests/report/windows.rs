@@ -8,7 +8,12 @@ pub fn window() -> CaseWindow {
         whole_cycles: (1, 2),
         inside: PhaseFinding { seconds: 160, rate: Some(640.0), p99_us: Some(21_400) },
         outside: PhaseFinding { seconds: 18, rate: Some(810.0), p99_us: Some(9_800) },
-        pages: Some(PagesWritten { checkpointer: 91_000, background_writer: 120, backends: 4_400 }),
+        pages: Some(PagesWritten {
+            checkpointer: 91_000,
+            background_writer: 120,
+            backends: Some(4_400),
+            ..Default::default()
+        }),
         sync_s_per_gb: Some(Estimate::of(1.9, Some((1.4, 2.6)), 3)),
         vacuum_share: 0.031,
     }

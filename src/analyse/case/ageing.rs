@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 
 /// Below this share of compressed relations, percent, nothing counts as compressed.
 const NEARLY_NONE: f64 = 1.0;
-const UNCOMPRESSED: &str = "btrfs was asked to compress, and less than 1 % of the relations is stored compressed: it never \
-                            compresses files of which space was reserved by posix_fallocate, as PostgreSQL 16 and later do for \
-                            more than 8 pages at a time; see file_extend_method = 'write_zeros'";
+/// It never compresses files of which space was reserved by posix_fallocate, as PostgreSQL 16 and later do for more than 8
+/// pages at a time.
+const UNCOMPRESSED: &str = "btrfs compressed under 1 %: try file_extend_method = 'write_zeros'";
 
 /// Figures of one case, by name and unit, collected over its trials.
 #[derive(Debug, Clone, Default)]

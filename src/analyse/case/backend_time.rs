@@ -239,6 +239,18 @@ mod tests {
     }
 
     #[test]
+    fn what_the_cpus_cannot_have_run_is_a_wait_of_its_own() {
+        let mut sums = BackendSums::default();
+        let trial = WaitFigures { samples: 10, ..waits(&[("IO", "WALSync", 20), ("CPU", "CPU", 60)]) };
+        sums.add(&trial, Some(3.0), false);
+        let found = sums.finding(&CpuSums::default(), false).unwrap();
+        let shares = found.waits.iter().map(|wait| (wait.class.as_str(), wait.event.as_str(), wait.share));
+        let unreported = ("Unreported", "waiting, not reported", 0.375);
+        assert_eq!(shares.collect::<Vec<_>>(), [("CPU", "CPU", 0.375), unreported, ("IO", "WALSync", 0.25)]);
+        assert_eq!(found.storage.unwrap().value, 0.25, "nothing of it counts as storage");
+    }
+
+    #[test]
     fn lock_waits_count_as_what_the_lock_holder_waits_for() {
         let mut trial = waits(&[("Lock", "transactionid", 20), ("IO", "WALSync", 40), ("CPU", "CPU", 40)]);
         assert_eq!(found(&[trial.clone()], false).storage.unwrap().value, 0.4, "nobody asked who holds the locks");

@@ -97,12 +97,11 @@ impl CapacitySums {
         let mut remarks = Vec::new();
         let all = self.steps.len() as u64;
         if self.by_client > 0 {
-            let words = "the client was the bottleneck in {} steps: pgbench itself started more than 1 % of the \
-                         operations late, by over 10 % of the latency limit";
+            let words = "the client was the bottleneck in {} steps (pgbench was late)";
             remarks.push(Remark::with(Weight::Elsewhere, words, Number::Of(self.by_client, all)));
         }
         if self.open > 0 {
-            let words = "in {} trials all steps passed or all steps failed: the case has no capacity and is not ranked";
+            let words = "in {} trials all steps passed, or none: no capacity, not ranked";
             remarks.push(Remark::with(Weight::Unsure, words, Number::Of(self.open, self.holds.len() as u64)));
         }
         remarks

@@ -24,6 +24,9 @@ pub struct CpuSums {
     processes: BTreeMap<String, f64>,
     /// CPU time of programs outside the run, nanoseconds, by the name of the busiest of them in each second.
     others_ns: BTreeMap<String, f64>,
+    /// Programs outside the run in the trial that they disturbed most: their share of all CPU time, and of one CPU. A lower
+    /// bound: programs that end within a second are missed.
+    others_worst: (f64, f64),
     /// Busy time of the busiest CPU of each second, and the time covered, seconds.
     fullest_s: (f64, f64),
     /// Time in which some task waited for a CPU, microseconds.
@@ -37,10 +40,19 @@ impl CpuSums {
     /// Adds a trial with its busiest processes.
     pub fn add(&mut self, seconds: &Seconds, processes: &[(String, f64)]) {
         self.trials += 1;
+        let mut of_trial = 0.0;
         for (sum, state) in self.cpu_ns.iter_mut().zip(&columns::CPU_TIMES) {
-            *sum += seconds.counts(state).and_then(grown).unwrap_or(0) as f64;
+            let grown = seconds.counts(state).and_then(grown).unwrap_or(0) as f64;
+            *sum += grown;
+            of_trial += grown;
         }
         self.add_others(seconds);
+        let mut others = Flow::default();
+        others.add(seconds, seconds.counts(&columns::OTHERS_CPU_NS), &Operations::default());
+        if let Some((grown, ns_per_s)) = others.grown().zip(others.per_second()).filter(|_| of_trial > 0.0) {
+            let worst = (grown / of_trial, ns_per_s / 1e9);
+            self.others_worst = if worst.0 > self.others_worst.0 { worst } else { self.others_worst };
+        }
         self.add_fullest(seconds);
         self.waited_us.add(seconds, seconds.counts(&columns::PSI_CPU_SOME_US), &Operations::default());
         for (name, share) in processes {
@@ -81,13 +93,17 @@ impl CpuSums {
         let [idle, stolen] = [&[columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS][..], &[columns::CPU_STEAL_NS]]
             .map(|of| states.clone().filter(|(state, _)| of.contains(state)).map(|(_, ns)| ns).sum::<f64>() / all);
         let busy = 1.0 - idle - stolen;
-        let others = self.others_ns.values().sum::<f64>() / all;
-        (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
+        (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen })
     }
 
     /// Name of the other program that was busiest while others used most.
     pub fn other(&self) -> Option<&str> {
         self.others_ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
+    }
+
+    /// Share of one CPU that programs outside the run took in the worst trial, at least; `None` if too little to mention.
+    pub fn others_worst(&self) -> Option<f64> {
+        Some(self.others_worst.1).filter(|_| self.others_worst.0 >= LOSS_WORTH_SAYING)
     }
 
     /// Process or thread that used the most CPU, with its share of one CPU.
@@ -139,9 +155,6 @@ pub struct CpuUse {
     pub busy: f64,
     /// Taken by the hypervisor for other guests.
     pub stolen: f64,
-    /// Lower bound of the share used by programs outside the run (programs that end within a second are missed). Part
-    /// of `busy`.
-    pub others: f64,
 }
 
 impl CpuUse {
@@ -290,7 +303,26 @@ mod tests {
         seconds.push_texts("others_name", [None, Some("rustc"), None, Some("make")]);
         seconds.push_counts("others_cpu_ns", vec![0, 1500 * ms, 0, 2250 * ms], &read);
         let sums = sums(&seconds);
-        assert!((sums.cpu().unwrap().others - 0.375).abs() < 1e-9 && sums.other() == Some("rustc"));
+        let (of_all, of_one) = sums.others_worst;
+        assert!((of_all - 0.375).abs() < 1e-9 && (of_one - 0.75).abs() < 1e-9, "{:?}", sums.others_worst);
+        assert_eq!((sums.other(), sums.others_worst()), (Some("rustc"), Some(of_one)));
+    }
+
+    #[test]
+    fn other_programs_are_judged_by_the_worst_trial() {
+        let trial = |others_ns: u64| {
+            let mut seconds = cpu(800_000_000, 1_200_000_000);
+            seconds.push_texts("others_name", [None, Some("rustc")]);
+            seconds.push_counts("others_cpu_ns", vec![0, others_ns], &[true; 2]);
+            seconds
+        };
+        let mut sums = CpuSums::default();
+        // Of the 2 s of two CPUs in a second.
+        [0, 600_000_000, 10_000_000].iter().for_each(|ns| sums.add(&trial(*ns), &[]));
+        assert_eq!(sums.others_worst(), Some(0.6));
+        sums = CpuSums::default();
+        sums.add(&trial(10_000_000), &[]);
+        assert_eq!(sums.others_worst(), None);
     }
 
     #[test]

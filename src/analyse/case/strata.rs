@@ -14,6 +14,7 @@ use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{BaseName, End};
 use crate::record::trial::{IdleTraffic, TrialRecord};
+use crate::stats::geometric;
 use crate::store::seconds::CountColumn;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeMap;
@@ -155,44 +156,55 @@ impl StrataSums {
         Some((records < READ_ONLY_RECORDS && !wrote) || xids == Some(0.0))
     }
 
-    /// Result, with `noun` as the name of an operation; `None` if nothing was counted.
-    pub fn finding(&self, noun: &str) -> Option<Strata> {
+    /// Result, with `noun` as the name of an operation; `None` if nothing was counted. Figures per operation are means over
+    /// `trials`, as where cases are compared.
+    pub fn finding(&self, noun: &str, trials: &[(u32, &StrataSums)]) -> Option<Strata> {
+        let mean = |of: fn(&StrataSums) -> Option<f64>| mean(trials, of);
+        let of_device = |device: &DeviceSums| {
+            device.finding(trials, |trial, column| trial.device(&device.node)?.per_operation(column))
+        };
         let flows = [self.wal_bytes, self.wal_records, self.wal_syncs];
         let operations = flows.into_iter().chain(self.devices.iter().map(DeviceSums::writes));
         let operations = operations.map(|flow| flow.operations as u64).max().filter(|operations| *operations > 0)?;
         let image = self.image.finding(noun);
         let added = image.as_ref().and_then(|image| image.sentence.as_ref()).map(|added| format!("; {added}"));
         Some(Strata {
-            sentence: self.sentence(noun) + &added.unwrap_or_default(),
+            sentence: self.sentence(noun, trials) + &added.unwrap_or_default(),
             operations,
-            wal_bytes: self.wal_bytes.per_operation(),
-            wal_records: self.wal_records.per_operation(),
-            full_page_images: self.wal_fpi.per_operation(),
-            wal_syncs: self.wal_syncs.per_operation(),
-            writing: self.xids.per_operation(),
-            devices: self.devices.iter().map(DeviceSums::finding).collect(),
-            at_stack_devices: self.at_stack_devices(),
-            write_amplification: self.write_amplification(),
-            cpu_us: self.cpu_us(),
+            wal_bytes: mean(|trial| trial.wal_bytes.per_operation()),
+            wal_records: mean(|trial| trial.wal_records.per_operation()),
+            full_page_images: mean(|trial| trial.wal_fpi.per_operation()),
+            wal_syncs: mean(|trial| trial.wal_syncs.per_operation()),
+            writing: mean(|trial| trial.xids.per_operation()),
+            devices: self.devices.iter().map(of_device).collect(),
+            at_stack_devices: self.all_stack_devices(trials),
+            write_amplification: mean(StrataSums::write_amplification),
+            cpu_us: mean(StrataSums::cpu_us),
             image,
             // Requires another case; added by the analysis once all cases are complete.
             flush_share: None,
         })
     }
 
-    /// All devices of the stack, data and WAL, as one; a counter that one of them lacks is absent.
-    pub(crate) fn at_stack_devices(&self) -> Option<DeviceStrata> {
-        let devices = self.of_stack.as_ref()?.iter().map(|name| self.devices.iter().find(|it| it.node == *name));
-        let devices: Vec<&DeviceSums> = devices.collect::<Option<_>>()?;
-        let [writes, write_bytes, flushes, reads]: [Option<f64>; 4] =
-            [DEVICE_WRITES, DEVICE_WRITE_BYTES, DEVICE_FLUSHES, DEVICE_READS]
-                .map(|column| devices.iter().map(|device| device.per_operation(column)).sum());
-        let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
-        let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
-        let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
+    /// All devices of the stack, data and WAL; `None` if one of them is not counted.
+    fn stack_devices(&self) -> Option<Vec<&DeviceSums>> {
+        self.of_stack.as_ref()?.iter().map(|name| self.device(name)).collect()
+    }
+
+    fn device(&self, node: &str) -> Option<&DeviceSums> {
+        self.devices.iter().find(|device| device.node == node)
+    }
+
+    /// A counter of all devices of the stack; `None` if one of them lacks it.
+    pub(crate) fn at_stack_devices(&self, column: DeviceColumn) -> Option<f64> {
+        self.stack_devices()?.iter().map(|device| device.per_operation(column)).sum()
+    }
+
+    /// All devices of the stack as one.
+    fn all_stack_devices(&self, trials: &[(u32, &StrataSums)]) -> Option<DeviceStrata> {
+        let joined = self.stack_devices()?.into_iter().cloned().reduce(|all, device| all.and(&device))?;
         // Per-second figures of several devices do not describe any of them.
-        let io = DeviceIo::default();
-        Some(DeviceStrata { writes, bytes_per_write, write_bytes, flushes, reads, io, ..joined.finding() })
+        Some(DeviceStrata { io: DeviceIo::default(), ..joined.finding(trials, StrataSums::at_stack_devices) })
     }
 
     /// Lowest devices below the data and, if these are different, below pg_wal.
@@ -215,21 +227,28 @@ impl StrataSums {
         bytes.filter(|_| !lowest.is_empty()).map(|bytes| bytes / wal)
     }
 
-    fn sentence(&self, noun: &str) -> String {
-        let mut shown: Vec<DeviceSums> = Vec::new();
-        for levels in [self.below(&End::Data), self.below(&End::Wal)] {
+    fn sentence(&self, noun: &str, trials: &[(u32, &StrataSums)]) -> String {
+        let mut shown: Vec<DeviceStrata> = Vec::new();
+        for end in [End::Data, End::Wal] {
+            let levels = self.below(&end);
+            let of_level = |place: usize| {
+                let in_trial = |trial: &StrataSums, column| trial.below(&end).get(place)?.per_operation(column);
+                Some(levels.get(place)?.finding(trials, in_trial))
+            };
             // A partition adds nothing to the figures of its disk.
             let top = levels.first().filter(|top| top.promise(Claim::FlushesUncounted).is_none());
-            for device in [top, levels.last()].into_iter().flatten() {
-                if shown.iter().all(|known| known.names != device.names) {
-                    shown.push(device.clone());
+            let last = of_level(levels.len().saturating_sub(1));
+            for device in [top.and_then(|_| of_level(0)), last].into_iter().flatten() {
+                if shown.iter().all(|known| known.node != device.node) {
+                    shown.push(device);
                 }
             }
         }
         let single = shown.len() == 1;
-        let mut parts: Vec<String> = shown.iter().filter_map(|device| device.words(single)).collect();
+        let mut parts: Vec<String> = shown.iter().filter_map(|device| words(device, single)).collect();
         if parts.is_empty() {
-            let wal = self.wal_bytes.per_operation().map(|bytes| format!("{} of WAL", size(bytes)));
+            let wal = mean(trials, |trial| trial.wal_bytes.per_operation());
+            let wal = wal.map(|bytes| format!("{} of WAL", size(bytes)));
             parts.push(format!("{}; no block device is visible below it", wal.as_deref().unwrap_or("not counted")));
         }
         format!("one {noun} = {}", parts.join(", "))
@@ -330,35 +349,36 @@ impl DeviceSums {
         self.facts.iter().find_map(|facts| facts.backing_file.as_deref())
     }
 
-    /// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
-    fn words(&self, single: bool) -> Option<String> {
-        let mut text = format!("{} device writes", significant(self.per_operation(DEVICE_WRITES)?));
-        text.extend(self.bytes_per_write().map(|bytes| format!(" of {}", size(bytes))));
-        text.extend(self.per_operation(DEVICE_FLUSHES).map(|flushes| format!(" + {} flushes", significant(flushes))));
-        if let Some(reads) = self.per_operation(DEVICE_READS).filter(|reads| *reads >= READS_WORTH_SAYING) {
-            text.push_str(&format!(" + {} reads", significant(reads)));
-        }
-        let place = if single { String::new() } else { format!(" at {}", self.name()) };
-        Some(text + &place)
+    /// Its work per operation as mean over trials of what `of` finds in each.
+    fn finding(
+        &self,
+        trials: &[(u32, &StrataSums)],
+        of: impl Fn(&StrataSums, DeviceColumn) -> Option<f64>,
+    ) -> DeviceStrata {
+        let [writes, write_bytes, flushes, reads] = [DEVICE_WRITES, DEVICE_WRITE_BYTES, DEVICE_FLUSHES, DEVICE_READS]
+            .map(|column| mean(trials, |trial| of(trial, column)));
+        let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
+        let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
+        let (node, device, busy, io) = (self.node.clone(), self.name(), self.work.busy(), self.work.io());
+        DeviceStrata { node, device, writes, bytes_per_write, write_bytes, flushes, reads, busy, io }
     }
+}
 
-    fn bytes_per_write(&self) -> Option<f64> {
-        self.work.flow(DEVICE_WRITE_BYTES).per(&self.writes())
-    }
+/// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
+fn words(device: &DeviceStrata, single: bool) -> Option<String> {
+    let mut text = format!("{} device writes", significant(device.writes?));
+    text.extend(device.bytes_per_write.map(|bytes| format!(" of {}", size(bytes))));
+    text.extend(device.flushes.map(|flushes| format!(" + {} flushes", significant(flushes))));
+    let reads = device.reads.filter(|reads| *reads >= READS_WORTH_SAYING);
+    text.extend(reads.map(|reads| format!(" + {} reads", significant(reads))));
+    let place = if single { String::new() } else { format!(" at {}", device.device) };
+    Some(text + &place)
+}
 
-    fn finding(&self) -> DeviceStrata {
-        DeviceStrata {
-            node: self.node.clone(),
-            device: self.name(),
-            writes: self.per_operation(DEVICE_WRITES),
-            bytes_per_write: self.bytes_per_write(),
-            write_bytes: self.per_operation(DEVICE_WRITE_BYTES),
-            flushes: self.per_operation(DEVICE_FLUSHES),
-            reads: self.per_operation(DEVICE_READS),
-            busy: self.work.busy(),
-            io: self.work.io(),
-        }
-    }
+/// Geometric mean over trials of what each has; the plain mean if one has zero.
+fn mean(trials: &[(u32, &StrataSums)], of: impl Fn(&StrataSums) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = trials.iter().filter_map(|(_, trial)| of(trial)).collect();
+    geometric::over_trials(&values).map(|found| found.mean)
 }
 
 /// Name of a server's operation that always writes.

@@ -201,8 +201,8 @@ impl CaseSums {
         }
     }
 
-    /// Finding with the given durability, without cautions.
-    pub(crate) fn finding(&self, durability: Durability) -> CaseFinding {
+    /// Finding with the given durability, without cautions; `blocks` are those in which it is compared.
+    pub(crate) fn finding(&self, durability: Durability, blocks: Option<&[u32]>) -> CaseFinding {
         let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map(Histogram::max);
         CaseFinding {
             id: self.spec.id.clone(),
@@ -219,7 +219,7 @@ impl CaseSums {
             stages: self.stages.findings(),
             snapshots: self.epochs.finding(),
             steadiness: self.steadiness.finding(slowest),
-            strata: self.strata_of_one_operation(),
+            strata: self.strata_of_one_operation(blocks),
             backend_time: self.backends.finding(&self.cpu, self.at_fixed_rate()),
             fits: self.fits,
             database_bytes: self.database_bytes,
@@ -227,14 +227,14 @@ impl CaseSums {
             synced: self.synced.finding(),
             window: self.windows.finding(&self.trials),
             cautions: Vec::new(),
-            work: self.work.0.clone(),
+            work: self.work.counters(),
         }
     }
 
     /// `None` if methods take turns: device traffic then belongs to none of them, and each method's rows show its own.
-    fn strata_of_one_operation(&self) -> Option<Strata> {
+    fn strata_of_one_operation(&self, blocks: Option<&[u32]>) -> Option<Strata> {
         let operation = self.operation.as_ref().filter(|_| !self.measures.iter().any(|measure| measure.is_sliced))?;
-        self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))
+        self.strata.finding(noun(&self.spec, operation, self.strata.read_only()), &self.work.within(blocks))
     }
 
     /// True if its clients run at a fixed rate instead of as fast as they can.

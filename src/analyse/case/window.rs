@@ -12,6 +12,9 @@ use crate::stats::ratio::BlockMean;
 use crate::store::latency;
 use hdrhistogram::Histogram;
 
+/// First version that counts the pages of backends as they are written (`pg_stat_io`).
+const BACKENDS_COUNTED: u32 = 160_000;
+
 #[derive(Debug, Clone, Default)]
 pub struct WindowSums {
     inside: PhaseSums,
@@ -52,13 +55,16 @@ impl WindowSums {
             }
         }
         let pages = [columns::PG_BUFFERS_CHECKPOINT, columns::PG_BUFFERS_BGWRITER, columns::PG_BUFFERS_BACKEND];
-        if let [Some(checkpointer), Some(background_writer), Some(backends)] =
-            pages.map(|column| growth(seconds.counts(&column)?))
-        {
-            let sums = self.pages.get_or_insert_default();
+        let [checkpointer, background_writer, backends] = pages.map(|column| growth(seconds.counts(&column)?));
+        if let Some((checkpointer, background_writer)) = checkpointer.zip(background_writer) {
+            let none = || PagesWritten { backends: Some(0), ..PagesWritten::default() };
+            let sums = self.pages.get_or_insert_with(none);
             sums.checkpointer += checkpointer;
             sums.background_writer += background_writer;
-            sums.backends += backends;
+            sums.backends = sums.backends.zip(backends).map(|(sum, backends)| sum + backends);
+            if backends.is_none() {
+                sums.backends_unavailable = Some(uncounted(record).to_owned());
+            }
         }
     }
 
@@ -78,10 +84,18 @@ impl WindowSums {
             whole_cycles: (cycles.clone().min()?, cycles.max()?),
             inside: self.inside.finding(),
             outside: self.outside.finding(),
-            pages: self.pages,
+            pages: self.pages.clone(),
             sync_s_per_gb: self.sync_s_per_gb(),
             vacuum_share: if length > 0.0 { vacuum / length } else { 0.0 },
         })
+    }
+}
+
+/// Why the pages that backends wrote in a trial are not known.
+fn uncounted(record: &TrialRecord) -> &'static str {
+    match record.server.as_ref().is_some_and(|server| server.version_num < BACKENDS_COUNTED) {
+        true => "before PostgreSQL 16 their counter stands still inside a window",
+        false => "not read in every trial",
     }
 }
 

@@ -13,6 +13,7 @@ use crate::analyse::findings::durability::{by_promise, unknown};
 use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::imported::beyond::beyond_storage;
+use crate::analyse::probe::latency::{LatencyCounts, percentile};
 use crate::record::claim::Promise;
 use crate::record::durability as table;
 use crate::record::imported::{
@@ -174,12 +175,8 @@ fn of_trials(measure: SideMeasure, found: &[(&ImportedTrial, f64)], run: &str) -
 /// A percentile of several trials is that of all their operations together, as for a pgstrata run; a mean of
 /// percentiles is not a percentile.
 fn of_all_operations(which: &str, measure: SideMeasure, found: &[(&ImportedTrial, f64)]) -> SideMeasure {
-    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
-    for (us, count) in found.iter().filter_map(|(trial, _)| trial.log.as_ref()).flat_map(|log| &log.latency.steps) {
-        *all.entry(*us).or_default() += count;
-    }
-    let all: Vec<(u64, u64)> = all.into_iter().collect();
-    let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us / 1e3);
+    let all = found.iter().filter_map(|(trial, _)| trial.log.as_ref());
+    let value = percentiles(all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us / 1e3);
     let alone = found.iter().map(|(_, value)| (*value, *value));
     let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
     let spread = MeasureSpread::Together { trials: found.len(), alone };
@@ -445,8 +442,9 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     });
     let mean = summary.figure("latency_mean").filter(|latency| latency.unit == "ms");
     let mean = mean.map(|mean| (FigureKind::Mean, mean.value));
-    let percentiles = log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default().into_iter();
-    let percentiles = percentiles.map(|(which, us)| (FigureKind::Percentile(which.to_owned()), us / 1e3));
+    let percentiles = percentiles(log.into_iter())
+        .into_iter()
+        .map(|(which, us)| (FigureKind::Percentile(which.to_owned()), us / 1e3));
     let latencies = mean.into_iter().chain(percentiles).map(|(figure, ms)| {
         SideMeasure::new("pgbench", conditions(output, summary, facts, "excluded"), "latency", figure, "ms", ms)
     });
@@ -490,17 +488,14 @@ fn script(transaction_type: &str) -> String {
     known.to_owned()
 }
 
-/// Percentiles, by name, of latencies in microseconds with their counts, ascending.
-fn percentiles(latencies: &[(u64, u64)]) -> Vec<(&'static str, f64)> {
-    let total: u64 = latencies.iter().map(|(_, count)| count).sum();
+/// Percentiles of the operations of these logs, by name, in microseconds.
+fn percentiles<'l>(logs: impl Iterator<Item = &'l ImportedLog>) -> Vec<(&'static str, f64)> {
+    let mut latencies = LatencyCounts::new();
+    for (us, count) in logs.flat_map(|log| &log.latency.steps) {
+        *latencies.entry(*us).or_default() += count;
+    }
+    let total: u64 = latencies.values().sum();
     let wanted = [("p50", 0.5, 1), ("p95", 0.95, 20), ("p99", 0.99, 100), ("p99.9", 0.999, 1000), ("max", 1.0, 1)];
-    let found = wanted.into_iter().filter(|(_, _, least)| total >= *least).filter_map(|(name, share, _)| {
-        let (wanted, mut seen) = ((total as f64 * share).ceil().max(1.0), 0.0);
-        let at = latencies.iter().find(|(_, count)| {
-            seen += *count as f64;
-            seen >= wanted
-        });
-        Some((name, at?.0 as f64))
-    });
-    found.collect()
+    let found = wanted.into_iter().filter(|(_, _, least)| total >= *least);
+    found.filter_map(|(name, share, _)| Some((name, percentile(&latencies, share)? as f64))).collect()
 }

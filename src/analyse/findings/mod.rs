@@ -113,7 +113,7 @@ pub struct RunAnswer {
 /// Something to know before trusting a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Caution {
-    /// For example "the data (308 to 313 MiB) fit into memory: reads came from the page cache".
+    /// For example "data (308 to 313 MiB) fit into memory: reads came from cache".
     pub text: String,
     /// Ids of the affected cases; empty for the run as a whole.
     pub cases: Vec<String>,

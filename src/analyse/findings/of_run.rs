@@ -17,6 +17,9 @@ pub struct Effects {
     pub unavailable: Option<String>,
     /// Axis by axis, the stack first.
     pub options: Vec<OptionEffect>,
+    /// What each level does to the WAL per operation, together with 95 % as well; empty where a case wrote none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wal: Vec<OptionEffect>,
     /// `None` without effects, and where the number of blocks was not fixed in advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestCombinations>,

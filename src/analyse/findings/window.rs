@@ -79,10 +79,13 @@ pub struct PhaseFinding {
 }
 
 /// Pages of data files written in all trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesWritten {
     pub checkpointer: u64,
     pub background_writer: u64,
-    /// Backends, autovacuum workers and all other processes.
-    pub backends: u64,
+    /// Backends, autovacuum workers and all other processes; `None` if a trial lacks them.
+    pub backends: Option<u64>,
+    /// Why they are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backends_unavailable: Option<String>,
 }

@@ -20,7 +20,7 @@ const BINS: usize = 12;
 const FIRST_BIN: usize = 7;
 
 /// Number of operations by latency.
-pub(super) type LatencyCounts = BTreeMap<u64, u64>;
+pub(crate) type LatencyCounts = BTreeMap<u64, u64>;
 
 /// All latencies of a row.
 pub(super) fn counts(row: &RowRecord) -> LatencyCounts {
@@ -96,7 +96,7 @@ fn total(counts: &LatencyCounts) -> u64 {
 }
 
 /// The smallest latency that at least this share of the operations did not exceed (nearest rank).
-pub(super) fn percentile(counts: &LatencyCounts, share: f64) -> Option<u64> {
+pub(crate) fn percentile(counts: &LatencyCounts, share: f64) -> Option<u64> {
     let rank = (total(counts) as f64 * share).ceil().max(1.0);
     let mut passed = 0.0;
     for (latency, operations) in counts {

@@ -359,7 +359,7 @@ fn a_filesystem_without_a_journal_is_said_to_be_one() {
     let record = changed(|record| record.place.mount.as_mut().unwrap().journal = Some(false));
     let credibility = found(&record).credibility;
     assert_eq!(credibility.kind, CredibilityKind::Flushed);
-    assert!(credibility.reason.ends_with("ext4 without a journal: a power cut may destroy the filesystem itself"));
+    assert!(credibility.reason.ends_with("ext4 without a journal: a power cut may destroy the filesystem"));
 }
 
 #[test]

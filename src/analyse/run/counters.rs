@@ -1,7 +1,7 @@
 //! Counters per operation, compared over the cases of a ranking: they vary far less than rates, and separate stacks on
 //! machines whose rates do not.
 
-use crate::analyse::case::work::WorkSums;
+use crate::analyse::case::work::{TrialsWork, per_trial};
 use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, Estimate, PairOutcome, RankedBy};
 use crate::analyse::run::blocks::RunBlocks;
@@ -10,10 +10,10 @@ use crate::stats::criticals::Criticals;
 use crate::stats::decisions::complete_blocks;
 use crate::stats::ratio::{BlockMean, ratio};
 
-/// Compares every counter that at least two cases have; `cases` have their id and label. `reference` is the id of the case that the others are compared
-/// with; if it lacks the counter, the first case that has it is used.
+/// Compares every counter that at least two cases have; `cases` have their id and label. `reference` is the id of the case
+/// that the others are compared with; if it lacks the counter, the first case that has it is used.
 pub fn compared(
-    cases: &[(&str, &str, &WorkSums)],
+    cases: &[(&str, &str, TrialsWork<'_>)],
     reference: &str,
     blocks: RunBlocks,
     criticals: &mut Criticals,
@@ -24,13 +24,13 @@ pub fn compared(
 
 fn of_counter(
     counter: CostCounter,
-    cases: &[(&str, &str, &WorkSums)],
+    cases: &[(&str, &str, TrialsWork<'_>)],
     reference: &str,
     blocks: RunBlocks,
     criticals: &mut Criticals,
 ) -> Option<CounterComparison> {
-    let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(*case, counter)).collect();
-    // As in the ranking, the figures of all cases use the same blocks.
+    let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(case, counter)).collect();
+    // A trial of these blocks may lack the counter, and the figures of all cases use the same blocks.
     let trials: Vec<Vec<BlockMean>> = counted.iter().map(|found| found.trials.clone()).collect();
     if let Some(common) = complete_blocks(&trials).filter(|_| blocks.rule.is_none()) {
         counted.iter_mut().for_each(|found| found.trials.retain(|trial| common.contains(&trial.block)));
@@ -74,8 +74,8 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    fn of((id, label, work): (&'a str, &'a str, &WorkSums), counter: CostCounter) -> Option<Counted<'a>> {
-        let trials = work.of(counter);
+    fn of((id, label, work): &(&'a str, &'a str, TrialsWork<'_>), counter: CostCounter) -> Option<Counted<'a>> {
+        let trials = per_trial(counter, work);
         let always = trials.iter().all(|trial| trial.trial.mean > 0.0);
         let never = trials.iter().all(|trial| trial.trial.mean == 0.0);
         (!trials.is_empty()).then_some(Counted { id, label, trials, always, never })

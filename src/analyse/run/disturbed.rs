@@ -84,7 +84,7 @@ impl Disturbed {
             let key = TrialKey { case: aside.case.clone(), trial: aside.trial };
             aside.disk_against_last = self.farthest_off(&key, aside.is_repeat, run);
             if let Some(ratio) = aside.disk_against_last.filter(|_| aside.rate.is_some()) {
-                aside.why = format!("synced writes to its disk ran at {ratio:.2} times their usual rate");
+                aside.why = format!("disk at {ratio:.2} times its usual rate");
             }
         }
         self.set_aside = set_aside;
@@ -124,20 +124,18 @@ impl Disturbed {
     pub fn of_case(&self, case: &str) -> Vec<Remark> {
         let of_case = self.set_aside.iter().filter(|aside| aside.case == case).map(|aside| {
             let (words, which, ending) = if aside.is_repeat {
-                let words = "the repeat of a disturbed trial was no better: the first one counts";
-                (words, "its repeat is set aside", "the first one counts")
+                let words = "the repeat of a disturbed trial was no better: the first counts";
+                (words, "repeat set aside", "the first counts")
             } else {
-                let words = "a disturbed trial was repeated at the end of its block: the repeat counts";
-                (words, "set aside and repeated", "the repeat counts")
+                let words = "a disturbed trial was repeated: the repeat counts";
+                (words, "repeated", "the repeat counts")
             };
             let own = format!("trial {}: {which} ({}); {ending}", aside.trial, aside.why);
             Remark::plain(Weight::Disturbed, words).alone(own)
         });
         let counting = self.off.iter().filter(|(key, _)| key.case == case).map(|(key, ratio)| {
             let trial = key.trial;
-            let own = format!(
-                "trial {trial}: synced writes to its disk ran at {ratio:.2} times their usual rate, and it counts"
-            );
+            let own = format!("trial {trial}, with its disk at {ratio:.2} times the usual rate, counts");
             Remark::plain(Weight::Disturbed, "the disk was off its usual rate around trials that count").alone(own)
         });
         of_case.chain(counting).collect()
@@ -153,13 +151,11 @@ impl Disturbed {
             return None;
         }
         let ended = match repeats < most_repeats(planned) {
-            true => format!("{in_vain} of {repeats} repeats were no better, so they stopped"),
-            false => "no more than a fifth are repeated".to_owned(),
+            true => format!("{in_vain} of {repeats} repeats in vain"),
+            false => "at most a fifth repeat".to_owned(),
         };
-        let text = format!(
-            "this machine's disk is not steady: before or after {counting} of {planned} trials it was off its usual rate by \
-             more than a factor of {MOST_OFF}; {ended}"
-        );
+        let text =
+            format!("disk off its usual rate by over {MOST_OFF}x around {counting} of {planned} trials; {ended}");
         Some(Remark::plain(Weight::Disturbed, text))
     }
 }

@@ -1,7 +1,8 @@
 //! Effects of options: finds the full factorials among the ranked cases, the names of their axes, and their best
 //! combinations.
 
-use crate::analyse::findings::{BestCombinations, Effects, Estimate, OptionEffect, PairOutcome, names};
+use crate::analyse::case::work::per_trial;
+use crate::analyse::findings::{BestCombinations, CostCounter, Effects, Estimate, OptionEffect, PairOutcome, names};
 use crate::analyse::run::blocks::RunBlocks;
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranking::{Contest, ContestEntry, SEED};
@@ -104,6 +105,7 @@ impl<'a> Matrix<'a> {
             blocks: 0,
             unavailable: (!is_full).then_some(why),
             options: Vec::new(),
+            wal: Vec::new(),
             best: None,
         };
         Some(Matrix { found, axes, cases, load })
@@ -113,23 +115,39 @@ impl<'a> Matrix<'a> {
         if self.found.unavailable.is_some() {
             return self.found;
         }
-        let levels = self.axes.iter().map(|axis| axis.levels.len()).collect();
-        let trials: Vec<Vec<BlockMean>> = self.cases.iter().map(|(_, entry)| entry.compared.clone()).collect();
-        match Factorial::of(levels, &trials, blocks.rule.is_none(), criticals) {
+        match self.options(|entry| entry.compared.clone(), blocks, criticals) {
             None => self.found.unavailable = Some("a trial had no operations".to_owned()),
-            Some(factorial) => {
-                self.found.blocks = factorial.blocks;
-                let effects = factorial.effects(criticals);
-                let options = effects.iter().map(|effect| self.option(effect, blocks.precision_percent));
-                self.found.options = options.collect();
+            Some((found, options)) => {
+                (self.found.blocks, self.found.options) = (found, options);
+                let wal = self.options(
+                    |entry| per_trial(CostCounter::WalBytes, &entry.case.work.within(None)),
+                    blocks,
+                    criticals,
+                );
+                self.found.wal = wal.map(|(_, options)| options).unwrap_or_default();
                 self.found.best = self.best(blocks, criticals);
             }
         }
         self.found
     }
 
+    /// Effects on one figure, and the blocks that they are from; `None` if a trial lacks it.
+    fn options(
+        &self,
+        of: fn(&ContestEntry<'_>) -> Vec<BlockMean>,
+        blocks: RunBlocks,
+        criticals: &mut Criticals,
+    ) -> Option<(usize, Vec<OptionEffect>)> {
+        let levels = self.axes.iter().map(|axis| axis.levels.len()).collect();
+        let trials: Vec<Vec<BlockMean>> = self.cases.iter().map(|(_, entry)| of(entry)).collect();
+        let factorial = Factorial::of(levels, &trials, blocks.rule.is_none(), criticals)?;
+        let effects = factorial.effects(criticals);
+        let options = effects.iter().map(|effect| self.option(effect, factorial.blocks, blocks.precision_percent));
+        Some((factorial.blocks, options.collect()))
+    }
+
     /// `percent`: cases within so much of each other are the same.
-    fn option(&self, effect: &Effect, percent: u32) -> OptionEffect {
+    fn option(&self, effect: &Effect, blocks: usize, percent: u32) -> OptionEffect {
         let axis = &self.axes[effect.axis];
         let [with, without] = [1.0, -1.0].map(|sign| {
             let side = self.cases.iter().zip(&effect.weights).filter(|(_, weight)| **weight * sign > 0.0);
@@ -144,9 +162,9 @@ impl<'a> Matrix<'a> {
             level: axis.levels[effect.level].clone(),
             reference: axis.levels[0].clone(),
             at: other.map(|(other, level)| names::of_axis(other.name, &other.levels[level])),
-            ratio: Estimate::of(ratio, ends, self.found.blocks),
+            ratio: Estimate::of(ratio, ends, blocks),
             outcome: (!axis.is_load).then(|| PairOutcome::of(differs, is_within.then_some(percent))),
-            pairs: with.len() * self.found.blocks,
+            pairs: with.len() * blocks,
             differs_in_durability: with != without,
         }
     }

@@ -25,7 +25,7 @@ pub fn of_trial(record: &TrialRecord) -> Option<FullFinding> {
 /// Remark on a case's figures.
 pub fn remark(found: &[FullFinding], case: &str, trials: usize) -> Option<Remark> {
     let count = found.iter().filter(|one| one.case == case && one.is_measured).count();
-    let what = "the stack was full in {} trials: their figures are of the time until then";
+    let what = "stack full in {} trials: figures are of the time until then";
     (count > 0).then(|| Remark::with(Weight::Wrong, what, Number::Of(count as u64, trials as u64)))
 }
 
@@ -58,7 +58,7 @@ mod tests {
         let found = [full("a", 1, true), full("a", 2, false), full("b", 1, false)];
         assert_eq!(
             remark(&found, "a", 3).unwrap().text(),
-            "the stack was full in 1 of 3 trials: their figures are of the time until then"
+            "stack full in 1 of 3 trials: figures are of the time until then"
         );
         assert_eq!(remark(&found, "b", 0), None);
     }

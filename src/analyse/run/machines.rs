@@ -85,9 +85,9 @@ pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding]
     });
     let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, run.blocks)).collect();
     if !apart.is_empty() {
-        let words = "compared cases ran on different machines within a block: they are not paired there";
+        let words = "cases compared ran on different machines: not paired there";
         let apart = numbered("block", &apart);
-        let own = format!("in {apart} it ran on a different machine than the cases it is compared with");
+        let own = format!("in {apart} it ran on another machine than what it is compared with");
         remarks.push(Remark::plain(Weight::Incomparable, words).alone(own));
     }
     let own = machines.iter().filter_map(|machine| {

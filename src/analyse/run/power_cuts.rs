@@ -83,7 +83,8 @@ const KINDS: [Kind; 5] = [
     ("Harness broken", |verdict| matches!(verdict, Verdict::HarnessBroken { .. })),
 ];
 
-fn answer(cuts: &[PowerCut]) -> String {
+/// A sentence for each kind of verdict.
+pub(crate) fn answer(cuts: &[PowerCut]) -> String {
     let sentences = KINDS.iter().filter_map(|(kind, is_one)| {
         let of: Vec<&PowerCut> = cuts.iter().filter(|cut| is_one(&cut.record.verdict)).collect();
         let named = of.iter().map(|cut| match cut.record.verdict.convicts() {

@@ -1,7 +1,6 @@
 //! Decides which cases to compare, how, and how they rank within their durability class.
 
 use crate::analyse::case::sums::CaseSums;
-use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::{
@@ -46,6 +45,12 @@ pub struct ContestEntry<'a> {
     /// Figure of the same trials, as measured.
     figure: Estimate,
     label: String,
+}
+
+impl ContestEntry<'_> {
+    fn blocks_used(&self) -> Vec<u32> {
+        self.used.iter().map(|trial| trial.block).collect()
+    }
 }
 
 impl Contest<'_> {
@@ -223,8 +228,11 @@ fn counters_of(
 ) -> Vec<CounterComparison> {
     let best = classes.first().and_then(|class| class.rows.first()).map(|row| row.case.as_str());
     let reference = base.map(|base| base.case.spec.id.as_str()).or(best);
-    let cases: Vec<(&str, &str, &WorkSums)> =
-        entries.iter().map(|entry| (entry.case.spec.id.as_str(), entry.label.as_str(), &entry.case.work)).collect();
+    let cases = entries.iter().map(|entry| {
+        let work = entry.case.work.within(Some(&entry.blocks_used()));
+        (entry.case.spec.id.as_str(), entry.label.as_str(), work)
+    });
+    let cases: Vec<_> = cases.collect();
     reference.map_or_else(Vec::new, |reference| counters::compared(&cases, reference, blocks, criticals))
 }
 
@@ -255,6 +263,11 @@ fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
         measured.retain(|trial| blocks.contains(&trial.block));
         entry.figure = entry.ranked.figure_of(&measured).unwrap_or(entry.figure);
     }
+}
+
+/// Blocks of the trials by which a case is compared; `None` if it is in no ranking.
+pub fn blocks_used(contests: &[Contest<'_>], case: &str) -> Option<Vec<u32>> {
+    contests.iter().find_map(|contest| contest.entry(case)).map(ContestEntry::blocks_used)
 }
 
 /// Sets the rate of each ranked case to that of the trials its ranking uses.

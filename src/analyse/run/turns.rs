@@ -105,21 +105,20 @@ fn apart(turned: &[&mut CaseSums], case: usize) -> u32 {
 pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     let own = found.and_then(|found| found.cases.iter().find(|own| own.case == case));
     let idle = own.and_then(|own| own.idle_share).filter(|share| *share > IDLE_NAMED).map(|share| {
-        let words = "while other cases had their turns, the stack wrote {} of what it wrote in its own";
+        let words = "while idle, the stack wrote {} of what it wrote in its turns";
         Remark::with(Weight::Disturbed, words, Number::Share(share))
     });
     let without = match found.is_some_and(|found| found.is_taken_out) {
-        true => "ratios of rates are without that",
-        false => "ratios still have that: too few turns, or not seen in the first blocks, which decide",
+        true => "ratios are without that",
+        false => "ratios still have that",
     };
     let carried = own.filter(|own| own.is_carried_over).and_then(|own| own.after).map(|after| {
-        let words = format!("turns that follow those of one case differ from the rest: {without}");
+        let words = format!("turns after those of one case differ: {without}");
         let times = format!("{:.2} times the mean rate", after.value);
-        Remark::plain(Weight::Disturbed, words).alone(format!("turns that follow its own run at {times}: {without}"))
+        Remark::plain(Weight::Disturbed, words).alone(format!("turns after its own: {times}, {without}"))
     });
     let apart = own.filter(|own| own.apart > 0).map(|own| {
-        let words =
-            "in {} blocks its turns lay apart from those of the others, with which they are compared all the same";
+        let words = "in {} blocks its turns lay apart from those it is compared with";
         Remark::with(Weight::Incomparable, words, Number::Of(own.apart.into(), own.borne.len() as u64))
     });
     idle.into_iter().chain(carried).chain(apart).collect()
@@ -129,19 +128,18 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
 pub fn of_run(found: Option<&TurnsFinding>) -> Vec<Remark> {
     let Some(found) = found else { return Vec::new() };
     let again = (found.made_again > 0).then(|| {
-        let words = "{} rounds were made again, since the disk was off its usual rate by more than a factor of three";
+        let words = "{} rounds were made again: disk off its usual rate by over 3x";
         Remark::with(Weight::Disturbed, words, Number::Of(found.made_again, found.made_again + found.rounds))
     });
     let off = (found.off > 0).then(|| {
-        let words = "in {} rounds the disk was off as much, and they count: no more than a fifth are made again";
+        let words = "{} rounds count with the disk off by over 3x: at most a fifth repeat";
         Remark::with(Weight::Disturbed, words, Number::Of(found.off, found.rounds))
     });
     let means = found.cases.iter().filter(|case| !case.borne.is_empty());
     let means = means.map(|case| case.borne.values().sum::<f64>() / case.borne.len() as f64);
     let (least, most) = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), mean| (a.min(mean), b.max(mean)));
     let taken = (most - least > TAKEN_NAMED).then(|| {
-        let words = "other programs and the cases before cost the turns of one case up to {} more than those of another: \
-                     ratios are without that, rates as measured";
+        let words = "other programs and turns before cost a case up to {} more: not in ratios";
         Remark::with(Weight::Disturbed, words, Number::Share(1.0 - (least - most).exp()))
     });
     again.into_iter().chain(off).chain(taken).collect()

@@ -375,11 +375,11 @@ fn a_counter_that_never_moved_is_not_known_to_count() {
 #[test]
 fn a_filesystem_without_a_journal_keeps_its_durability_class() {
     let mut act = Act::on("ext2");
-    assert_judged(&act, DurabilityClass::Flushed, "filesystem ext2: a power cut may destroy the filesystem itself");
+    assert_judged(&act, DurabilityClass::Flushed, "filesystem ext2: a power cut may destroy the filesystem");
     act.stack.mount.fstype = "ext4".to_owned();
     assert!(!judged(&act).reason.contains("journal"));
     act.stack.mount.journal = Some(false);
-    let why = "filesystem ext4 without a journal: a power cut may destroy the filesystem itself";
+    let why = "filesystem ext4 without a journal: a power cut may destroy the filesystem";
     assert_judged(&act, DurabilityClass::Flushed, why);
     let found = Story::of(2, None).with(&act).findings();
     let said: Vec<&str> = found.cautions.iter().map(|caution| caution.text.as_str()).collect();

@@ -73,6 +73,27 @@ fn the_headline_has_the_effects_biggest_first_and_the_best_combination() {
 }
 
 #[test]
+fn an_option_that_changes_the_wal_per_commit_is_named_with_its_effect() {
+    let answer = |wal_records: f64| {
+        let mut story = Story::of(3, Some("ext4"));
+        for stack in ["ext4", "xfs"] {
+            for (suite, wal_records) in [("bookworm", 8.0), ("trixie", wal_records)] {
+                let act = Act { wal_records: Some(wal_records), ..Act::on(stack).in_guest(suite) };
+                story = story.with(&act);
+            }
+        }
+        story.findings()
+    };
+    let found = answer(4.0);
+    let wal = &found.effects[0].wal;
+    let effects = wal.iter().map(|one| (one.level.as_str(), (one.ratio.value * 1e3).round(), one.outcome));
+    let (same, differs) = (Some(PairOutcome::SameWithin(5)), Some(PairOutcome::Differs));
+    assert_eq!(effects.collect::<Vec<_>>(), [("xfs", 1000.0, same), ("trixie", 500.0, differs)]);
+    assert_eq!(found.answer.notes[1], "WAL per commit: guest=trixie 50 % less than bookworm.");
+    assert!(!answer(7.9).headline.contains("WAL per commit"), "too little to say");
+}
+
+#[test]
 fn combinations_that_no_test_tells_apart_are_best_together() {
     let found = factorial(3, 1.0, |_, _, _| true);
     let best = found.effects[0].best.as_ref().unwrap();

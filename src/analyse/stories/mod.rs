@@ -16,10 +16,10 @@ mod syncs;
 mod table;
 pub(crate) mod windows;
 
-use crate::analyse::findings::{DurabilityClass, Findings, TrialKey};
+use crate::analyse::findings::{CostCounter, DurabilityClass, Findings, PairOutcome, TrialKey};
 use crate::analyse::stories::story::{Act, Story, first_device};
 use crate::analyse::trial::input::Seconds;
-use crate::record::columns::CPU_TIMES;
+use crate::record::columns::{CLIENT_DONE, CPU_TIMES};
 use crate::record::counts::Reported;
 use crate::record::facts::{Fits, HostFacts};
 use crate::record::trial::{Gap, WaitCount, WaitFigures};
@@ -96,6 +96,109 @@ fn two_equal_leaders_beat_a_slower_third() {
         found.headline
     );
     assert!(found.headline.ends_with("; btrfs is slower."), "{}", found.headline);
+}
+
+#[test]
+fn tied_leaders_have_their_ratio_with_its_interval() {
+    let found = Story::of(3, Some("btrfs"))
+        .with(&Act::on("ext4").tps(1000.0))
+        .with(&Act::on("xfs").tps(1001.0))
+        .with(&Act::on("btrfs").tps(500.0))
+        .findings();
+    let rows = &found.rankings[0].classes[0].rows;
+    let (one, other) = (&rows[0], &rows[1]);
+    assert_eq!((one.rank, other.rank, rows[2].rank), (1, 1, 3));
+    let ratio = format!("; {} is {:.2}", one.label, one.rate.value / other.rate.value);
+    let (_, told) = found.headline.split_once(&ratio).unwrap_or_else(|| panic!("{ratio}: {}", found.headline));
+    assert!(told.contains(&format!(" times {} (0.", other.label)) && told.contains(" to 1."), "{}", found.headline);
+}
+
+#[test]
+fn a_ratio_beyond_a_factor_of_ten_is_undecided_without_figures() {
+    let mut story = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
+    for trial in &mut story.trials {
+        let is_xfs = trial.record.case.stack.name == "xfs";
+        let times = if is_xfs { [0.02, 9.0, 1.0][trial.record.trial as usize - 1] } else { 1.0 };
+        let done = &mut trial.record.counts.as_mut().unwrap().measures[0].done;
+        *done = done.map(|done| (done as f64 * times) as u64);
+    }
+    let found = story.findings();
+    let rows = &found.rankings[0].classes[0].rows;
+    let comparison = rows.iter().find_map(|row| row.comparison.as_ref()).unwrap();
+    assert!(comparison.ratio.is_beyond_use() && comparison.outcome == PairOutcome::Undecided, "{comparison:?}");
+    assert!(found.answer.answer.contains("it is undecided which of"), "{}", found.headline);
+    assert!(!found.answer.answer.contains(" times "), "{}", found.headline);
+}
+
+#[test]
+fn a_margin_set_by_the_seconds_of_the_trials_says_so() {
+    let shown = |are_alike: bool| {
+        let mut story = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
+        for case in story.trials.chunks_mut(3).filter(|_| are_alike) {
+            let (first, others) = case.split_first_mut().unwrap();
+            for other in others {
+                (other.record.counts, other.seconds) = (first.record.counts.clone(), first.seconds.clone());
+            }
+        }
+        let found = story.findings();
+        let decision = found.rankings[0].classes[0].decision.clone().unwrap();
+        assert!(decision.detectable_ratio.unwrap() > 1.0, "{decision:?}");
+        [decision.sentence, found.headline].map(|text| text.contains(" %, set by the noise within trials"))
+    };
+    assert_eq!((shown(true), shown(false)), ([true; 2], [false; 2]));
+}
+
+#[test]
+fn one_figure_per_operation_has_one_value_everywhere() {
+    // Trials of unlike length and cost: pooled, the first would weigh most. One case lacks a block.
+    let mut story =
+        Story::of(4, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs").tps(700.0).trials(&[1, 2, 4]));
+    for trial in &mut story.trials {
+        let number = u64::from(trial.record.trial);
+        let done = trial.seconds.counts(&CLIENT_DONE).unwrap();
+        let sums: Vec<u64> = (0..done.rows())
+            .scan(0, |sum, row| {
+                *sum += done.at(row).unwrap_or(0) * if number == 1 { 3 } else { 1 };
+                Some(*sum)
+            })
+            .collect();
+        let rows = sums.len();
+        let counter = |each: u64| sums.iter().map(|sum| sum * each * number).collect::<Vec<u64>>();
+        let costs =
+            [("pg_wal_bytes", 500), ("dev_vda_writes", 2), ("dev_vda_write_bytes", 9_000), ("cpu_user_ns", 70_000)];
+        let steady = ["cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns", "others_cpu_ns"];
+        trial.seconds.retain(|name| costs.iter().all(|(cost, _)| *cost != name));
+        for (name, each) in costs {
+            trial.seconds.push_counts(name, counter(each), &vec![true; rows]);
+        }
+        for name in steady {
+            trial.seconds.push_counts(name, vec![0; rows], &vec![true; rows]);
+        }
+    }
+    let found = story.findings();
+    let compared = &found.rankings[0].counters;
+    let mut known = 0;
+    for case in &found.cases {
+        let strata = case.strata.as_ref().unwrap();
+        let device = &strata.devices[0];
+        let shown = [
+            (CostCounter::WalBytes, strata.wal_bytes),
+            (CostCounter::DeviceWrites, device.writes),
+            (CostCounter::DeviceBytes, device.write_bytes),
+            (CostCounter::CpuUs, strata.cpu_us),
+        ];
+        assert_eq!(strata.at_stack_devices.as_ref().unwrap().writes, device.writes);
+        for (counter, shown) in shown {
+            let mut rows = compared.iter().filter(|one| one.counter == counter).flat_map(|one| &one.rows);
+            let row = rows.find(|row| row.case == case.id).unwrap_or_else(|| panic!("{counter:?}"));
+            assert_eq!((row.figure.trials, shown), (3, Some(row.figure.value)), "{counter:?} of {}", case.id);
+            known += 1;
+        }
+    }
+    assert_eq!(known, 8);
+    // Of the trials 1, 2 and 4, the first with three times the work.
+    let wal = found.cases[0].strata.as_ref().unwrap().wal_bytes.unwrap();
+    assert!((wal / (500.0 * (3.0 * 2.0 * 4.0f64).cbrt()) - 1.0).abs() < 1e-9, "{wal}");
 }
 
 #[test]
@@ -306,7 +409,7 @@ fn what_disturbs_a_case_is_said_beside_it() {
     story.trials[2].record.host = HostFacts { swap_used_bytes: Some(1 << 20), ..HostFacts::default() };
     let found = story.findings();
     let wanted = [
-        "the data (100 MiB) fit into shared_buffers: no reads reached storage",
+        "data (100 MiB) fit into shared_buffers: no reads reached storage",
         "transactions: 9 of 179 279 operations failed",
         "trial 2, transactions: tool reports 10, pgstrata counted 59",
         "clock missed 6 seconds: late",

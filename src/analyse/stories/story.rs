@@ -117,6 +117,9 @@ impl Floor {
     }
 }
 
+/// What caveats say before they quote.
+const QUOTING: [&str; 3] = ["its trials ran on different machines: ", "its trials differ in ", "synced writes "];
+
 /// The first device of a record's stack.
 pub fn first_device(record: &mut TrialRecord) -> &mut DeviceFacts {
     let nodes = record.stack.as_mut().unwrap().nodes.iter_mut();
@@ -534,6 +537,13 @@ impl Story {
         let json = serde_json::to_string(&findings).unwrap();
         let back: Findings = serde_json::from_str(&json).expect("findings hold a number that JSON cannot");
         assert_eq!(back.cases.len(), findings.cases.len());
+        // A caveat takes one line of a terminal of 80 columns, unless it quotes a message or facts.
+        let long = findings
+            .cautions
+            .iter()
+            .map(|caution| &caution.text)
+            .find(|text| text.chars().count() > 76 && QUOTING.iter().all(|quote| !text.contains(quote)));
+        assert_eq!(long, None);
         findings
     }
 }

@@ -114,7 +114,7 @@ mod tests {
             let (latencies, phases, heat) = (Vec::new(), PhaseLatencies::default(), Vec::new());
             let mut analysis = Analysis::new(story.input);
             analysis.add_trial(TrialInput { record, seconds: rows(ROWS, 30), latencies, phases, heat });
-            analysis.finish().cases[0].cautions.iter().any(|caution| caution.contains("can hold 100 % of what is read"))
+            analysis.finish().cases[0].cautions.iter().any(|caution| caution.contains("can hold 100 % of reads"))
         };
         assert!(said(8) && !said(256));
     }

@@ -116,12 +116,6 @@ impl Flow {
     pub fn per_operation(&self) -> Option<f64> {
         (self.operations > 0.0).then(|| self.amount / self.operations)
     }
-
-    /// Amount per unit of another flow over the same operations; `None` if that is zero.
-    pub fn per(&self, other: &Flow) -> Option<f64> {
-        let other = other.per_operation().filter(|other| *other > 0.0)?;
-        Some(self.per_operation()? / other)
-    }
 }
 
 /// Rows are at least this part of a second long on average, and longer than one by at most this part.

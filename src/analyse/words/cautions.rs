@@ -1,6 +1,6 @@
 //! Caveats on the figures of a run.
 
-use crate::analyse::case::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
+use crate::analyse::case::cpu_use::CpuUse;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::synced;
 use crate::analyse::findings::groups::{by_key, distinct};
@@ -45,7 +45,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(commits_of_btrfs(sums, run));
     let (firsts, all) = sums.turns.firsts;
     let firsts = Some(firsts as f64 / all as f64).filter(|share| *share > FIRSTS_WORTH_SAYING);
-    let what = "{} of the operations are the first of a client in its turn, with its session's caches empty: p99 may be theirs";
+    let what = "{} of operations are first in a turn, caches empty: p99 may be theirs";
     remarks.extend(of_share(Weight::Unlike, what, firsts));
     remarks.extend(sums.capacity.remarks());
     remarks.extend(sums.epochs.remarks());
@@ -54,22 +54,21 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums, run.quick.is_some()));
     let clients = sums.cpu.clients().filter(|share| *share >= CLIENTS_WORTH_SAYING);
-    let what = "clients take {} of these CPUs: the figures are partly theirs";
+    let what = "clients take {} of these CPUs: figures are partly theirs";
     remarks.extend(of_share(Weight::Elsewhere, what, clients));
     // Then the storage's share of the time says less, as a stack also costs CPU time.
     let full = sums.cpu.cpu().filter(|cpu| cpu.is_full()).map(CpuUse::busy_of_own);
     remarks.extend(of_share(Weight::Elsewhere, "CPUs were {} busy: stacks may differ by their CPU cost", full));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));
-    let what =
-        "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
+    let what = "the ARC can hold {} of reads meant to be cold: limit zfs_arc_max";
     remarks.extend(of_share(Weight::Cached, what, sums.arc_holds));
     remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(clock(sums));
     remarks.extend(missed(&sums.trials));
-    let what = "latency was logged for {} of the operations: the slowest is at least the slowest of these";
+    let what = "latency was logged for {} of operations: others may be slower";
     remarks.extend(of_share(Weight::Instrument, what, found.log_sample));
     let telemetry = Some(sums.telemetry_share).filter(|share| *share > TELEMETRY_ALLOWANCE);
     remarks.extend(of_share(Weight::Instrument, "telemetry used {} of one CPU in the worst trial", telemetry));
@@ -91,10 +90,7 @@ fn unjournaled(trial: &TrialFinding) -> Vec<String> {
 fn clock(sums: &CaseSums) -> Option<Remark> {
     let (trial, step_us) = sums.clock_step?;
     let (by, way) = (Micros(step_us.unsigned_abs()), if step_us < 0 { "back" } else { "forward" });
-    let what = format!(
-        "the wall clock was set {way} by {by} while trial {trial} was measured, or is not the clients': times of \
-         checkpoints, vacuums and log lines may not match its seconds"
-    );
+    let what = format!("trial {trial}: wall clock set {way} {by}, or not the clients': log may be off");
     Some(Remark::plain(Weight::Unlike, what))
 }
 
@@ -103,7 +99,7 @@ fn beside_turns(spec: &CaseSpec, run: &RunRecord) -> Option<Remark> {
     let has_turns = |case: &CaseSpec| run.turns.contains(&case.id);
     let is_among_turns = run.cases.iter().any(|other| has_turns(other) && other.workload == spec.workload);
     (is_among_turns && !has_turns(spec)).then(|| {
-        let what = "measured by itself, minutes from the others' turns, and with the checkpoints of the plan";
+        let what = "measured by itself, not in turns, with the plan's checkpoints";
         Remark::plain(Weight::Unlike, what)
     })
 }
@@ -112,36 +108,31 @@ fn beside_turns(spec: &CaseSpec, run: &RunRecord) -> Option<Remark> {
 fn commits_of_btrfs(sums: &CaseSums, run: &RunRecord) -> Option<Remark> {
     let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount())?;
     (mount.fstype == "btrfs" && run.turns.contains(&sums.spec.id)).then(|| {
-        let what = "each turn ends with a sync, which commits btrfs's transaction before its time: a full run may find \
-                    btrfs slower";
+        let what = "syncs after turns commit btrfs early: it may be slower in a full run";
         Remark::plain(Weight::Unlike, what)
     })
 }
 
 fn other_programs(sums: &CaseSums) -> Option<Remark> {
-    let share = sums.cpu.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
-    let name = sums.cpu.other()?;
-    let words = format!("at least {{}} CPU used by other programs (busiest: {name})");
-    Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))
+    let words = format!("other programs: ≥ {{}} of one CPU, worst trial ({})", sums.cpu.other()?);
+    of_share(Weight::Disturbed, &words, sums.cpu.others_worst())
 }
 
 fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
     let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount());
     let why = match found.fits? {
         Fits::SharedBuffers => "fit into shared_buffers: no reads reached storage",
-        Fits::Memory if mount.is_some_and(MountFacts::is_kept_by_arc) => {
-            "can be held by the ARC: reads may have come from it"
-        }
+        Fits::Memory if mount.is_some_and(MountFacts::is_kept_by_arc) => "can be held by the ARC: reads may be from it",
         // For a dataset whose `primarycache` is not `all`, nothing caches the pages.
         Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => return None,
         // The ARC's part of them has its own caution.
         Fits::Memory if sums.operation.as_ref().is_some_and(arc::reads_cold) => return None,
-        Fits::Memory => "fit into memory: reads came from the page cache",
+        Fits::Memory => "fit into memory: reads came from cache",
         Fits::Neither => return None,
     };
     Some(match found.database_bytes {
-        Some(bytes) => Remark::with(Weight::Cached, format!("the data ({{}}) {why}"), Number::Bytes(bytes)),
-        None => Remark::plain(Weight::Cached, format!("the data {why}")),
+        Some(bytes) => Remark::with(Weight::Cached, format!("data ({{}}) {why}"), Number::Bytes(bytes)),
+        None => Remark::plain(Weight::Cached, format!("data {why}")),
     })
 }
 
@@ -176,16 +167,14 @@ fn failures(found: &CaseFinding) -> Vec<Remark> {
         let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
         // pgbench chooses the script of an operation when a client sends it.
         let unsent = match found.measures.len() {
-            1 => "never sent (no client was free until the window had ended; latencies count their wait until then)",
-            _ => {
-                "never sent (no client was free until the window had ended; of all scripts together: their latencies count \
-                 the wait until then, those of single scripts do not)"
-            }
+            1 => "never sent: latencies count their wait",
+            _ => "never sent: wait counted of all scripts together",
         };
-        let counts = [(measure.failed, "failed"), (skipped, "skipped (already late)"), (measure.unsent, unsent)];
+        let (failed, late) = ("operations failed", "operations skipped (already late)");
+        let counts = [(measure.failed, failed), (skipped, late), (measure.unsent, unsent)];
         for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
             let number = Number::Of(count, measure.done + measure.failed + measure.skipped + measure.unsent);
-            let words = format!("{}: {{}} operations {what}", measure.name);
+            let words = format!("{}: {{}} {what}", measure.name);
             remarks.push(Remark::with(Weight::Wrong, words, number));
         }
     }
@@ -309,8 +298,7 @@ fn stack_facts(stack: &StackFacts, base: &BaseName, of: &str, facts: &mut Vec<(S
 /// Remark on images whose blocks are allocated during the measurement.
 fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
     let mut stacks = trials.iter().filter_map(|trial| trial.stack.as_ref());
-    let what = "sparse image: the filesystem below allocated blocks during the measurement, more for stacks that write to \
-                new locations";
+    let what = "sparse image: allocated while measured, most for copy-on-write";
     stacks.any(|stack| stack.nodes.iter().any(NodeFacts::is_sparse)).then(|| Remark::plain(Weight::Elsewhere, what))
 }
 

@@ -4,6 +4,7 @@ use crate::analyse::findings::groups::by_key;
 use crate::analyse::findings::lists::list;
 use crate::analyse::findings::{BestCombinations, Effects, OptionEffect, PairOutcome, names};
 use crate::analyse::words::digits::in_sentence;
+use crate::analyse::words::work::more_wal;
 
 /// Most effects, or combinations, that are named.
 const MOST_NAMED: usize = 4;
@@ -24,6 +25,17 @@ pub fn effects(found: &Effects) -> String {
     let open = by_key(open.iter().map(|(option, outcome)| (outcome.words(), level(option)))).into_iter();
     some(&parts, table)
         + &open.map(|(words, levels)| format!("; {}: {words}", some(&levels, table))).collect::<String>()
+}
+
+/// "WAL per commit: full_page_writes=off 70 % less than on and wal_compression=lz4 40 % less than off."; `None` if no option
+/// was shown to change it by much.
+pub fn wal(found: &Effects) -> Option<String> {
+    let differing = found.wal.iter().filter_map(|option| {
+        let more = more_wal(Some(&option.ratio), option.outcome)?;
+        Some(format!("{} {more} than {}", level(option), option.reference))
+    });
+    let differing: Vec<String> = differing.collect();
+    (!differing.is_empty()).then(|| format!("WAL per commit: {}.", list(&differing)))
 }
 
 /// "a, b, c, d and 3 more in the table of effects".

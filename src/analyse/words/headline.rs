@@ -32,7 +32,8 @@ pub fn answer(contests: &[Contest<'_>], found: &[Effects], cases: &[CaseFinding]
     let (title, answer, mut notes): (&str, String, Vec<String>) = match answered {
         Some((found, best)) => {
             let others = others.map(|clause| format!("{}: {clause}", main.ranking.title));
-            let notes = std::iter::once(sentence.best(best)).chain(others).chain(held(head, cases));
+            let best = std::iter::once(sentence.best(best));
+            let notes = best.chain(words::wal(found)).chain(others).chain(held(head, cases));
             (&found.title, words::effects(found), notes.collect())
         }
         None => {
@@ -188,7 +189,7 @@ impl HeadlineSentence<'_> {
             let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) =
                 slower.into_iter().partition(|row| best.iter().all(|one| self.main.faster(&one.case, &row.case)));
             let than = format!(" than {}", first.label);
-            return text + &self.beyond(&best) + &self.list_slower(&of_all, "") + &self.list_slower(&of_first, &than);
+            return text + &self.how_far(&best) + &self.list_slower(&of_all, "") + &self.list_slower(&of_first, &than);
         }
         let reference = self.baseline(rows).filter(|base| base.case != first.case).unwrap_or(&rows[1]);
         let against = match self.main.ratio(&first.case, &reference.case) {

@@ -25,7 +25,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
     let mut remarks = Vec::new();
     let loud = sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count();
     if loud > 0 {
-        let words = "the machine was not idle when {} trials began: the wait for an idle machine timed out";
+        let words = "machine not idle when {} trials began (the wait timed out)";
         remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud as u64, sums.trials.len() as u64)));
     }
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
@@ -36,18 +36,12 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
         return remarks;
     };
     let short: [ShortWindow; 4] = [
-        (
-            "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
-             full-page images averaged over a cycle",
-            |window| window.whole_cycles == 0,
-        ),
-        ("the time limit ended {} trials before the requested checkpoint cycles", |window| {
+        ("no whole checkpoint cycle in {} trials: its cost is missing", |window| window.whole_cycles == 0),
+        ("{} trials cut by the time limit: fewer cycles than requested", |window| {
             window.cut && window.whole_cycles > 0
         }),
-        ("the warm-up of {} trials ended before two checkpoint cycles agreed: measured unsettled", |window| {
-            window.settled == Some(false)
-        }),
-        ("{} trials have a trend: their last checkpoint cycle differs from the first", |window| {
+        ("{} trials measured unsettled: no two warm-up cycles agreed", |window| window.settled == Some(false)),
+        ("{} trials have a trend: last cycle unlike the first", |window| {
             window.whole_cycles >= 2 && window.trend.is_some_and(|trend| trend.seen)
         }),
     ];
@@ -67,7 +61,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
 
 /// Trials whose turns a checkpoint fell into: their WAL outgrew the room that there is for it.
 fn checkpoint_in_turns(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
-    let words = "a checkpoint fell into the turns of {} trials: the stack is too small for their WAL";
+    let words = "checkpoint in turns of {} trials: stack too small for their WAL";
     of_trials(windows, words, |window| {
         !sums.turns.turns.is_empty() && window.checkpoints.iter().any(|checkpoint| checkpoint.start_s > 0.0)
     })
@@ -75,7 +69,7 @@ fn checkpoint_in_turns(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Rema
 
 /// Trials whose rate drifted in a window that is not made of checkpoint cycles.
 fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
-    let words = "{} trials have a trend: the last third of their window differs from the first";
+    let words = "{} trials have a trend: last third unlike the first";
     of_trials(windows, words, |window| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen))
 }
 
@@ -89,9 +83,7 @@ fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
     let idle = windows.iter().filter(|window| window.asked_cycles.is_some() && window.checkpoints.is_empty());
     let longest =
         idle.map(|window| window.length_s).reduce(f64::max).filter(|_| sums.strata.read_only() == Some(true))?;
-    let words = format!(
-        "the scripts wrote no WAL, so there was no checkpoint: measured for {longest:.0} s instead of checkpoint cycles"
-    );
+    let words = format!("no WAL, so no checkpoint: measured for {longest:.0} s instead of cycles");
     Some(Remark::plain(Weight::Short, words))
 }
 

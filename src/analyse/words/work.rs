@@ -1,7 +1,7 @@
 //! Checks that compared cases did the same work: WAL per commit, and whole checkpoint cycles.
 
 use crate::analyse::case::sums::CaseSums;
-use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, PairOutcome};
+use crate::analyse::findings::{CostCounter, CounterComparison, CounterRow, Estimate, PairOutcome};
 use crate::record::case::CaseSpec;
 use crate::stats::moments;
 
@@ -16,19 +16,19 @@ const CHECKPOINT_SETTINGS: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
 pub fn wal_aside(counters: &[CounterComparison]) -> String {
     let wal = counters.iter().find(|compared| compared.counter == CostCounter::WalBytes);
     let rows = wal.map(|wal| wal.rows.as_slice()).unwrap_or_default();
-    let differ: Vec<String> = rows.iter().filter_map(more_wal).collect();
+    let more = |row: &CounterRow| Some(format!("{} {}", row.label, more_wal(row.ratio.as_ref(), row.outcome)?));
+    let differ: Vec<String> = rows.iter().filter_map(more).collect();
     let reference = rows.iter().find(|row| row.outcome.is_none());
     reference.filter(|_| !differ.is_empty()).map_or_else(String::new, |reference| {
         format!("; WAL per commit against {}: {}", reference.label, differ.join(", "))
     })
 }
 
-/// "xfs 25 % less".
-fn more_wal(row: &CounterRow) -> Option<String> {
-    let differs = row.outcome.is_some_and(PairOutcome::differs);
-    let share = row.ratio.as_ref().filter(|_| differs)?.value - 1.0;
+/// "25 % less".
+pub fn more_wal(ratio: Option<&Estimate>, outcome: Option<PairOutcome>) -> Option<String> {
+    let share = ratio.filter(|_| outcome.is_some_and(PairOutcome::differs))?.value - 1.0;
     let than = if share < 0.0 { "less" } else { "more" };
-    (share.abs() >= WAL_WORTH_SAYING).then(|| format!("{} {:.0} % {than}", row.label, 100.0 * share.abs()))
+    (share.abs() >= WAL_WORTH_SAYING).then(|| format!("{:.0} % {than}", 100.0 * share.abs()))
 }
 
 /// Reason to name no winner: the windows of these cases hold different numbers of whole checkpoint cycles, and no

@@ -132,7 +132,7 @@ function rankingTip(ranking, at) {
   var against = at.row.comparison;
   if (against) {
     lines.push({ name: "against " + label(against.baseline), value: outcomeWords(against) });
-    if (against.ratio.low !== null) lines.push({ name: "95 % interval", value: shownInterval(against.ratio) });
+    if (against.ratio.low !== null) lines.push({ name: "interval of the test", value: shownInterval(against.ratio) });
   }
   lines.push({ name: CLASS_TITLES[at.key] + ": " + at.row.durability.reason, value: "" });
   return tip(at.row.label, lines);
