@@ -18,7 +18,7 @@ pub enum ColumnKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnType {
-    /// Unsigned 64-bit, stored as INT64 (UINT_64).
+    /// Unsigned 64-bit, stored as INT64.
     Count,
     /// DOUBLE.
     Number,
