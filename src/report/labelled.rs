@@ -1,7 +1,7 @@
 //! Findings with the names of their cases: what the sections of a report are made from.
 
 use super::table::{Cell, TableColumn, TableOver};
-use crate::analyse::findings::{CaseFinding, Findings, NotRun, TrialFinding, names};
+use crate::analyse::findings::{CaseFinding, Findings, TrialFinding, names};
 use std::collections::BTreeMap;
 
 pub(super) struct Labelled<'a> {
@@ -28,18 +28,6 @@ impl<'a> Labelled<'a> {
     /// The first cells of a trial's row.
     pub fn trial_key(&self, trial: &TrialFinding) -> [Cell; 2] {
         [self.name(&trial.case), Cell::text(trial.trial.to_string())]
-    }
-
-    /// Trials without figures and why: those not run, and those whose stack was full before there were any.
-    pub fn without_figures(&self) -> Vec<NotRun> {
-        let full = self.findings.full.iter().filter(|full| !full.is_measured).map(|full| NotRun {
-            case: full.case.clone(),
-            trials: vec![full.trial],
-            step: Some(full.step.clone()),
-            reason: format!("the stack was full: {}", full.reason),
-            hint: None,
-        });
-        self.findings.not_run.iter().cloned().chain(full).collect()
     }
 
     /// A table with a row for each of these parts of the cases; the first column has the case.

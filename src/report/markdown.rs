@@ -45,7 +45,7 @@ pub(super) fn page(findings: &Findings) -> String {
         format!("- {}", plain(&format!("{label}, {}: {}", full::line(found), found.reason)))
     });
     parts.extend(list("Full stacks", full));
-    let not_run = labelled.without_figures().into_iter().map(|found| {
+    let not_run = findings.not_run.iter().map(|found| {
         let label = labelled.label(&found.case);
         plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))
     });

@@ -97,7 +97,6 @@ pub(crate) fn page(findings: &Findings, refresh_s: Option<u32>, home: Option<&st
             sentences => sentences(&labelled),
             times => times(&labelled),
             closed_loop => labelled.any_closed_loop().then_some(CLOSED_LOOP),
-            without_figures => labelled.without_figures().iter().map(|found| found.trials.len()).sum::<usize>(),
             checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
             titles => section_titles(&labelled),

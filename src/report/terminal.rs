@@ -378,9 +378,9 @@ fn full_stacks(labelled: &Labelled<'_>) -> String {
 }
 
 fn not_run(labelled: &Labelled<'_>) -> String {
-    let not_run = by_key(labelled.without_figures().into_iter().map(|found| {
+    let not_run = by_key(labelled.findings.not_run.iter().map(|found| {
         let which = format!("{}, {}", labelled.label(&found.case), numbered("trial", &found.trials));
-        ((found.step, found.reason, found.hint), which)
+        ((&found.step, &found.reason, &found.hint), which)
     }));
     let not_run = not_run.into_iter().map(|((step, reason, hint), which)| {
         let step = step.as_ref().map(|step| format!(" (ended while {step})")).unwrap_or_default();

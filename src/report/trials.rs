@@ -96,7 +96,7 @@ impl Labelled<'_> {
 
     /// Everything that was not run, with reasons.
     pub fn not_run(&self) -> Table {
-        Table::over("not-run", "Trials without figures", self.without_figures()).columns(&[
+        Table::over("not-run", "Trials without figures", &self.findings.not_run).columns(&[
             (TableColumn::label("Case"), &|found| self.name(&found.case)),
             (TableColumn::label("Trials"), &|found| Cell::text(ranges(&found.trials))),
             (TableColumn::text("Ended in").csv(&["step"]), &|found| {

@@ -341,17 +341,3 @@ fn without_rankings_the_device_work_of_each_case_comes_first() {
     assert!(page.contains("id=\"device-work\"") && !page.contains("id=\"rankings\""));
     assert!(!rendered("html", &sample::findings()).contains("id=\"device-work\""));
 }
-
-#[test]
-fn a_stack_full_before_any_figure_is_among_trials_without_figures() {
-    let mut findings = sample::findings();
-    let full = &mut findings.full[0];
-    (full.is_measured, full.step) = (false, "copying the data in".to_owned());
-    let why = "the stack was full: PANIC: could not write to file";
-    let forms = [rendered("html", &findings), rendered("txt", &findings), rendered("md", &findings)];
-    let forms = forms.map(|form| form.replace("PANIC:  ", "PANIC: ").replace('\n', " ").replace("       ", ""));
-    assert!(forms.iter().all(|form| form.contains(why)), "{}", forms[1]);
-    assert!(forms[0].contains("4 of "), "three trials not run, and this one");
-    let measured = rendered("txt", &sample::findings());
-    assert!(!measured.contains("the stack was full: "), "its figures stand");
-}
