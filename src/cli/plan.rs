@@ -101,11 +101,11 @@ pub fn run(args: &Args) -> Result<u8> {
             Ok(()) => rehearse_plan(&Host::this(), &to_try, &places.state, &places.ledgers(), &interrupt, &say),
             Err(_) => Ok(()),
         };
-        let fits = must_run_all(plan, &forecast).and_then(|()| must_fit(&forecast)).and(can_enter);
-        if let (Err(unmet), Err(_)) = (&fits, &tried) {
-            out::error(unmet);
-        }
-        tried.and(fits)?;
+        let all = [must_run_all(plan, &forecast), must_fit(&forecast), can_enter, tried];
+        let mut errors: Vec<Error> = all.into_iter().filter_map(Result::err).collect();
+        let last = errors.pop();
+        errors.iter().for_each(out::error);
+        last.map_or(Ok(()), Err)?;
     } else {
         return Err(Error::user("no plan given").hint("pgstrata plan FILE"));
     }

@@ -4,10 +4,10 @@
 use super::recipe::INIT_SCRIPT;
 use crate::error::{Error, Result};
 use crate::host::command::Command;
-use crate::host::{Host, files, folders, paths};
+use crate::host::{Host, files, folders, paths, users};
 use crate::parse::ldd;
 use crate::record::guest_disk;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Folder of the files that are copied to their own paths.
 const FILES: &str = "files";
@@ -39,14 +39,27 @@ pub(super) fn fill(
     for below in ["bin", "lib", FILES] {
         files::make_folder(&folder.join(below), 0o755)?;
     }
+    // Only QEMU, and so the guest, may read them.
+    let user = users::server_user(host)?;
     for (path, content) in files {
-        let place = folder.join(FILES).join(path.strip_prefix("/").map_err(|e| Error::bug(e.to_string()))?);
+        let place = below(&folder.join(FILES), path);
         folders::make_passable(place.parent().unwrap_or(folder))?;
-        files::write_whole(&place, content)?;
-        // QEMU does not run as root.
-        files::set_mode(&place, 0o644)?;
+        files::write_for(&place, content, 0o400, &user)?;
     }
     add_program(host, folder, program, "pgstrata")
+}
+
+/// The place of an absolute path below a folder, which no `..` leaves.
+fn below(folder: &Path, path: &Path) -> PathBuf {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::ParentDir => drop(inside.pop()),
+            _ => {}
+        }
+    }
+    folder.join(inside)
 }
 
 /// Adds a program of the host under a name on the guest's PATH.
@@ -91,4 +104,21 @@ pub struct SharedFolder {
     /// Mount point in the guest.
     pub inside: String,
     pub writable: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_plan_stays_below_its_folder() {
+        for (path, place) in [
+            ("/srv/a.sql", "/files/srv/a.sql"),
+            ("/../../etc/shadow", "/files/etc/shadow"),
+            ("/srv/plans/../../../../etc/passwd", "/files/etc/passwd"),
+            ("/srv/./plans/../sql/a.sql", "/files/srv/sql/a.sql"),
+        ] {
+            assert_eq!(below(Path::new("/files"), Path::new(path)), Path::new(place), "{path}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::host::command::{Command, failed};
-use crate::host::{Host, files, linux, paths};
+use crate::host::{Host, files, linux, paths, users};
 use crate::parse::superblock;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::stack::{Role, Take};
@@ -83,7 +83,8 @@ impl Layer for Recipe {
         let devices = &FilesystemDevices { data: paths.iter().map(Path::new).collect(), log: None };
         let (uuid, label, log_uuid) = (&new_uuid(host).ok()?, shortened("pgstrata", self.label_bytes), String::new());
         let making = Making { devices, options, label, uuid, log_uuid, on_images: true, log_sector: None };
-        let command = Command::new(self.mkfs()).args(trying).args(self.commands(&making).pop()?.words().skip(1));
+        // A stray word among the arguments names a file of `/` then, which that user cannot write.
+        let command = self.mkfs_command(&making, trying).user(&users::server_user(host).ok()?);
         let failed = run_mkfs(host, &files.into_iter().fold(command, Command::inheriting)).err()?.to_string();
         // One that was killed or did not start has judged nothing.
         failed.contains("failed with exit code").then_some(failed)
@@ -243,14 +244,22 @@ impl Recipe {
 
     /// The commands that make it, in order.
     fn commands(&self, making: &Making<'_>) -> Vec<Command> {
-        let Making { devices, options, label, uuid, .. } = making;
+        let Making { devices, uuid, .. } = making;
         let log = self.make_log.zip(devices.log).map(|(make, log)| make(making, log));
-        let mkfs = Command::new(self.mkfs())
+        log.into_iter()
+            .chain([self.mkfs_command(making, &[])])
+            .chain(self.set_uuid.map(|set| set(devices.data[0], uuid)))
+            .collect()
+    }
+
+    fn mkfs_command(&self, making: &Making<'_>, first: &[&str]) -> Command {
+        let Making { devices, options, label, uuid, .. } = making;
+        Command::new(self.mkfs())
+            .args(first)
             .args(options.texts("mkfs"))
             .args((self.further)(making))
             .args((self.label_and_uuid)(label, uuid))
-            .args(devices.data.iter().copied());
-        log.into_iter().chain([mkfs]).chain(self.set_uuid.map(|set| set(devices.data[0], uuid))).collect()
+            .args(devices.data.iter().copied())
     }
 
     /// Defaults for a filesystem on one device, without an external journal, whose mkfs copies no files and whose

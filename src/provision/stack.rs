@@ -352,6 +352,7 @@ fn sizes_below(host: Option<&Host>, spec: &StackSpec, node: &NodeSpec) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::users;
     use crate::provision::test_site;
     use crate::record::built::{BaseFacts, NodeFacts};
     use crate::record::facts::MountFacts;
@@ -405,6 +406,25 @@ mod tests {
                 assert!(words.contains(part), "{part}: {words}");
             }
         }
+    }
+
+    #[test]
+    fn a_stray_word_of_mkfs_is_not_written() {
+        let stray = format!("pgstrata-stray-{}", std::process::id());
+        let path = Path::new("/").join(&stray);
+        if !users::is_root()
+            || !Host::this().has_program("mkfs.btrfs")
+            || std::fs::write(&path, vec![1; 1 << 20]).is_err()
+        {
+            println!("skipped: a stray word of mkfs: needs root, mkfs.btrfs and a root folder that can be written");
+            return;
+        }
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(512 << 20).unwrap();
+        let said = refused("loop", "btrfs", &["-f", &stray]);
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(kept[..1 << 20].iter().all(|byte| *byte == 1) && kept[1 << 20..].iter().all(|byte| *byte == 0));
+        assert!(said[0].1.contains("Permission denied") || said[0].1.contains("cannot open"), "{said:?}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl PlanCheck {
         for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
             for (arguments, words) in mkfs_refused(host, stack, &mut of_mkfs) {
                 let words = words.replace(":\n  ", ": ").replace("\n  ", "; ");
-                let message = format!("mkfs refuses these options on an empty file of that size: {words}");
+                let message = format!("mkfs refuses this on an empty file of that size: {words}");
                 let word = arguments.last().cloned().unwrap_or_default();
                 let spot = Spot::Layer { stack: stack.name.clone(), key: "mkfs", word };
                 self.refuse(spot, message, None);

@@ -110,7 +110,7 @@ fn a_guest_gets_the_plans_script_and_the_server_built_for_it() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new();
     let server = "[postgres]\nbuild = { version = \"15\", wal_blocksize = 16 }\n\n[workload.own]\n\
-                  pgbench = { script = \"sql/own.sql\", setup = [\"CREATE TABLE t (n int);\"], clients = 1, duration = \"2s\" }\n";
+                  pgbench = { script = \"sql/own.sql@3\", setup = [\"CREATE TABLE t (n int);\"], clients = 1, duration = \"2s\" }\n";
     let stacks = PLAN.split("[workload").next().unwrap().replace("blocks = 2", "blocks = 1");
     std::fs::write(desk.plan(), format!("{stacks}{server}")).unwrap();
     std::fs::create_dir(desk.0.path().join("sql")).unwrap();

@@ -1,6 +1,6 @@
 //! The guests that a plan's cases run in.
 
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
 use crate::guest::share::GivenFile;
@@ -8,6 +8,8 @@ use crate::guest::suite::Suite;
 use crate::host::{files, paths};
 use crate::plan::forecast::CaseUnmet;
 use crate::record::case::CaseSpec;
+use crate::units::Bytes;
+use crate::workload::pgbench;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -48,15 +50,19 @@ const MAX_FILE: u64 = 64 << 20;
 /// The files that these cases name: scripts, setup, profiles. One that is gone is for the guest to miss.
 ///
 /// # Errors
-/// If one cannot be read.
+/// If one cannot be read, or is too large.
 pub fn files(cases: &[CaseSpec]) -> Result<Vec<GivenFile>> {
-    let keys = ["script", "setup", "profile"];
-    let named = cases.iter().flat_map(|case| keys.map(|key| case.workload.options.texts(key)).concat());
-    let named: BTreeSet<PathBuf> = named.map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-    let there = named.into_iter().filter(|path| paths::is_file(path));
-    there
-        .map(|path| Ok((path.clone(), files::read_given(&path, MAX_FILE, || format!("read {}", path.display()))?)))
-        .collect()
+    let named: BTreeSet<PathBuf> =
+        cases.iter().flat_map(|case| pgbench::script_files(&case.workload.options)).collect();
+    let read = named.into_iter().filter(|path| paths::is_file(path)).map(|path| {
+        let content = files::read_given(&path, MAX_FILE + 1, || format!("read {}", path.display()))?;
+        match content.len() as u64 > MAX_FILE {
+            true => Err(Error::user(format!("{} is larger than {}", path.display(), Bytes(MAX_FILE)))
+                .hint("a guest gets no larger files: make the data by SQL (generate_series)")),
+            false => Ok((path, content)),
+        }
+    });
+    read.collect()
 }
 
 /// The plan as a guest gets it: its text at the same path, so that what it names relative to itself is found. A shipped

@@ -49,8 +49,11 @@ if [ -e "$scratch" ]; then
         && mount "$scratch" /var/lib/pgstrata && mkdir -p -m 1777 /var/lib/pgstrata/tmp && mount --bind /var/lib/pgstrata/tmp /var/tmp; } \
         || echo "pgstrata-guest: the scratch disk cannot be used" > /dev/console
 fi
-# Files that the plan names, at their own paths. What is already there keeps its mode.
-cp -R /run/pgstrata/host/files/. / || echo "pgstrata-guest: the files of the plan cannot be copied" > /dev/console
+# Files that the plan names, at their own paths.
+(cd /run/pgstrata/host/files && find . -type f) | while IFS= read -r file; do
+    { mkdir -p "/${file%/*}" && cp "/run/pgstrata/host/files/$file" "/$file"; } \
+        || echo "pgstrata-guest: $file cannot be copied" > /dev/console
+done
 while read -r tag folder options; do
     mkdir -p "$folder"
     mount -t 9p -o "trans=virtio,version=9p2000.L,msize=512000,$options" "$tag" "$folder" \

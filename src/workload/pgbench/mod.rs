@@ -27,6 +27,8 @@ pub mod snapshots;
 mod tests;
 mod unsent;
 
+pub use scripts::files as script_files;
+
 use super::{DataSet, Measuring, MemorySizes, Place, Until, Window, Workload, WorkloadInfo};
 use crate::cluster::server::CHECKPOINT_LIMIT;
 use crate::error::{Error, Result};

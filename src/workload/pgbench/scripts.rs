@@ -78,6 +78,16 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
     }
 }
 
+/// Files that these options name: scripts, setup, a profile.
+pub fn files(options: &Options) -> Vec<PathBuf> {
+    let texts = ["script", "setup"].into_iter().flat_map(|key| options.texts(key));
+    let scripts = texts.filter_map(|text| match script(&text).ok()?.source {
+        ScriptSource::File(path) => Some(path),
+        _ => None,
+    });
+    scripts.chain(options.text("profile").map(PathBuf::from)).collect()
+}
+
 /// The load of a profile.
 ///
 /// # Errors
