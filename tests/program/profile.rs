@@ -32,9 +32,14 @@ struct Site {
 impl Site {
     /// A server with a role that has pg_monitor alone, and with odd names; `None` without PostgreSQL.
     fn new(test: &str, settings: &[(&str, &str)]) -> Option<Site> {
+        Site::of("auto", test, settings)
+    }
+
+    /// The same of this version.
+    fn of(version: &str, test: &str, settings: &[(&str, &str)]) -> Option<Site> {
         let host = Host::this();
-        let Ok(install) = install::find(&host, "auto") else {
-            skipped(test, "needs PostgreSQL");
+        let Ok(install) = install::find(&host, version) else {
+            skipped(test, &format!("needs PostgreSQL ({version})"));
             return None;
         };
         let shop = Workshop::new();
@@ -135,8 +140,8 @@ impl Site {
     }
 }
 
-/// WAL bytes of a commit, the share of full pages in them, and pages written for it.
-fn shape(site: &Site, arguments: &str, database: &str) -> [f64; 3] {
+/// WAL bytes of a commit, the share of full pages in them, pages written for it, and pages read for a transaction.
+fn shape(site: &Site, arguments: &str, database: &str) -> [f64; 4] {
     site.sql("postgres", "CHECKPOINT");
     let before = site.sql("postgres", "SELECT pg_walfile_name(pg_switch_wal())");
     let printed = site.script("Secret Monitor", &site.load(arguments, database));
@@ -153,7 +158,8 @@ fn shape(site: &Site, arguments: &str, database: &str) -> [f64; 3] {
     let [commits, bytes, full] = ["commits", "bytes", "full_page_bytes"].map(|name| wal[name].as_f64().unwrap());
     let written = shown["figures"]["pages_written_per_commit"].as_f64().unwrap();
     let ids = shown["profile"]["counts"]["moment"]["transaction_ids"].as_f64().unwrap();
-    [bytes / commits, full / bytes, written * ids / commits]
+    let missed = shown["figures"]["read_misses_per_any_commit"].as_f64().unwrap();
+    [bytes / commits, full / bytes, written * ids / commits, missed]
 }
 
 fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
@@ -301,21 +307,12 @@ fn a_load_made_without_full_page_images_has_its_wal_and_pages() {
 }
 
 /// Shapes of a load, and of the one that is made of its profile; `None` without PostgreSQL.
-fn of_both(full_page_writes: &str) -> Option<[[f64; 3]; 2]> {
+fn of_both(full_page_writes: &str) -> Option<[[f64; 4]; 2]> {
     let site = Site::new("profile", &[("autovacuum", "off"), ("full_page_writes", full_page_writes)])?;
     let file = site.shop.file("load.sql", LOAD);
     let original = shape(&site, &format!("-c 4 -t 2000 -f {}", file.display()), "secret_db");
-    let plan = site.ok(&mut site.shop.pgstrata(&["profile", "load", "profile.toml", "-o", "made"]));
-    let made = site.shop.path().join("made");
-    let plan = site.shop.file("made/plan.toml", &plan);
-    site.ok(site.shop.pgstrata(&["plan", plan.to_str().unwrap()]).env("PGSTRATA_STATE", site.shop.state()));
-    site.ok(site.client("psql").args(["-X", "-q", "-d", "postgres", "-f"]).arg(made.join("setup.sql")));
-    let text = fs::read_to_string(plan).unwrap();
-    let scripts = text.split("script = [").nth(1).unwrap().split(']').next().unwrap();
-    let scripts: Vec<String> =
-        scripts.split('"').filter(|part| part.contains('@')).map(|name| format!("-f made/{name}")).collect();
-    let arguments = format!("-c 8 -t 1000 {}", scripts.join(" ").replace("made/", &format!("{}/", made.display())));
-    let copied = shape(&site, &arguments, "postgres");
+    let copied = shape(&site, &format!("-c 8 -t 1000 {}", scripts_of_made(&site)), "postgres");
+    site.ok(site.shop.pgstrata(&["plan", "made/plan.toml"]).env("PGSTRATA_STATE", site.shop.state()));
     println!("full_page_writes = {full_page_writes}: {copied:?} for {original:?}");
     let changed = site.shop.file("made/setup.sql", "-- changed, as the page says\n");
     let again = site.shop.pgstrata(&["profile", "load", "profile.toml", "-o", "made"]).output().unwrap();
@@ -324,4 +321,81 @@ fn of_both(full_page_writes: &str) -> Option<[[f64; 3]; 2]> {
     assert!(fs::read_to_string(changed).unwrap().starts_with("-- changed"));
     site.server.stop(&site.host).unwrap();
     Some([original, copied])
+}
+
+/// The shape of 32 000 transactions by 8 clients on a server that has been in use, as those that one profiles.
+fn shape_in_use(site: &Site, scripts: &str, database: &str) -> [f64; 4] {
+    let warm_up = format!("-n -c 8 -t 1000 {scripts} {database}");
+    site.ok(site.client("pgbench").args(warm_up.split(' ')));
+    shape(site, &format!("-c 8 -t 4000 {scripts}"), database)
+}
+
+/// Makes the tables of a load of the last profile; returns its scripts, for pgbench.
+fn scripts_of_made(site: &Site) -> String {
+    let plan = site.ok(&mut site.shop.pgstrata(&["profile", "load", "profile.toml", "-o", "made"]));
+    let made = site.shop.path().join("made");
+    site.shop.file("made/plan.toml", &plan);
+    site.ok(site.client("psql").args(["-X", "-q", "-d", "postgres", "-f"]).arg(made.join("setup.sql")));
+    let scripts = plan.split("script = [").nth(1).unwrap().split(']').next().unwrap();
+    let names = scripts.split('"').filter(|part| part.contains('@'));
+    names.map(|name| format!("-f {}/{name}", made.display())).collect::<Vec<_>>().join(" ")
+}
+
+/// Sub-transactions, and two transactions of a hundred that COPY 300 rows.
+fn nested(site: &Site) -> String {
+    let rows: String = (0..300).map(|row| format!("{row}\tsecret {row}\n")).collect();
+    let rows = site.shop.file("rows", &rows);
+    fs::set_permissions(&rows, fs::Permissions::from_mode(0o644)).unwrap();
+    let copy = format!("COPY \"Secret Schema\".secret_table FROM '{}';\n", rows.display());
+    let (load, copy) = (site.shop.file("load.sql", LOAD), site.shop.file("copy.sql", &copy));
+    format!("-f {}@98 -f {}@2", load.display(), copy.display())
+}
+
+/// A shipped script of 40 units, loaded into the database.
+fn shipped(site: &Site, name: &str, transactions: &[(&str, u32)]) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workload/pgbench/scripts").join(name);
+    let setup = ["-X", "-q", "-v", "scale=40", "-d", "secret_db", "-f"];
+    site.ok(site.client("psql").args(setup).arg(folder.join("setup.sql")));
+    let files = transactions.iter().map(|(name, weight)| format!("-f {}/{name}.sql@{weight}", folder.display()));
+    format!("-D scale=40 {}", files.collect::<Vec<_>>().join(" "))
+}
+
+/// The table of docs/profile.md.
+#[test]
+fn loads_made_of_profiles_are_near_on_two_versions() {
+    const NAME: &str = "loads made of profiles of three loads on two versions";
+    if std::env::var_os("PGSTRATA_TEST_FULL").is_none() {
+        return skipped(NAME, "set PGSTRATA_TEST_FULL");
+    }
+    const ORDERS: [(&str, u32); 5] =
+        [("new_order", 44), ("payment", 43), ("order_status", 4), ("delivery", 4), ("stock_level", 5)];
+    const EVENTS: [(&str, u32); 3] = [("append", 70), ("recent", 20), ("history", 10)];
+    let mut far = Vec::new();
+    for (version, load) in
+        ["18", "15"].into_iter().flat_map(|version| ["orders", "events", "nested"].map(|load| (version, load)))
+    {
+        let Some(site) = Site::of(version, NAME, &[("autovacuum", "off"), ("shared_buffers", "32MB")]) else { return };
+        let arguments = match load {
+            "orders" => shipped(&site, load, &ORDERS),
+            "events" => shipped(&site, load, &EVENTS),
+            _ => nested(&site),
+        };
+        let original = shape_in_use(&site, &arguments, "secret_db");
+        let made = shape_in_use(&site, &scripts_of_made(&site), "postgres");
+        let row: Vec<String> = made
+            .iter()
+            .zip(&original)
+            .map(|(made, original)| format!("{:.2} ({made:.3} for {original:.3})", made / original))
+            .collect();
+        println!("| {load} | {version} | {} |", row.join(" | "));
+        // Below 1 % of the WAL, and 0.1 page a transaction, the difference itself is held to that.
+        let limits = [(0.15, 0.0), (0.15, 0.01), (0.30, 0.0), (0.30, 0.1)];
+        let differences = made.iter().zip(&original).map(|(made, original)| (made - original).abs());
+        let off = differences.zip(limits).zip(&original);
+        if off.into_iter().any(|((off, (share, least)), original)| off > f64::max(share * original, least)) {
+            far.push(format!("{load} on {version}: {made:?} for {original:?}"));
+        }
+        site.server.stop(&site.host).unwrap();
+    }
+    assert!(far.is_empty(), "{far:#?}");
 }
