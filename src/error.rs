@@ -138,8 +138,7 @@ impl Error {
 
     /// Message with everything that was being done, outermost first, without the hint.
     pub fn chain(&self) -> String {
-        let doing = self.context.iter().rev().map(|doing| format!("failed to {doing}: "));
-        doing.collect::<String>() + &self.message
+        self.context.iter().rev().map(|doing| format!("failed to {doing}: ")).collect::<String>() + &self.message
     }
 }
 

@@ -26,11 +26,7 @@ const DELETED: [f64; 2] = [0.256, 0.512];
 const LEAST_FILES: u64 = 16;
 
 /// Fills until `percent` of the filesystem is used, including what its snapshots hold.
-pub(super) fn run(
-    subject: &AgeingSubject<'_>,
-    percent: u64,
-    deletes: bool,
-) -> Result<(FileWork, Option<SnapshotWork>)> {
+pub fn run(subject: &AgeingSubject<'_>, percent: u64, deletes: bool) -> Result<(FileWork, Option<SnapshotWork>)> {
     let begun = now();
     let folder = subject.folder.join("fill");
     for number in 0..FOLDERS {

@@ -14,20 +14,14 @@ const CLIENTS: u64 = 4;
 
 /// Runs tpcb-like transactions, with a checkpoint whenever about a batch of account pages is dirty, until the server
 /// has written the data `times` over.
-pub(super) fn run(
-    subject: &AgeingSubject<'_>,
-    spec: &ServerSpec,
-    times: u64,
-    data_bytes: u64,
-    batch_pages: u64,
-) -> Result<Bloat> {
+pub fn run(subject: &AgeingSubject<'_>, spec: &ServerSpec, times: u64, data_bytes: u64, batch: u64) -> Result<Bloat> {
     let begun = now();
     let server = Server::start(subject.host, spec.clone(), subject.interrupt)?;
     let mut client = server.connect_with_limit(CHECKPOINT_LIMIT)?;
     client.query("CHECKPOINT")?;
     let version = server.spec.install.major;
     let before = written_bytes(&mut client, version)?;
-    let each = batch_pages.div_ceil(CLIENTS);
+    let each = batch.div_ceil(CLIENTS);
     let mut done = Bloat::default();
     while done.written_bytes < data_bytes.saturating_mul(times) {
         subject.interrupt.check()?;

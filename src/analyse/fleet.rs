@@ -143,7 +143,7 @@ impl Fleet {
         let (mut all, mut doubled) = (0, 0);
         for ranking in &findings.rankings {
             let sign = if ranking.by.less_is_better() { -1.0 } else { 1.0 };
-            for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+            for row in ranking.rows() {
                 // The first ranking of a case is its most important figure.
                 if !ranked.insert(&row.case) {
                     continue;
@@ -168,11 +168,8 @@ impl Fleet {
     }
 
     fn place_of(&mut self, host: &HostFacts) -> usize {
-        place_of(
-            &mut self.machines,
-            |known| known.host.is_same_machine(host),
-            || Machine { host: host.clone(), host_runs: Vec::new() },
-        )
+        let new = || Machine { host: host.clone(), host_runs: Vec::new() };
+        place_of(&mut self.machines, |known| known.host.is_same_machine(host), new)
     }
 
     fn findings(self, by: &[GroupBy]) -> FleetFindings {
@@ -198,11 +195,9 @@ impl Fleet {
 impl Machine {
     fn add(&mut self, trial: &TrialRecord, facts: &Facts, log: f64) {
         let (run, started) = (trial.run.clone(), trial.started.clone());
-        let host_run = item_of(
-            &mut self.host_runs,
-            |known| known.run == trial.run && known.facts == *facts,
-            || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() },
-        );
+        let is_known = |known: &HostRun| known.run == trial.run && known.facts == *facts;
+        let new = || HostRun { run, facts: facts.clone(), started, cases: BTreeMap::new() };
+        let host_run = item_of(&mut self.host_runs, is_known, new);
         if trial.started < host_run.started {
             host_run.started.clone_from(&trial.started);
         }

@@ -18,6 +18,9 @@ use crate::record::run::RunRecord;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
+/// Most cases that are named as left out.
+const MOST_LEFT_OUT: usize = 6;
+
 /// Version of this document; 1 is the first.
 pub const FORMAT: u32 = 1;
 
@@ -180,23 +183,28 @@ pub fn on_gains_alone(limits: &[Limit], sides: &[Side]) -> Option<(String, Strin
 /// Advice if an interval includes a limit; after a rerun, `run` refers to its folder.
 const MORE_BLOCKS: &str = "More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N";
 
-/// True if two sides are compared: sides of the same name, or the only side of each run.
+/// True if two sides are compared: sides of the same name or with a case in common, or the only side of each run.
 pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Side) -> bool {
-    (run.len() == 1 && baseline.len() == 1) || side.name == reference.name
+    // A side's name has the axes in which those of its run differ, which may be fewer in a run of fewer cases.
+    let share_a_case = || side.measures.iter().any(|one| reference.measures.iter().any(|it| one.is_of_case_of(it)));
+    (run.len() == 1 && baseline.len() == 1) || side.name == reference.name || share_a_case()
 }
 
 /// Checks a run against a baseline.
 pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) -> LimitFindings {
-    let (mut found, mut facts_that_differ, mut new, mut left_out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let is_in_plan = |case: &String| run.run.quick.as_ref().is_some_and(|quick| quick.left_out.contains(case));
+    let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left_out: BTreeSet<&str> = BTreeSet::new();
+    let by_only = run.run.quick.as_ref().map_or(&[][..], |quick| &quick.left_out);
     for reference in baseline.sides {
         let side = run.sides.iter().find(|side| are_partners(run.sides, side, baseline.sides, reference));
-        let is_out = |it: &SideMeasure| is_in_plan(&it.case) && side.is_none_or(|side| partner(side, it).is_none());
-        let (out, measures): (Vec<_>, Vec<_>) = reference.measures.iter().cloned().partition(is_out);
-        let out = out.iter().filter(|measure| limits.iter().any(|limit| limit.names(measure)));
-        left_out.extend(out.map(|measure| format!("{} of {}", measure.key(), reference.name)));
-        let reference = &Side { measures, ..reference.clone() };
-        found.extend(limits.iter().flat_map(|limit| of_side(limit, side, reference, run.sides)));
+        let is_left_out =
+            |it: &SideMeasure| by_only.contains(&it.case) && side.is_none_or(|side| partner(side, it).is_none());
+        for limit in limits {
+            let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
+            let (out, checked): (Vec<_>, Vec<_>) = named.partition(|measure| is_left_out(measure));
+            left_out.extend(out.iter().map(|measure| measure.case.as_str()));
+            found.extend(checked.into_iter().map(|it| decided(limit, side, reference, it, run.sides)));
+        }
         if let Some(side) = side {
             new.extend(only_here(limits, side, reference));
             let (differing, _) = facts::differences(&[reference.clone(), side.clone()]);
@@ -210,7 +218,8 @@ pub fn check(run: CheckedRun<'_>, baseline: CheckedRun<'_>, limits: &[Limit]) ->
     new.extend(unmatched.map(|side| format!("case {}", side.name)));
     let mut notes = notes(run, baseline, &found, &new);
     notes.extend((!left_out.is_empty()).then(|| {
-        format!("Not checked, because `only` in the plan's [quick] leaves these cases out: {}", left_out.join("; "))
+        let cases = names::first(left_out.iter(), MOST_LEFT_OUT, "; ", "; ");
+        format!("Not checked, because `only` in the plan's [quick] leaves these cases out: {cases}")
     }));
     LimitFindings {
         format: FORMAT,
@@ -267,35 +276,31 @@ impl LimitFinding {
     }
 }
 
-/// Applies a limit to every figure of a case that it names.
-fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side, all: &[Side]) -> Vec<LimitFinding> {
+/// Applies a limit to a figure that it names.
+fn decided(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &SideMeasure, all: &[Side]) -> LimitFinding {
     let case = match side {
         Some(side) if side.name != reference.name => format!("{} against {}", side.name, reference.name),
         _ => reference.name.clone(),
     };
     let all = names::first(all.iter().map(|side| &side.name), 3, "; ", "; ");
-    let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
-    let found = named.map(|expected| {
-        let finding = LimitFinding {
-            outcome: Compliance::Undecided,
-            case: case.clone(),
-            measure: expected.key(),
-            limit: limit.words(),
-            unit: expected.unit.clone(),
-            value: None,
-            baseline: Some(expected.value),
-            change: None,
-            how: format!("the run has no such case; it has {all}"),
-        };
-        let finding = side.map_or(finding.clone(), |side| of_measure(finding, limit, side, expected));
-        // The figures of a case that fails are those of what it managed.
-        let failed = side.and_then(|side| side.failed.clone());
-        match failed.filter(|_| reference.failed.is_none() || finding.value.is_none()) {
-            Some(how) => LimitFinding { outcome: Compliance::Fail, how, ..finding },
-            None => finding,
-        }
-    });
-    found.collect()
+    let finding = LimitFinding {
+        outcome: Compliance::Undecided,
+        case,
+        measure: expected.key(),
+        limit: limit.words(),
+        unit: expected.unit.clone(),
+        value: None,
+        baseline: Some(expected.value),
+        change: None,
+        how: format!("the run has no such case; it has {all}"),
+    };
+    let Some(side) = side else { return finding };
+    let finding = of_measure(finding, limit, side, expected);
+    // The figures of a case that fails are those of what it managed.
+    match side.failed.clone().filter(|_| reference.failed.is_none() || finding.value.is_none()) {
+        Some(how) => LimitFinding { outcome: Compliance::Fail, how, ..finding },
+        None => finding,
+    }
 }
 
 /// `finding` with what the figure of a side says of it.
@@ -355,9 +360,8 @@ fn notes(run: CheckedRun<'_>, baseline: CheckedRun<'_>, found: &[LimitFinding], 
         let (planned, measured) = one.trials;
         notes.extend((measured < planned).then(|| format!("The {what} has {measured} of {planned} trials")));
     }
-    notes.extend(
-        (!new.is_empty()).then(|| format!("Not checked, because the baseline has no such figure: {}", new.join("; "))),
-    );
+    let new = new.join("; ");
+    notes.extend((!new.is_empty()).then(|| format!("Not checked, because the baseline has no such figure: {new}")));
     if found.iter().filter(|one| one.change.is_some()).count() > 1 {
         let words = "Each limit is decided by its own 95 % interval; the more limits and cases, the more often one fails by \
                      chance";

@@ -2,9 +2,9 @@
 //!
 //! A trial is expected to take as long as earlier ones of its case. A case without a finished trial takes its initial
 //! estimate, scaled by the ratio that other cases showed. Time already spent in the current trial is subtracted, so the
-//! estimated end does not move while all goes as before. Data and images that are made once do not count for a trial. A trial that takes
-//! longer than expected counts with what it took so far, and one in turns, after each round, with what its turns took, weighted by the
-//! share that is done: so the time left does not jump when the trial ends.
+//! estimated end does not move while all goes as before. Data and images that are made once do not count for a trial. A
+//! trial that takes longer than expected counts with what it took so far. One in turns counts, after each round, with
+//! what its turns took, weighted by the share that is done. So the time left does not jump when the trial ends.
 
 use crate::record::case::TrialKey;
 use crate::record::event::{CaseLeft, Event, Stamped, Step};

@@ -232,8 +232,7 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
 /// Length of the escape sequence at the start of `text` if it only sets a readable color or weight, as used in plan
 /// snippets. Other sequences do not count.
 fn colour_sequence(text: &str) -> Option<usize> {
-    let inside = text.strip_prefix("\u{1b}[")?;
-    let (codes, _) = inside.split_once('m')?;
+    let (codes, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
     let mut codes_of = codes.split(';');
     let are_known =
         codes_of.all(|code| matches!(code, "" | "0" | "1" | "22" | "39" | "91" | "92" | "93" | "94" | "95" | "96"));

@@ -205,8 +205,7 @@ pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<PlanChe
 
 /// Settings that the server refuses, for each case that needs them.
 fn refused(plan: &Plan, checked: &PlanCheck) -> impl Iterator<Item = CaseUnmet> {
-    let refusals = checked.refusals.iter();
-    let pairs = refusals.flat_map(move |refusal| plan.cases.iter().map(move |case| (refusal, case)));
+    let pairs = checked.refusals.iter().flat_map(move |refusal| plan.cases.iter().map(move |case| (refusal, case)));
     pairs.filter(|(refusal, case)| wants(case, &refusal.spot)).map(|(refusal, case)| CaseUnmet {
         case: case.id.clone(),
         what: refusal.message.clone(),

@@ -63,7 +63,9 @@ impl ProgressLine {
             bar.enable_steady_tick(REDRAWN);
             bar
         });
-        (!json && !terminal).then(|| speak_up(&now));
+        if !json && !terminal {
+            speak_up(&now);
+        }
         ProgressLine { json, bar, now }
     }
 
@@ -168,11 +170,13 @@ impl Now {
 
     /// The line that stays, if it is due: "  trials 1/16, 12 min left (14:32), warming up 3 of 10 s, xfs.rw, block 2".
     fn due(&mut self, now_us: u64) -> Option<String> {
-        let is_due = self.estimate.trials > 0 && now_us.saturating_sub(self.said_us) >= SILENT_US;
-        self.said_us = if is_due { now_us } else { self.said_us };
+        if self.estimate.trials == 0 || now_us.saturating_sub(self.said_us) < SILENT_US {
+            return None;
+        }
+        self.said_us = now_us;
         let current = self.estimate.current.as_ref().map(|it| format!("{}, block {}", it.trial.case, it.trial.trial));
         let parts: Vec<String> = self.parts(now_us).into_iter().chain(current).collect();
-        is_due.then(|| format!("  trials {}", parts.join(", ")))
+        Some(format!("  trials {}", parts.join(", ")))
     }
 
     /// Trials, time left, rate, activity, as far as known.

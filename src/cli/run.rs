@@ -181,7 +181,9 @@ pub(super) fn measured(
     consent(host, &task, watched.yes)?;
     let interrupt = Interrupt::listen()?;
     task.build(host, &interrupt)?;
-    (!watched.json).then(|| say_others(host));
+    if !watched.json {
+        say_others(host);
+    }
     let progress = ProgressLine::new(watched.json, std::io::stderr().is_terminal());
     let watcher = |folder: &Path, event: &Stamped| {
         progress.show(event);

@@ -29,8 +29,7 @@ pub fn reserved(name: &str) -> Option<&'static str> {
             "an included file could change settings without the report showing it; put the settings in the plan",
         );
     }
-    let known = OURS.iter().find(|(ours, _)| ours.split(' ').any(|ours| ours.eq_ignore_ascii_case(name)));
-    known.map(|(_, reason)| *reason)
+    OURS.iter().find(|(ours, _)| ours.split(' ').any(|ours| ours.eq_ignore_ascii_case(name))).map(|(_, reason)| *reason)
 }
 
 /// Arguments of initdb reserved for pgstrata: location of the cluster, and authentication.

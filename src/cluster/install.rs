@@ -103,8 +103,7 @@ fn installation(bin: PathBuf, version: PgVersion) -> Installation {
 }
 
 fn packaged_folders(host: &Host) -> Vec<PathBuf> {
-    let debian = folders_in(&host.path("/usr/lib/postgresql"), "");
-    let versions = debian.chain(folders_in(&host.path("/usr"), "pgsql-"));
+    let versions = folders_in(&host.path("/usr/lib/postgresql"), "").chain(folders_in(&host.path("/usr"), "pgsql-"));
     versions.map(|version| version.join("bin")).chain([host.path("/usr/local/pgsql/bin")]).collect()
 }
 

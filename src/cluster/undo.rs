@@ -144,8 +144,7 @@ fn held_by(host: &Host, postmaster: u32) -> SharedMemory {
 
 /// The number in `/dev/shm/PostgreSQL.613940324`; `None` for any other path.
 fn segment_number(path: &Path) -> Option<u32> {
-    let name = path.strip_prefix(SHM_FOLDER).ok()?.to_str()?;
-    name.strip_prefix("PostgreSQL.")?.parse().ok()
+    path.strip_prefix(SHM_FOLDER).ok()?.to_str()?.strip_prefix("PostgreSQL.")?.parse().ok()
 }
 
 fn remove(host: &Host, memory: &SharedMemory, socket_folder: &Path) -> Result<()> {

@@ -50,8 +50,7 @@ impl WalRequests<'_> {
             entry.op == Op::Write && of_wal && self.disks.contains(&entry.disk)
         });
         let witnesses = Earliest::of(witnesses.map(|(number, (entry, _))| (entry.submitted, durable.from(number))));
-        let covered = history.acknowledged.iter().map(|one| witnesses.effect(|submitted| submitted < one.started));
-        covered.collect()
+        history.acknowledged.iter().map(|one| witnesses.effect(|submitted| submitted < one.started)).collect()
     }
 
     /// Loss at the worst power cut: of commits that must not be missing, else of asynchronous ones. `None` if every

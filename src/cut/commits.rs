@@ -77,8 +77,7 @@ const ASYNCHRONOUS: u8 = 8;
 
 /// True if the transaction with this link commits asynchronously.
 fn is_asynchronous(link: &str) -> bool {
-    let first = u8::from_str_radix(link.get(..2).unwrap_or_default(), 16).unwrap_or_default();
-    first.is_multiple_of(ASYNCHRONOUS)
+    u8::from_str_radix(link.get(..2).unwrap_or_default(), 16).unwrap_or_default().is_multiple_of(ASYNCHRONOUS)
 }
 
 /// Progress of the sessions, shared among them.

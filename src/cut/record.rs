@@ -72,8 +72,7 @@ pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
 /// Numbers of the disks below `pg_wal`.
 fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
     let below = stack.below(stack.wal.as_ref().unwrap_or(&stack.data));
-    let numbered = disks.iter().zip(0..).filter(|((node, _), _)| below.contains(node.as_str()));
-    numbered.map(|(_, number)| number).collect()
+    disks.iter().zip(0..).filter(|((node, _), _)| below.contains(node.as_str())).map(|(_, number)| number).collect()
 }
 
 /// Records a case. Everything built is in the session's ledger from `mark` on; the caller undoes it.

@@ -91,8 +91,7 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
         let part = if name.contains(wanted) && wanted.len() >= SHORTEST_PART { NEAR } else { 0.0 };
         (strsim::normalized_damerau_levenshtein(name, wanted).max(part), name)
     });
-    let near = likenesses.filter(|(likeness, _)| *likeness >= NEAR);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+    likenesses.filter(|(likeness, _)| *likeness >= NEAR).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 /// A hint with the most similar name, if any, followed by `else_`.

@@ -3,8 +3,7 @@
 /// Paths of the libraries, including the loader; empty for a program that needs none.
 pub(crate) fn libraries(text: &str) -> Vec<String> {
     let paths = text.lines().filter(|line| line.contains(" (0x")).filter_map(|line| {
-        let line = line.rsplit(" => ").next()?.trim();
-        let path = line.split(" (0x").next()?.trim();
+        let path = line.rsplit(" => ").next()?.trim().split(" (0x").next()?.trim();
         path.starts_with('/').then(|| path.to_owned())
     });
     paths.collect()

@@ -82,18 +82,16 @@ fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
 /// (`benches/import.rs`).
 #[inline]
 fn transaction(rest: &mut &[u8], columns: LogColumns) -> Result<Transaction, &'static str> {
-    let client = number(rest).and_then(|client| u32::try_from(client).ok());
-    let client = client.ok_or("client_id as a whole number")?;
+    let client = number(rest).and_then(|client| u32::try_from(client).ok()).ok_or("client_id as a whole number")?;
     next_number(rest).ok_or("transaction_no as a whole number")?;
     let ended = match rest.get(1) {
         Some(b'0'..=b'9') => next_number(rest).map(TransactionOutcome::Done),
         _ => next_word(rest),
     };
     let ended = ended.ok_or("time in microseconds, or `skipped`, `failed`, `serialization`, `deadlock`, `other`")?;
-    let script = next_number(rest).and_then(|script| u32::try_from(script).ok());
-    let script = script.ok_or("script_no as a whole number")?;
-    let epoch = next_number(rest).and_then(|epoch| epoch.checked_mul(1_000_000));
-    let epoch_us = epoch.ok_or("time_epoch in seconds")?;
+    let script =
+        next_number(rest).and_then(|script| u32::try_from(script).ok()).ok_or("script_no as a whole number")?;
+    let epoch_us = next_number(rest).and_then(|epoch| epoch.checked_mul(1_000_000)).ok_or("time_epoch in seconds")?;
     let us = next_number(rest).filter(|us| *us < 1_000_000).ok_or("time_us below 1000000")?;
     let lag_us = columns.lag.then(|| next_number(rest).ok_or("schedule_lag in microseconds")).transpose()?;
     let retries = columns.retries.then(|| next_number(rest).ok_or("retries as a whole number")).transpose()?;

@@ -70,6 +70,5 @@ fn flat(pairs: &[Pair], entry: &CatalogueEntry) -> Vec<Pair> {
     let pairs = pairs.iter().cloned();
     let (tables, others): (Vec<Pair>, Vec<Pair>) = pairs
         .partition(|(key, _)| entry.option(&key.text).is_some_and(|spec| matches!(spec.kind, OptionKind::Table(_))));
-    let others = flatten(&others).into_iter().map(|(key, node): (_, &Node)| (key, node.clone()));
-    others.chain(tables).collect()
+    flatten(&others).into_iter().map(|(key, node): (_, &Node)| (key, node.clone())).chain(tables).collect()
 }

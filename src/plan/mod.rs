@@ -225,8 +225,7 @@ pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan>
 /// Every mistake found. Names of stacks and axes are looked up only once all tables are free of mistakes.
 pub fn check(text: &str, folder: &Path, catalogue: &Catalogue) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
-    let plan = assemble(text, folder, catalogue, &mut problems);
-    plan.filter(|_| problems.is_empty()).ok_or(problems)
+    assemble(text, folder, catalogue, &mut problems).filter(|_| problems.is_empty()).ok_or(problems)
 }
 
 fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Problems) -> Option<Plan> {

@@ -51,8 +51,7 @@ pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialK
 
 /// Round `number`, from 1, of cases measured in turns: each follows each other one as evenly as the rounds allow.
 pub(crate) fn round(cases: &[String], number: u32, seed: u64) -> Vec<String> {
-    let all = order(cases, number, seed);
-    all.into_iter().filter(|turn| turn.trial == number).map(|turn| turn.case).collect()
+    order(cases, number, seed).into_iter().filter(|turn| turn.trial == number).map(|turn| turn.case).collect()
 }
 
 /// The trials of `blocks` rounds through `cases`. More blocks do not change the order of earlier ones.

@@ -80,8 +80,7 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
             let of_stack = table(root, "stack").and_then(|stacks| get(stacks, stack));
             let given = of_stack.map_or(Vec::new(), |(_, node)| values_of(key, node)).into_iter();
             let is_it = |text: &str| text == word || text.split(',').any(|part| part.trim() == word);
-            let found = given.flat_map(|node| places(node, None, |node| node.text().is_some_and(is_it)));
-            found.collect()
+            given.flat_map(|node| places(node, None, |node| node.text().is_some_and(is_it))).collect()
         }
     }
 }

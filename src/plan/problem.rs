@@ -72,8 +72,7 @@ impl Problem {
         if let Some((span, label)) = self.also.as_deref() {
             snippet = snippet.annotation(AnnotationKind::Context.span(inside(text, span)).label(clean(label)));
         }
-        let title = Level::ERROR.primary_title(clean(&self.message));
-        let mut group: Group<'_> = title.element(snippet);
+        let mut group: Group<'_> = Level::ERROR.primary_title(clean(&self.message)).element(snippet);
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(clean(help)));
         }
@@ -195,12 +194,7 @@ pub(super) fn misplaced(word: &str) -> Option<String> {
 }
 
 /// Adds a problem for every key not among `known`; `at` completes "unknown key `x` in ...".
-pub(super) fn refuse_unknown<'a>(
-    keys: impl IntoIterator<Item = &'a Key>,
-    known: &[&str],
-    at: &str,
-    problems: &mut Problems,
-) {
+pub fn refuse_unknown<'a>(keys: impl IntoIterator<Item = &'a Key>, known: &[&str], at: &str, problems: &mut Problems) {
     for key in keys {
         let word = key.text.as_str();
         if !known.contains(&word) {

@@ -152,8 +152,7 @@ impl QuickDraft {
     /// The quick part's cases, with their ids in the whole plan.
     pub fn part(&self, left: &[CaseCandidate], ids: &[String], blocks: (u32, Option<u32>)) -> QuickPart {
         let kept = left.iter().zip(ids).filter(|(candidate, _)| self.keeps(candidate));
-        let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) });
-        let cases = cases.collect();
+        let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) }).collect();
         let set = self.set.iter().map(|(key, value)| (key.clone(), value.plain())).collect();
         let (blocks, at_least) = self.blocks.unwrap_or(blocks);
         QuickPart { blocks, at_least, precision_percent: self.precision_percent, cases, set, trials: self.trials }

@@ -135,12 +135,7 @@ fn find_value(key: &Key, node: &Node, values: &Values<'_>, problems: &mut Proble
 }
 
 /// Reads `baseline`: a stack, or a table of axes. `all` is the whole matrix, `left` what remains after exclusion.
-pub(super) fn baseline(
-    root: &[Pair],
-    all: &[CaseCandidate],
-    left: &[CaseCandidate],
-    problems: &mut Problems,
-) -> Baseline {
+pub fn baseline(root: &[Pair], all: &[CaseCandidate], left: &[CaseCandidate], problems: &mut Problems) -> Baseline {
     let mut wanted = Baseline::new();
     let Some((key, node)) = get(root, "baseline") else { return wanted };
     let before = problems.len();

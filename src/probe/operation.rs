@@ -181,8 +181,7 @@ fn write_close_fsync(site: &ProbeSite, bytes: &[u8]) -> Result<(), FailedCall> {
 }
 
 fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), FailedCall> {
-    let submitted = ring.write_then_sync(file, bytes, 0);
-    let outcome = submitted.map_err(FailedCall::of("io_uring_enter"))?;
+    let outcome = ring.write_then_sync(file, bytes, 0).map_err(FailedCall::of("io_uring_enter"))?;
     whole("io_uring write", done("io_uring write", outcome.written)?, bytes.len())?;
     done("io_uring fdatasync", outcome.synced).map(drop)
 }

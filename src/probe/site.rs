@@ -63,8 +63,8 @@ impl ProbeSite {
     pub fn make(parent: &Path) -> Result<ProbeSite> {
         let facts = fs::metadata(parent).or_host(|| format!("stat {}", parent.display()))?;
         let path_only = linux::PLACE | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent_fd = openat(CWD, parent, path_only, Mode::empty());
-        let parent_fd = parent_fd.or_host(|| format!("open {}", parent.display()))?;
+        let parent_fd =
+            openat(CWD, parent, path_only, Mode::empty()).or_host(|| format!("open {}", parent.display()))?;
         let name = format!("{PREFIX}{}", files::random_id()?);
         let folder = parent.join(&name);
         let made = mkdirat(&parent_fd, &name, Mode::RWXU);

@@ -99,8 +99,7 @@ impl Tape {
 
     /// End and duration of each completed operation.
     pub fn operations(&self) -> impl Iterator<Item = (Instant, Duration)> {
-        let begins = std::iter::once(self.begun_ticks).chain(self.ends.iter().copied());
-        let ends = begins.zip(&self.ends);
+        let ends = std::iter::once(self.begun_ticks).chain(self.ends.iter().copied()).zip(&self.ends);
         ends.map(|(began, ended)| (self.begun + self.span(self.begun_ticks, *ended), self.span(began, *ended)))
     }
 }

@@ -208,8 +208,7 @@ fn due(profile: &Profile, rate: f64) -> Option<f64> {
     let completion = setting("checkpoint_completion_target").and_then(|share| share.parse().ok()).unwrap_or(COMPLETION);
     let by_size = size_of(profile, "max_wal_size").map(|size| size.0 as f64 / (1.0 + completion));
     let by_time = setting("checkpoint_timeout").and_then(|time| Micros::parse(time).ok());
-    let due = by_size.into_iter().chain(by_time.map(|time| time.seconds() * rate));
-    due.reduce(f64::min)
+    by_size.into_iter().chain(by_time.map(|time| time.seconds() * rate)).reduce(f64::min)
 }
 
 /// A quarter of the memory, rounded down to a power of two.

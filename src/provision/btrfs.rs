@@ -93,8 +93,7 @@ fn nocow(host: &Host, target: &Path, options: &Options) -> Result<Details> {
 /// Arguments of mkfs for the requested profiles.
 fn profiles(options: &Options) -> Vec<String> {
     let asked = [("-d", "data"), ("-m", "metadata")].into_iter();
-    let asked = asked.filter_map(|(flag, key)| Some([flag.to_owned(), options.text(key)?.to_owned()]));
-    asked.flatten().collect()
+    asked.filter_map(|(flag, key)| Some([flag.to_owned(), options.text(key)?.to_owned()])).flatten().collect()
 }
 
 /// Capacity of the devices under the data's profile (btrfs(5), "Profiles").

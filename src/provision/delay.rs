@@ -66,8 +66,7 @@ pub static DELAY: SlippedIn = SlippedIn {
 const DELAYS: [&str; 4] = ["delay", "read", "write", "flush"];
 
 fn millis(options: &Options, key: &str) -> u64 {
-    let span = options.span(key).or_else(|| options.span(DELAYS[0])).unwrap_or(Micros(0));
-    span.0 / 1000
+    options.span(key).or_else(|| options.span(DELAYS[0])).unwrap_or(Micros(0)).0 / 1000
 }
 
 /// A device that fails repeatedly.

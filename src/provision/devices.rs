@@ -335,8 +335,7 @@ fn queue_number<T: std::str::FromStr>(host: &Host, node: DeviceNumber, name: &st
 
 /// Firmware revision, if the driver shows it: NVMe, then SCSI and SATA. A partition has its disk's.
 fn firmware(host: &Host, node: DeviceNumber) -> Option<String> {
-    let disk = node.whole_disk(host).unwrap_or(node);
-    disk.first_of(host, &["device/firmware_rev", "device/rev"])
+    node.whole_disk(host).unwrap_or(node).first_of(host, &["device/firmware_rev", "device/rev"])
 }
 
 fn write_cache(text: &str) -> Option<WriteCache> {

@@ -36,8 +36,7 @@ pub fn folder_of(spec: &StackSpec) -> Option<PathBuf> {
 
 /// Existing folder that the stack's data go into, if they do.
 pub fn existing_folder(spec: &StackSpec) -> Option<&Path> {
-    let lowest = spec.node(spec.data.node()).filter(|node| node.layer == DIRECTORY)?;
-    lowest.options.text(DIRECTORY).map(Path::new)
+    spec.node(spec.data.node()).filter(|node| node.layer == DIRECTORY)?.options.text(DIRECTORY).map(Path::new)
 }
 
 /// Probes the filesystem of this folder with an unnamed file, which leaves no trace.

@@ -131,8 +131,7 @@ const RULES: &[KeepRule] = &[
 fn in_force(host: &Host, device: &str) -> Vec<String> {
     let real = paths::resolved(Path::new(device));
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let listed = host.read_optional(format!("/proc/fs/ext4/{name}/options")).unwrap_or_default();
-    listed.lines().map(str::to_owned).collect()
+    host.read_optional(format!("/proc/fs/ext4/{name}/options")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 const READING: &[&str] = &["dumpe2fs", "-h"];

@@ -198,8 +198,7 @@ fn report(
 /// Formats a UUID in LVM's groups of characters.
 fn physical_uuid(uuid: &str) -> String {
     let mut digits = uuid.chars().filter(char::is_ascii_hexdigit);
-    let groups = [6, 4, 4, 4, 4, 4, 6].map(|length| digits.by_ref().take(length).collect::<String>());
-    groups.join("-")
+    [6, 4, 4, 4, 4, 4, 6].map(|length| digits.by_ref().take(length).collect::<String>()).join("-")
 }
 
 fn enter_group(site: &Site<'_>, kind: &str, group: &str, devices: &[&Path]) -> Result<()> {

@@ -132,8 +132,7 @@ impl StoppableStack {
 
     /// A mount of ours: nothing else may be stopped.
     fn mounted(&self, target: &str) -> Result<Mount> {
-        let table = mount_table::table(&self.host)?;
-        let found = table.into_iter().rev().find(|mount| mount.target == target);
+        let found = mount_table::table(&self.host)?.into_iter().rev().find(|mount| mount.target == target);
         let ours = found.filter(|mount| folder::has_our_name(Path::new(&mount.target)));
         ours.ok_or_else(|| {
             Error::host(format!("{target} is not a mount of this run, so a machine crash cannot be simulated on it"))

@@ -195,8 +195,7 @@ fn arrays(host: &Host) -> Vec<DeviceNumber> {
 }
 
 fn path_of(host: &Host, array: DeviceNumber) -> Result<PathBuf> {
-    let file = array.device_file(host);
-    file.ok_or_else(|| Error::host(format!("the array {}:{} is gone", array.major, array.minor)))
+    array.device_file(host).ok_or_else(|| Error::host(format!("the array {}:{} is gone", array.major, array.minor)))
 }
 
 /// Hexadecimal digits of a UUID, regardless of grouping.

@@ -72,8 +72,7 @@ pub(super) fn by_hand(script: &mut Script, fstype: &str, source: &str, options: 
 
 /// The single mount options of the key `mount`: items of the list may hold several, separated by commas.
 pub(super) fn asked(options: &Options) -> Vec<String> {
-    let texts = options.texts("mount");
-    texts.iter().flat_map(|text| text.split(',')).map(|option| option.trim().to_owned()).collect()
+    options.texts("mount").iter().flat_map(|text| text.split(',')).map(|option| option.trim().to_owned()).collect()
 }
 
 /// Rejects mount options that a plan may not give; `own` are patterns of further ones that the layer sets itself.

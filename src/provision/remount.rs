@@ -108,8 +108,7 @@ fn remount(node: &NodeSpec, opened: &BuiltStack, there: &Bases) -> Option<Remoun
     let options = layer.only_mounts(&node.options)?;
     let [input] = node.inputs.as_slice() else { return None };
     let Base::Device(device) = there.get(&input.from).filter(|_| input.role == Role::Data)? else { return None };
-    let facts = opened.facts.nodes.iter().find(|facts| facts.name == node.name)?;
-    let shown = facts.bases.first()?.mount.clone()?;
+    let shown = opened.facts.nodes.iter().find(|facts| facts.name == node.name)?.bases.first()?.mount.clone()?;
     let (source, target) = (device.to_str()?.to_owned(), PathBuf::from(&shown.target));
     Some(Remount { owner: layer.name(), source, target, options: MountOptions::of(&options)?, shown })
 }

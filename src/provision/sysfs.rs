@@ -76,8 +76,7 @@ impl DeviceNumber {
 
     /// Kernel name: `nvme0n1p2`.
     pub fn name(self, host: &Host) -> Option<String> {
-        let uevent = self.attribute(host, "uevent")?;
-        uevent.lines().find_map(|line| line.strip_prefix("DEVNAME=")).map(str::to_owned)
+        self.attribute(host, "uevent")?.lines().find_map(|line| line.strip_prefix("DEVNAME=")).map(str::to_owned)
     }
 
     /// Its file in `/dev`, whether or not it exists.
@@ -160,8 +159,7 @@ fn is_number(text: &str) -> bool {
 /// True for `nvme<subsystem>c<controller>n<namespace>`.
 fn is_path_of(path: &str, subsystem: &str, namespace: &str) -> bool {
     let rest = path.strip_prefix("nvme").and_then(|rest| rest.strip_prefix(subsystem)?.strip_prefix('c'));
-    let controller = rest.and_then(|rest| rest.strip_suffix(namespace)?.strip_suffix('n'));
-    controller.is_some_and(is_number)
+    rest.and_then(|rest| rest.strip_suffix(namespace)?.strip_suffix('n')).is_some_and(is_number)
 }
 
 /// The bracketed item of a list (`none [mq-deadline] kyber`); the whole text without brackets.

@@ -134,8 +134,7 @@ const DATASET: &str = "dataset";
 
 fn create(dataset: &str, target: &Path, own: &[&str], asked: &[(String, String)]) -> Command {
     let mountpoint = format!("mountpoint={}", target.display());
-    let create = zfs_tools::call("zfs", &["create", "-o", &mountpoint]).args(own);
-    create.args(zfs_tools::arguments(asked)).arg(dataset)
+    zfs_tools::call("zfs", &["create", "-o", &mountpoint]).args(own).args(zfs_tools::arguments(asked)).arg(dataset)
 }
 
 /// The pool among a layer's inputs.

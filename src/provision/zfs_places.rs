@@ -20,8 +20,7 @@ pub(super) fn pieces(host: &Host, dataset: &str, file: &Path) -> Result<Pieces> 
     let pool = dataset.split('/').next().unwrap_or(dataset);
     host.run(&call("zpool", &["sync", pool]))?;
     // Our pools are not in the cache file of imported pools: they are found by their devices.
-    let devices = zfs_tools::devices_of_pool(host, dataset)?;
-    let search = devices.into_iter().flat_map(|(path, _)| ["-p".to_owned(), path]);
+    let search = zfs_tools::devices_of_pool(host, dataset)?.into_iter().flat_map(|(path, _)| ["-p".to_owned(), path]);
     let zdb = call("zdb", &["-e"]).limit(LIMIT).args(search);
     let inode = paths::look_at(file)?.inode.to_string();
     let shown = host.run(&zdb.arg("-ddddd").arg(dataset).arg(&inode))?.stdout;

@@ -70,8 +70,7 @@ pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), O
 
 /// Properties that a plan sets, in the form of `-o NAME=VALUE`: sizes in bytes, flags as words.
 pub(super) fn asked(options: &Options) -> Vec<(String, String)> {
-    let properties = options.table(PROPERTIES_KEY).0.into_iter();
-    properties.map(|(name, value)| (name, property_value(value))).collect()
+    options.table(PROPERTIES_KEY).0.into_iter().map(|(name, value)| (name, property_value(value))).collect()
 }
 
 fn property_value(value: OptionValue) -> String {

@@ -179,7 +179,6 @@ impl StackFacts {
 
     /// The nearest promise of a claim at or below a base.
     pub fn promise(&self, base: Option<&BaseName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
-        let way = self.way_down(base);
-        way.into_iter().find_map(|(_, _, node)| Some((node, node.promise(claim)?)))
+        self.way_down(base).into_iter().find_map(|(_, _, node)| Some((node, node.promise(claim)?)))
     }
 }

@@ -29,10 +29,7 @@ pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
 }
 
 /// Like [`of_device`], with the visible devices `all`, which may include the disk of a partition.
-pub(crate) fn of_device_among<'a>(
-    device: &'a DeviceFacts,
-    all: impl IntoIterator<Item = &'a DeviceFacts>,
-) -> Vec<Promise> {
+pub fn of_device_among<'a>(device: &'a DeviceFacts, all: impl IntoIterator<Item = &'a DeviceFacts>) -> Vec<Promise> {
     durability::device(device, all).map(|row| row.promise(source(row, device))).collect()
 }
 

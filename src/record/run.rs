@@ -112,7 +112,7 @@ fn default_precision() -> u32 {
     5
 }
 
-/// The plan behind a quick run: its size, and the layer options that were replaced.
+/// The plan behind a quick run: its size, the layer options that were replaced, and the cases that were left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuickOf {
     /// Cases of the plan.

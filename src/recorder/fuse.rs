@@ -116,8 +116,7 @@ impl Exports {
 impl DiskFiles {
     fn file(&self, inode: INodeNo) -> io::Result<ExportedFile> {
         let place = u64::from(inode).checked_sub(2).and_then(|place| usize::try_from(place).ok());
-        let file = place.and_then(|place| locked(&self.files).get(place)?.clone());
-        file.ok_or_else(|| io::ErrorKind::NotFound.into())
+        place.and_then(|place| locked(&self.files).get(place)?.clone()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Works on a file's disk in the thread where the recorder's files are open, and would be closed.

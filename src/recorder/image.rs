@@ -112,8 +112,7 @@ impl Image {
     /// The kernel's error for the origin or a log file.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
-        let before = self.extents.range(..offset).next_back();
-        let before = before.filter(|(start, extent)| *start + extent.length > offset);
+        let before = self.extents.range(..offset).next_back().filter(|(start, extent)| *start + extent.length > offset);
         let mut at = offset;
         for (start, extent) in before.into_iter().chain(self.extents.range(offset..end)) {
             if *start > at {

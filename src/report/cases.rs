@@ -5,7 +5,8 @@
 use super::labelled::Labelled;
 use super::table::{Cell, ShownColumn, Table, TableColumn};
 use super::words::{bounded, estimate_text, fields, latency, optional, percent, percent_ends};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness, Strata};
+use crate::analyse::compare::answer::capital;
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Steadiness, Strata, names};
 use crate::units::grouped;
 
 impl Labelled<'_> {
@@ -13,7 +14,7 @@ impl Labelled<'_> {
     pub fn strata(&self) -> Table {
         let rows = self.over_cases("strata", "One commit, at each layer", |case| {
             case.strata.iter().flat_map(|it| {
-                let devices = it.devices.iter().map(Some).chain(it.devices.is_empty().then_some(None));
+                let devices = it.devices.iter().cloned().chain(it.devices.is_empty().then(DeviceStrata::default));
                 devices.map(move |device| (device, it))
             })
         });
@@ -114,38 +115,27 @@ fn ns_cell(ns: Option<u64>) -> Cell {
 }
 
 /// Heading of a group of the probe's table.
-pub(super) fn section_title(family: Family) -> &'static str {
+pub(super) fn section_title(family: Family) -> String {
     match family {
-        Family::OneWrite => "One write",
-        Family::TwoWrites => "Two writes",
-        Family::OpenSyncSizes => "open_sync sizes",
-        Family::Descriptor => "Descriptor",
-        Family::NotSynced => "Not synced",
-        Family::Wal => "WAL",
-        Family::Newer => "Newer (not used by PostgreSQL)",
+        Family::OpenSyncSizes => names::of_family(family),
+        Family::Wal => "WAL".to_owned(),
+        Family::Newer => "Newer (not used by PostgreSQL)".to_owned(),
+        _ => capital(&names::of_family(family)),
     }
 }
 
-fn strata_columns<'r>() -> [ShownColumn<'r, (Option<&'r DeviceStrata>, &'r Strata)>; 13] {
+fn strata_columns<'r>() -> [ShownColumn<'r, (DeviceStrata, &'r Strata)>; 13] {
     [
         (TableColumn::text("Device").csv(&["device", "node"]), &|(device, _)| {
             let none = || Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
-            device.map_or_else(none, |it| Cell::device(&it.device, &it.node))
+            if device.node.is_empty() { none() } else { Cell::device(&device.device, &device.node) }
         }),
-        (TableColumn::units("Writes", "", "per commit"), &|(device, _)| Cell::figure(device.and_then(|it| it.writes))),
-        (TableColumn::units("Bytes a write", "", "B"), &|(device, _)| {
-            Cell::bytes(device.and_then(|it| it.bytes_per_write))
-        }),
-        (TableColumn::units("Written", "", "B per commit"), &|(device, _)| {
-            Cell::bytes(device.and_then(|it| it.write_bytes))
-        }),
-        (TableColumn::units("Flushes", "", "per commit"), &|(device, _)| {
-            Cell::figure(device.and_then(|it| it.flushes))
-        }),
-        (TableColumn::units("Reads", "", "per commit"), &|(device, _)| Cell::figure(device.and_then(|it| it.reads))),
-        (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(device, _)| {
-            Cell::share(device.and_then(|it| it.busy))
-        }),
+        (TableColumn::units("Writes", "", "per commit"), &|(device, _)| Cell::figure(device.writes)),
+        (TableColumn::units("Bytes a write", "", "B"), &|(device, _)| Cell::bytes(device.bytes_per_write)),
+        (TableColumn::units("Written", "", "B per commit"), &|(device, _)| Cell::bytes(device.write_bytes)),
+        (TableColumn::units("Flushes", "", "per commit"), &|(device, _)| Cell::figure(device.flushes)),
+        (TableColumn::units("Reads", "", "per commit"), &|(device, _)| Cell::figure(device.reads)),
+        (TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]), &|(device, _)| Cell::share(device.busy)),
         (TableColumn::units("WAL", "B", "B per commit"), &|(_, it)| Cell::figure(it.wal_bytes)),
         (TableColumn::units("WAL records", "", "per commit"), &|(_, it)| Cell::figure(it.wal_records)),
         (TableColumn::units("Full-page images", "", "per commit"), &|(_, it)| Cell::figure(it.full_page_images)),
@@ -185,13 +175,10 @@ fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
 /// Slowest operation, and where it was.
 fn stall(is_sampled: bool, found: &Steadiness) -> Cell {
     let at = found.longest_stall_at;
-    Cell::text(
-        found
-            .longest_stall_us
-            .map_or_else(|| "not measured".to_owned(), |us| bounded("at least", is_sampled, latency(us))),
-    )
-    .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
-    .csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))])
+    let longest = found.longest_stall_us.map(|us| bounded("at least", is_sampled, latency(us)));
+    let cell = Cell::text(longest.unwrap_or_else(|| "not measured".to_owned()));
+    let cell = cell.aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default());
+    cell.csv(vec![optional(found.longest_stall_us), optional(at.map(|at| at.0)), optional(at.map(|at| at.1))])
 }
 
 /// Longest time without a commit, an alarm from one second on. If only whole seconds are known, the seconds next to

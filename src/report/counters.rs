@@ -21,7 +21,7 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
         Table::new("counters", "One operation at each layer, compared", columns).lead(&["ranking"]).note(note);
     for ranking in rankings.iter().filter(|ranking| !ranking.counters.is_empty()) {
         table.open_group(Some(ranking.title.clone()), None, vec![ranking.title.clone()]);
-        for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+        for row in ranking.rows() {
             let cells = CostCounter::ALL.map(|counter| cell(counter, row_of(&ranking.counters, counter, &row.case)));
             table.push([vec![Cell::case(&row.label, &row.case)], cells.to_vec()].concat());
         }

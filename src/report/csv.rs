@@ -74,9 +74,7 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
 /// The first ranking of a measure of a case, and the row in it.
 fn ranked<'a>(findings: &'a Findings, case: &str, measure: &str) -> Option<(&'a Ranking, &'a RankRow)> {
     let rankings = findings.rankings.iter().filter(|ranking| ranking.measure == measure);
-    rankings
-        .flat_map(|ranking| ranking.classes.iter().flat_map(|class| &class.rows).map(move |row| (ranking, row)))
-        .find(|(_, row)| row.case == case)
+    rankings.flat_map(|ranking| ranking.rows().map(move |row| (ranking, row))).find(|(_, row)| row.case == case)
 }
 
 fn estimate(estimate: Option<&Estimate>) -> Vec<String> {

@@ -29,7 +29,7 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
     let bug = |e: serde_json::Error| Error::bug(format!("findings do not serialise: {e}"));
     let charted: Vec<&TrialFinding> = findings.trials.iter().filter(|trial| is_charted(trial, findings)).collect();
     let rankings = first_rows(&findings.rankings);
-    let rows = rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
+    let rows = rankings.iter().flat_map(Ranking::rows);
     let shown: BTreeSet<&String> = rows.map(|row| &row.case).chain(charted.iter().map(|trial| &trial.case)).collect();
     let cases = findings.cases.iter().filter(|case| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id));
     let (trials, cases) = (charted.iter().copied().map(without_series).collect(), cases.cloned().collect());
@@ -56,8 +56,7 @@ pub(super) fn page_data(labelled: &Labelled<'_>) -> Result<String> {
 /// A text for each row of each ranking, as in their tables, by case.
 fn texts(findings: &Findings, text: fn(&RankRow) -> Option<String>) -> Value {
     let texts = findings.rankings.iter().map(|ranking| -> Map<String, Value> {
-        let rows = ranking.classes.iter().flat_map(|class| &class.rows);
-        rows.filter_map(|row| Some((row.case.clone(), text(row)?.into()))).collect()
+        ranking.rows().filter_map(|row| Some((row.case.clone(), text(row)?.into()))).collect()
     });
     texts.collect()
 }

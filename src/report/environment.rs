@@ -8,7 +8,8 @@ use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
 use crate::analyse::findings::groups::{by_key, distinct};
 use crate::analyse::findings::{
-    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
+    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Ranking, Role, ServerFacts, StackFacts, TrialFinding,
+    WriteCache,
 };
 use crate::units::{Bytes, count};
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,10 +96,8 @@ pub(super) fn method_table(findings: &Findings) -> Table {
     let run = &findings.run;
     let table = Table::new("method", "How it was measured", fact_columns());
     let baseline = run.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect::<Vec<_>>().join(", ");
-    let comparisons = findings.rankings.iter().flat_map(|r| &r.classes).flat_map(|c| &c.rows);
-    let mut methods: Vec<&str> = comparisons.filter_map(|r| r.comparison.as_ref()).map(|c| c.method.as_str()).collect();
-    methods.sort_unstable();
-    methods.dedup();
+    let comparisons = findings.rankings.iter().flat_map(Ranking::rows).filter_map(|row| row.comparison.as_ref());
+    let methods: BTreeSet<&str> = comparisons.map(|comparison| comparison.method.as_str()).collect();
     let blocks = run.blocks_held.clone().unwrap_or_else(|| run.blocks.to_string());
     let facts = [
         ("run", run.id.clone()),
@@ -106,7 +105,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("seed of the order", run.seed.to_string()),
         ("blocks (each case once a block, in a seeded order that balances predecessors)", blocks),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
-        ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
+        ("comparisons", if methods.is_empty() { "none".to_owned() } else { Vec::from_iter(methods).join("; ") }),
         ("intervals", "95 %; of ratios in a ranking by its test, of all else by itself".to_owned()),
         ("measured by", format!("pgstrata {}", run.measured_by)),
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
@@ -194,9 +193,8 @@ fn stack_facts(stack: &StackFacts) -> NamedFacts {
     let mut facts = NamedFacts::new();
     let wal = stack.wal.iter().map(|base| ("pg_wal is on".to_owned(), base.to_string()));
     let tablespaces = stack.tablespaces.iter().map(|(name, on)| (format!("tablespace {name} is on"), on.to_string()));
-    facts.extend(
-        stack.data.iter().map(|base| ("data is on".to_owned(), base.to_string())).chain(wal).chain(tablespaces),
-    );
+    let data = stack.data.iter().map(|base| ("data is on".to_owned(), base.to_string()));
+    facts.extend(data.chain(wal).chain(tablespaces));
     for node in &stack.nodes {
         let on: Vec<String> = node.inputs.iter().map(input_text).collect();
         facts.extend((!on.is_empty()).then(|| (format!("{}: on top of", node.name), on.join(", "))));

@@ -110,11 +110,8 @@ pub(super) fn load_words(case: &CaseFinding) -> String {
 }
 
 fn load_cell(case: &CaseFinding) -> Cell {
-    Cell::text(load_words(case)).style("tight").csv(vec![
-        optional(case.fixed_rate),
-        optional(case.latency_limit_us),
-        optional(case.log_sample),
-    ])
+    let fields = [optional(case.fixed_rate), optional(case.latency_limit_us), optional(case.log_sample)];
+    Cell::text(load_words(case)).style("tight").csv(fields.into())
 }
 
 fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
@@ -136,8 +133,7 @@ fn in_time_cell(case: &CaseFinding, measure: &MeasureFinding) -> Cell {
     let found = measure.in_time.filter(|_| case.latency_limit_us.is_some());
     let Some(found) = found else { return Cell::none(4).style("absent") };
     let ends = found.low.zip(found.high).map(|(low, high)| format!("{}–{}", percent(low), percent(high.min(1.0))));
-    let shown = Cell::text(percent(found.value)).aside(ends.unwrap_or_default());
-    shown.csv(Cell::estimate(Some(&found), None).csv)
+    Cell::text(percent(found.value)).aside(ends.unwrap_or_default()).csv(Cell::estimate(Some(&found), None).csv)
 }
 
 fn percentile_cell(found: Option<&Percentile>) -> Cell {
@@ -147,10 +143,8 @@ fn percentile_cell(found: Option<&Percentile>) -> Cell {
     // Value, ends, trials; the reason for a missing one is in the table of trials.
     let mut fields = Cell::estimate(over.as_ref(), None).csv;
     fields.insert(3, merged);
-    let shown = over.map(|over| percentile_text(&over));
-    shown
-        .map_or_else(|| Cell::none(1).style("absent"), |(value, interval)| Cell::text(value).aside(interval))
-        .csv(fields)
+    let shown = over.map(|over| percentile_text(&over)).map(|(value, interval)| Cell::text(value).aside(interval));
+    shown.unwrap_or_else(|| Cell::none(1).style("absent")).csv(fields)
 }
 
 /// A percentile as a ratio to the baseline.
@@ -177,8 +171,7 @@ pub(super) fn shown_percentiles(latency: &Latency) -> [String; 3] {
 
 /// The lowest percentile that a case lacks, and the reason.
 pub(super) fn missing(case: &CaseFinding) -> Option<(&str, &str)> {
-    let latency = case.measures.first()?.latency.as_ref()?;
-    let missing = latency.percentiles.iter().find(|one| one.over_trials.is_none())?;
+    let missing = case.measures.first()?.latency.as_ref()?.percentiles.iter().find(|one| one.over_trials.is_none())?;
     Some((&missing.name, missing.unavailable.as_deref()?))
 }
 

@@ -131,9 +131,8 @@ pub(super) fn samples(findings: &Findings) -> String {
     let kernels = each_machine(&findings.machines, |host| host.kernel.clone());
     let servers = server_versions(findings);
     let mut about = vec![("run", id), ("name", run.name.as_str()), ("pgstrata", run.measured_by.as_str())];
-    about.extend(
-        [("host", hosts.as_str()), ("kernel", kernels.as_str())].into_iter().filter(|(_, value)| !value.is_empty()),
-    );
+    let of_machines = [("host", hosts.as_str()), ("kernel", kernels.as_str())].into_iter();
+    about.extend(of_machines.filter(|(_, value)| !value.is_empty()));
     about.extend(servers.as_deref().map(|versions| ("postgres", versions)));
     samples.add("pgstrata_run", &about, 1.0, at);
     samples.add("pgstrata_run_trials_planned", &vec![("run", id)], f64::from(run.trials_planned), at);

@@ -138,7 +138,7 @@ fn client_charts(findings: &Findings) -> Vec<Value> {
     let mut counts: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     for ranking in &findings.rankings {
         let key = (ranking.workload.as_str(), ranking.measure.as_str(), ranking.unit.as_str());
-        for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+        for row in ranking.rows() {
             let case = findings.cases.iter().find(|case| case.id == row.case);
             if let Some(clients) = case.and_then(|case| case.axes.get("clients")) {
                 counts.entry(key).or_default().push(clients);

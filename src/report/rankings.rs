@@ -78,30 +78,16 @@ fn figure_of(by: RankedBy) -> &'static str {
 fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     let unit = &ranking.unit;
     let figure = figure_of(ranking.by);
+    let mean = format!("{} ({unit})", figure.to_lowercase());
+    let [low, high, least, most] = ["low", "high", "least", "most"].map(|end| format!("{end} ({unit})"));
+    let compared = "baseline,ratio,ratio low,ratio high,outcome,smallest detectable ratio,comparison,caveat";
+    let compared: Vec<&str> = compared.split(',').collect();
     let columns = vec![
         TableColumn { title: "Rank".to_owned(), unit: None, numeric: true, csv: vec!["rank in class".to_owned()] },
         TableColumn::text("Case").csv(&["case", "label"]),
-        TableColumn::number(&format!("{figure}, mean"), unit).csv(&[
-            &format!("{} ({unit})", figure.to_lowercase()),
-            &format!("low ({unit})"),
-            &format!("high ({unit})"),
-            "trials used",
-        ]),
-        TableColumn::number("Trials, min to max", unit).csv(&[
-            &format!("least ({unit})"),
-            &format!("most ({unit})"),
-            "trials",
-        ]),
-        TableColumn { numeric: true, ..TableColumn::text("Against the baseline, interval of the test") }.csv(&[
-            "baseline",
-            "ratio",
-            "ratio low",
-            "ratio high",
-            "outcome",
-            "smallest detectable ratio",
-            "comparison",
-            "caveat",
-        ]),
+        TableColumn::number(&format!("{figure}, mean"), unit).csv(&[&mean, &low, &high, "trials used"]),
+        TableColumn::number("Trials, min to max", unit).csv(&[&least, &most, "trials"]),
+        TableColumn { numeric: true, ..TableColumn::text("Against the baseline, interval of the test") }.csv(&compared),
         TableColumn::number("p99", "ms").csv(&["p99 (ms)", "p99 low (ms)", "p99 high (ms)", "p99 trials"]),
         TableColumn::text("Durability, and why").csv(&["durability reason", "verdict"]),
     ];
@@ -123,8 +109,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
 
 /// Trials left out because a block lacks a case: "left out: ext4, trial 3".
 pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
-    let rows = ranking.classes.iter().flat_map(|class| &class.rows);
-    let left = rows.filter_map(|row| {
+    let left = ranking.rows().filter_map(|row| {
         let left: Vec<u32> = row.trials.iter().filter(|trial| !trial.used).map(|trial| trial.trial).collect();
         (!left.is_empty()).then(|| format!("{}, {}", row.label, numbered("trial", &left)))
     });
@@ -160,8 +145,7 @@ fn durability_cell(row: &RankRow) -> Cell {
     // The full evidence is folded below its summary.
     let first = text.split("; ").next().unwrap_or_default().to_owned();
     let more = (first.len() < text.len()).then_some(text);
-    let cell = Cell { more, ..Cell::text(first) };
-    cell.csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
+    Cell { more, ..Cell::text(first) }.csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
 }
 
 /// Range of a case's trials; a dash for a single one, which is its mean.
@@ -179,8 +163,7 @@ fn trials_cell(row: &RankRow) -> Cell {
 
 /// Id of the case with which the others are compared.
 pub(super) fn baseline_of(ranking: &Ranking) -> Option<&str> {
-    let rows = ranking.classes.iter().flat_map(|class| &class.rows);
-    rows.filter_map(|row| row.comparison.as_ref()).map(|comparison| comparison.baseline.as_str()).next()
+    ranking.rows().find_map(|row| Some(row.comparison.as_ref()?.baseline.as_str()))
 }
 
 fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -> Cell {

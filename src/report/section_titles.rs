@@ -17,9 +17,8 @@ pub(super) fn section_titles(labelled: &Labelled<'_>) -> Value {
     let all = TitledCases::all(labelled);
     let main = TitledCases::of_first_ranking(findings).unwrap_or_else(|| TitledCases::all(labelled));
     let of_main = |what: &str, of: fn(&CaseFinding) -> Option<f64>, words: fn(f64) -> String| {
-        main.extremes(what, of, words)
-            .map(|found| main.prefix.clone() + &found)
-            .or_else(|| all.extremes(what, of, words))
+        let of_main = main.range(what, of, words).map(|found| main.prefix.clone() + &found);
+        of_main.or_else(|| all.range(what, of, words))
     };
     let windows = findings.trials.iter().filter_map(|trial| trial.window.as_ref());
     let checkpoints: usize = windows.map(|window| window.checkpoints.len()).sum();
@@ -36,22 +35,18 @@ pub(super) fn section_titles(labelled: &Labelled<'_>) -> Value {
         capacity => of_main("holds", |case| case.capacity.as_ref()?.holds, a_second),
         seconds => without_a_commit(&all)
             .or_else(|| of_main("rate", |case| Some(case.measures.first()?.rate?.value), a_second)),
-        latency => of_main("p99", p99_ms, ms).map(|found| found + &ratio),
+        latency => of_main("p99", |case| Some(in_ms(&p99(case)?.over_trials?).value), ms).map(|found| found + &ratio),
         waits => of_main("storage", |case| Some(case.backend_time.as_ref()?.storage?.value), percent),
         telemetry => of_main("CPUs busy", |case| case.backend_time.as_ref()?.cpu_busy, percent)
             .or_else(|| of_main("device busy", |case| case.strata.as_ref()?.at_stack_devices.as_ref()?.busy, percent)),
-        steadiness => all
-            .most(|case| Some((case.steadiness.as_ref()?.longest_stall_us?, case.log_sample.is_some())))
-            .map(|(label, (us, sampled))| {
-                format!("longest stall {}, {label}", bounded("at least", sampled, latency(us)))
-            }),
+        steadiness => longest_stall(&all),
         strata => of_main(
             "WAL",
             |case| case.strata.as_ref()?.wal_bytes.filter(|bytes| *bytes > 0.0),
             |bytes| Bytes(bytes.round() as u64).to_string(),
         ),
         windows => count(checkpoints, "checkpoint"),
-        synced => all.extremes("fdatasync", |case| Some(one_write(case, "fdatasync")?.rate.as_ref()?.value), a_second),
+        synced => all.range("fdatasync", |case| Some(one_write(case, "fdatasync")?.rate.as_ref()?.value), a_second),
         statements => slowest_statement(&main).or_else(|| slowest_statement(&all)),
         environment => Some(machine_names(&findings.machines)).filter(|names| !names.is_empty()),
         checks => checks(findings),
@@ -75,9 +70,8 @@ impl<'a> TitledCases<'a> {
     /// Those of the most important ranking: workloads and loads are not comparable.
     fn of_first_ranking(findings: &'a Findings) -> Option<TitledCases<'a>> {
         let first = findings.rankings.first()?;
-        let rows = first.classes.iter().flat_map(|class| &class.rows);
         let case = |id: &str| findings.cases.iter().find(|case| case.id == id);
-        let cases = rows.filter_map(|row| Some((row.label.as_str(), case(&row.case)?))).collect();
+        let cases = first.rows().filter_map(|row| Some((row.label.as_str(), case(&row.case)?))).collect();
         let prefix = if findings.rankings.len() > 1 { format!("{}: ", first.title) } else { String::new() };
         Some(TitledCases { cases, prefix })
     }
@@ -87,16 +81,11 @@ impl<'a> TitledCases<'a> {
         known.reduce(|one, other| if other.1 > one.1 { other } else { one })
     }
 
-    fn extremes(
-        &self,
-        what: &str,
-        of: impl Fn(&CaseFinding) -> Option<f64>,
-        words: impl Fn(f64) -> String,
-    ) -> Option<String> {
+    fn range(&self, what: &str, of: impl Fn(&CaseFinding) -> Option<f64>, words: fn(f64) -> String) -> Option<String> {
         extremes(what, self.cases.iter().filter_map(|(label, case)| Some((*label, of(case)?))).collect(), words)
     }
 
-    /// "btrfs 1.45× ext4": the case farthest from the baseline, among those that survive a power cut.
+    /// "btrfs 1.45× ext4": the case farthest from the baseline, of all that are not volatile.
     fn p99_against_baseline(&self) -> Option<String> {
         let safe = self.cases.iter().filter(|(_, case)| case.durability.class != DurabilityClass::Volatile);
         let compared = safe.filter_map(|(label, case)| Some((*label, p99(case)?.comparison.as_ref()?)));
@@ -112,10 +101,6 @@ impl<'a> TitledCases<'a> {
 
 fn p99(case: &CaseFinding) -> Option<&Percentile> {
     case.measures.first()?.latency.as_ref()?.percentile("p99")
-}
-
-fn p99_ms(case: &CaseFinding) -> Option<f64> {
-    Some(in_ms(&p99(case)?.over_trials?).value)
 }
 
 fn ms(ms: f64) -> String {
@@ -142,7 +127,7 @@ fn stages(cases: &TitledCases<'_>) -> Option<String> {
     let stages = cases.cases.iter().flat_map(|(_, case)| &case.stages);
     let name = &stages.clone().find(|stage| stage.kind != StageKind::Part && stage.seconds.is_some())?.name;
     let seconds = |case: &CaseFinding| Some(case.stages.iter().find(|stage| stage.name == *name)?.seconds?.value);
-    cases.extremes(name, seconds, |s| format!("{} s", significant(s)))
+    cases.range(name, seconds, |s| format!("{} s", significant(s)))
 }
 
 fn steady_drives(findings: &Findings) -> Option<String> {
@@ -158,7 +143,13 @@ fn ageing(found: &[Ageing]) -> Option<String> {
     words.or_else(|| found.first().map(|first| format!("{}: {}", first.figure, first.sentence)))
 }
 
-/// "5 seconds without a commit, most on btrfs".
+fn longest_stall(cases: &TitledCases<'_>) -> Option<String> {
+    let stall = |case: &CaseFinding| Some((case.steadiness.as_ref()?.longest_stall_us?, case.log_sample.is_some()));
+    let (label, (us, sampled)) = cases.most(stall)?;
+    Some(format!("longest stall {}, {label}", bounded("at least", sampled, latency(us))))
+}
+
+/// "5 seconds without a commit, most in btrfs".
 fn without_a_commit(cases: &TitledCases<'_>) -> Option<String> {
     let at_zero = |case: &CaseFinding| case.steadiness.as_ref().map(|found| found.seconds_at_zero);
     let all: u64 = cases.cases.iter().filter_map(|(_, case)| at_zero(case)).sum();

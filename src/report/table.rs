@@ -261,13 +261,9 @@ impl<R> TableOver<R> {
 
 impl Table {
     /// A table with a row for each of `rows`.
-    pub fn over<R>(
-        id: impl Into<String>,
-        caption: impl Into<String>,
-        rows: impl IntoIterator<Item = R>,
-    ) -> TableOver<R> {
+    pub fn over<R>(id: impl Into<String>, title: impl Into<String>, rows: impl IntoIterator<Item = R>) -> TableOver<R> {
         let rows = rows.into_iter().map(|row| (Vec::new(), row)).collect();
-        TableOver { id: id.into(), caption: caption.into(), first: Vec::new(), rows }
+        TableOver { id: id.into(), caption: title.into(), first: Vec::new(), rows }
     }
 
     /// A table without rows.

@@ -134,9 +134,8 @@ fn about(findings: &Findings) -> String {
     );
     text.extend((run.trials_not_run > 0).then(|| format!(", {} not run", run.trials_not_run)));
     text.extend((run.trials_damaged > 0).then(|| format!(", {} damaged (unreadable)", run.trials_damaged)));
-    text.extend(
-        (run.trials_disturbed > 0).then(|| format!(", {} disturbed{}", run.trials_disturbed, most_disturbed(run))),
-    );
+    let disturbed = run.trials_disturbed;
+    text.extend((disturbed > 0).then(|| format!(", {disturbed} disturbed{}", most_disturbed(run))));
     text.extend((!findings.full.is_empty()).then(|| format!(", stack full in {}", findings.full.len())));
     text.extend(run.measured_share.map(|share| format!("; {} of the wall time was measurement", percent(share))));
     text.push('.');

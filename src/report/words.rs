@@ -91,8 +91,7 @@ pub(super) fn optional<T: ToString>(value: Option<T>) -> String {
 
 /// The CSV fields of an estimate: the value and the ends of its interval.
 pub(super) fn fields(estimate: Option<&Estimate>) -> Vec<String> {
-    let ends = estimate.map_or([None; 3], |estimate| [Some(estimate.value), estimate.low, estimate.high]);
-    ends.map(optional).to_vec()
+    estimate.map_or([None; 3], |estimate| [Some(estimate.value), estimate.low, estimate.high]).map(optional).to_vec()
 }
 
 /// A share of 0 to 1 as per cent: `71 %`, `0.4 %`.
@@ -103,8 +102,7 @@ pub(super) fn percent(share: f64) -> String {
 
 /// The interval of a share: `36–42 %`.
 pub(super) fn percent_ends(share: &Estimate) -> Option<String> {
-    let ends = share.low.zip(share.high);
-    ends.map(|(low, high)| format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high)))
+    share.low.zip(share.high).map(|(low, high)| format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high)))
 }
 
 /// A latency in milliseconds, for a column whose heading has the unit. Latencies have a resolution of one microsecond:

@@ -51,11 +51,7 @@ pub fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Re
 ///
 /// # Errors
 /// As [`lines`].
-pub(super) fn expected_us<'s>(
-    host: &Host,
-    stacks: impl Iterator<Item = &'s StackSpec>,
-    done: &[DriveRecord],
-) -> Result<u64> {
+pub fn expected_us<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>, done: &[DriveRecord]) -> Result<u64> {
     let left = lines(host, stacks)?.into_iter().filter(|line| !done.iter().any(|known| known.key == line.drive));
     Ok(left.map(|line| line.most_us()).fold(0, u64::saturating_add))
 }

@@ -65,8 +65,7 @@ impl FailFast {
 
 /// The first line without parts that vary between trials: process ids, times, numbered devices, file names.
 fn gist(failure: &TrialFailure) -> String {
-    let line = failure.reason.lines().next().unwrap_or_default();
-    let words = line.split_whitespace().filter(|word| !word.contains('/'));
+    let words = failure.reason.lines().next().unwrap_or_default().split_whitespace().filter(|word| !word.contains('/'));
     words.map(|word| word.chars().filter(|c| !c.is_ascii_digit()).collect::<String>() + " ").collect()
 }
 

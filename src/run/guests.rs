@@ -13,8 +13,7 @@ pub(super) fn parts<'a>(record: &'a RunRecord, block: &'a [TrialKey]) -> Vec<(Op
     let guests: BTreeMap<&str, Option<&str>> =
         record.cases.iter().map(|case| (case.id.as_str(), case.guest.as_deref())).collect();
     let guest = |key: &TrialKey| guests.get(key.case.as_str()).copied().flatten();
-    let parts = block.chunk_by(|one, next| guest(one) == guest(next));
-    parts.map(|part| (part.first().and_then(guest), part)).collect()
+    block.chunk_by(|one, next| guest(one) == guest(next)).map(|part| (part.first().and_then(guest), part)).collect()
 }
 
 /// Trials that ended without figures since a person began or resumed the run. They are not retried before somebody

@@ -112,12 +112,7 @@ impl Measurement<'_> {
     }
 
     /// Stores waits in the record, and their seconds in a file.
-    pub(super) fn store_waits(
-        &self,
-        figures: WaitFigures,
-        began_us: Option<u64>,
-        record: &mut TrialRecord,
-    ) -> Result<()> {
+    pub fn store_waits(&self, figures: WaitFigures, began_us: Option<u64>, record: &mut TrialRecord) -> Result<()> {
         let key: Vec<_> = self.lead().into_iter().filter_map(|(column, it)| Some((column, it?))).collect();
         store::waits::write(&self.staging.waits(), &key, began_us, &figures)?;
         record.waits = Some(figures);

@@ -163,7 +163,7 @@ fn rehearse_all(
         }
         let of = format!("of the workload `{name}`");
         match tried.map_err(|e| e.while_doing(format!("try the SQL {of} on a small cluster")))? {
-            Some(made) if small.text("setup").is_some() => {
+            Some(made) if made > 0 && small.text("setup").is_some() => {
                 say(&format!("`setup` {of} made tables of {} at scale 1, not in the space above", Bytes(made)));
             }
             Some(_) => {}

@@ -145,12 +145,7 @@ pub struct KeptStack {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn open(
-        given: &RunContext<'a>,
-        machine: HostFacts,
-        ledger: Ledger,
-        writer: Writer,
-    ) -> Result<Session<'a>> {
+    pub fn open(given: &RunContext<'a>, machine: HostFacts, ledger: Ledger, writer: Writer) -> Result<Session<'a>> {
         let RunContext { host, places, interrupt, watcher, .. } = *given;
         let record = writer.folder().record().clone();
         let group = cgroup::place(host, &record.id);

@@ -14,8 +14,7 @@ const VERDICT_US: u64 = 8_000_000;
 
 /// Duration of all verdicts, microseconds.
 pub fn expected_us(check: Option<DurabilityCheck>, cases: &[CaseSpec]) -> u64 {
-    let verdicts = check.map_or(0, |DurabilityCheck::Quick| by_stack_and_server(cases).len() as u64);
-    verdicts.saturating_mul(VERDICT_US)
+    check.map_or(0, |DurabilityCheck::Quick| by_stack_and_server(cases).len() as u64).saturating_mul(VERDICT_US)
 }
 
 impl Session<'_> {

@@ -137,8 +137,7 @@ pub fn settings_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<S
 
 /// Bytes of WAL to write before turns.
 pub fn prefill_of_turns(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
-    let is_recycled = prefill(postgres, free_bytes).is_some();
-    is_recycled.then_some(PREFILL_OF_TURNS.min((free_bytes as f64 * WAL_SHARE) as u64))
+    prefill(postgres, free_bytes).is_some().then_some(PREFILL_OF_TURNS.min((free_bytes as f64 * WAL_SHARE) as u64))
 }
 
 /// Bytes of WAL to write before the warm-up, so that the measurement uses recycled segments; `None` if the plan
@@ -152,8 +151,7 @@ pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
 
 /// `max_wal_size`: the plan's, or what there is room for.
 fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
-    let set = postgres.asked("max_wal_size").and_then(|value| setting::bytes(value, MIB));
-    set.unwrap_or_else(|| most_room(free_bytes))
+    postgres.asked("max_wal_size").and_then(|value| setting::bytes(value, MIB)).unwrap_or_else(|| most_room(free_bytes))
 }
 
 /// Room for WAL, as a power of two so that stacks of similar size get the same.

@@ -60,11 +60,7 @@ pub(crate) fn must_have<T>(found: Option<T>, path: &Path) -> Result<T> {
 }
 
 /// Reads a document whose `format` must not be newer than `known`; `None` if it does not exist.
-pub(crate) fn read_versioned<T: DeserializeOwned>(
-    folder: &Path,
-    name: impl AsRef<Path>,
-    known: u32,
-) -> Result<Option<T>> {
+pub fn read_versioned<T: DeserializeOwned>(folder: &Path, name: impl AsRef<Path>, known: u32) -> Result<Option<T>> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,

@@ -196,8 +196,7 @@ pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
 
 /// What a folder holds.
 pub(super) fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>> {
-    let entries = fs::read_dir(folder).and_then(Iterator::collect);
-    entries.or_store(|| format!("list {}", folder.display()))
+    fs::read_dir(folder).and_then(Iterator::collect).or_store(|| format!("list {}", folder.display()))
 }
 
 /// Syncs every file and folder at and below `path`.

@@ -35,8 +35,7 @@ impl Sampler for MemorySampler {
     }
 
     fn columns(&self, _target: &SampledObjects) -> Vec<Column> {
-        let held = HELD.iter().map(|(column, _)| column.column());
-        held.chain(MOVED.iter().map(|(column, ..)| column.column())).collect()
+        HELD.iter().map(|(column, _)| column.column()).chain(MOVED.iter().map(|(column, ..)| column.column())).collect()
     }
 
     fn open(&self, host: &Host, _target: &SampledObjects) -> Result<Reading> {

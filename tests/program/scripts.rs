@@ -126,6 +126,8 @@ fn a_plan_tries_its_own_sql_and_leaves_nothing() {
     for part in ["the workload `mine`", "column \"ids\"", &format!("{} (line 4)", push.display())] {
         assert!(why.contains(part), "{part}: {why}");
     }
+    let (_, why) = tried(tmp, "CREATE FUNCTION one() RETURNS int LANGUAGE sql AS 'SELECT 1';", "SELECT one();");
+    assert!(why.contains("trying the plan's own SQL") && !why.contains("made tables of"), "{why}");
     let (_, why) = tried(tmp, "CREATE TABL jobs;", "SELECT 1;");
     assert!(why.contains("syntax error at or near \"TABL\""), "{why}");
     let setup = shop.file("jobs.sql", "CREATE TABLE jobs (id int);\n\nVACUUM jobs;\n");

@@ -160,11 +160,8 @@ fn written(record: &TrialRecord, seconds: &Seconds) -> Option<AgeFigure> {
     }
     let mut strata = StrataSums::default();
     strata.add(record, seconds, &Operations::of(seconds));
-    Some(AgeFigure::new(
-        "device written",
-        &format!("KiB/{COMMIT}"),
-        strata.at_stack_devices(columns::DEVICE_WRITE_BYTES)? / 1024.0,
-    ))
+    let bytes = strata.at_stack_devices(columns::DEVICE_WRITE_BYTES)?;
+    Some(AgeFigure::new("device written", &format!("KiB/{COMMIT}"), bytes / 1024.0))
 }
 
 /// Mean read size and mean request time of the top device below the data.

@@ -46,8 +46,7 @@ impl AgeingSums {
         let not_told = self.not_told.as_ref();
         let unknown = not_told
             .map(|why| Remark::plain(Weight::Instrument, format!("extents of the relations are not known: {why}")));
-        let most = self.asked_to_compress.iter().copied().reduce(f64::max);
-        let uncompressed = most.filter(|share| *share < NEARLY_NONE);
+        let uncompressed = self.asked_to_compress.iter().copied().reduce(f64::max).filter(|share| *share < NEARLY_NONE);
         unknown.into_iter().chain(uncompressed.map(|_| Remark::plain(Weight::Elsewhere, UNCOMPRESSED)))
     }
 

@@ -5,7 +5,7 @@
 //! choose its next step.
 
 use crate::analyse::case::measures::MeasureSums;
-use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{CapacityFinding, CapacityStep};
 use crate::record::operation::Operation;
 use crate::record::search::{Failed, SearchCounts};
@@ -94,17 +94,11 @@ impl CapacitySums {
     }
 
     pub fn remarks(&self) -> Vec<Remark> {
-        let mut remarks = Vec::new();
-        let all = self.steps.len() as u64;
-        if self.by_client > 0 {
-            let words = "the client was the bottleneck in {} steps (pgbench was late)";
-            remarks.push(Remark::with(Weight::Elsewhere, words, Number::Of(self.by_client, all)));
-        }
-        if self.open > 0 {
-            let words = "in {} trials all steps passed, or none: no capacity, not ranked";
-            remarks.push(Remark::with(Weight::Unsure, words, Number::Of(self.open, self.holds.len() as u64)));
-        }
-        remarks
+        let late = "the client was the bottleneck in {} steps (pgbench was late)";
+        let late = Remark::counted(Weight::Elsewhere, late, self.by_client, self.steps.len() as u64);
+        let open = "in {} trials all steps passed, or none: no capacity, not ranked";
+        let open = Remark::counted(Weight::Unsure, open, self.open, self.holds.len() as u64);
+        late.into_iter().chain(open).collect()
     }
 }
 

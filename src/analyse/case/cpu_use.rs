@@ -216,8 +216,7 @@ pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
 fn listed_s(seconds: &Seconds, busiest: &CountColumn) -> f64 {
     let (clock, read) = (seconds.counts(&columns::TIME_US), seconds.counts(&columns::OTHERS_CPU_NS));
     let rows: Vec<usize> = (0..seconds.rows()).filter(|row| read.is_some_and(|read| read.at(*row).is_some())).collect();
-    let listing = rows.windows(2).filter(|pair| busiest.at(pair[1]).is_some());
-    listing.map(|pair| span_s(clock, pair[0], pair[1])).sum()
+    rows.windows(2).filter(|pair| busiest.at(pair[1]).is_some()).map(|pair| span_s(clock, pair[0], pair[1])).sum()
 }
 
 /// Task of a kernel worker: `kworker/u4:3+btrfs-endio` and `kworker/u4:7-btrfs-endio` are both `btrfs-endio`.

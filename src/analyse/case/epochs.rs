@@ -13,6 +13,7 @@ use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::trial::TrialRecord;
 use crate::stats::moments;
 use crate::stats::ratio::BlockMean;
+use std::ops::Range;
 
 /// Most seconds before a snapshot used as its baseline; a deletion happens half-way to the previous snapshot.
 const BEFORE: usize = 5;
@@ -68,8 +69,7 @@ impl EpochSums {
     /// Result; `None` for a workload without snapshots.
     pub fn finding(&self) -> Option<SnapshotFinding> {
         let first = self.trials.first()?;
-        let lengths = self.trials.iter().map(|trial| trial.curve.len());
-        let length = lengths.min().unwrap_or(0);
+        let length = self.trials.iter().map(|trial| trial.curve.len()).min().unwrap_or(0);
         let curve = (0..length).filter_map(|at| {
             Some((at as i64 - first.before as i64, mean(self.trials.iter().map(|trial| trial.curve[at]))?))
         });
@@ -168,20 +168,14 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
         found.idle_s = mean(longest.map(|us| us as f64 / 1e6));
     }
     if let Some(stack) = stack {
-        found.bytes_before = bytes_each(stack, seconds, &rows, (0, before), before);
-        found.bytes_after = bytes_each(stack, seconds, &rows, (before, before + after), before);
+        found.bytes_before = bytes_each(stack, seconds, &rows, 0..before, before);
+        found.bytes_after = bytes_each(stack, seconds, &rows, before..before + after, before);
     }
     Some(found)
 }
 
 /// Bytes written to the lowest devices per operation in the seconds at these offsets.
-fn bytes_each(
-    stack: &StackFacts,
-    seconds: &Seconds,
-    rows: &[usize],
-    (from, to): (usize, usize),
-    before: usize,
-) -> Option<f64> {
+fn bytes_each(stack: &StackFacts, seconds: &Seconds, rows: &[usize], at: Range<usize>, before: usize) -> Option<f64> {
     let done = seconds.counts(&columns::CLIENT_DONE)?;
     let lowest = stack.device_columns().into_iter().filter(|(_, _, device)| device.stands_on_nothing == Some(true));
     let written: Vec<_> =
@@ -189,7 +183,7 @@ fn bytes_each(
     let (mut bytes, mut operations) = (0, 0);
     for row in rows {
         // A counter at row k was read after second k.
-        let (first, last) = (row + from - before - 1, row + to - before - 1);
+        let (first, last) = (row + at.start - before - 1, row + at.end - before - 1);
         for column in &written {
             bytes += column.at(last)?.checked_sub(column.at(first)?)?;
         }

@@ -71,11 +71,8 @@ impl StageSums {
     }
 
     fn stage(&mut self, name: &str, kind: StageKind) -> &mut StageSum {
-        item_of(
-            &mut self.stages,
-            |known| known.name == name,
-            || StageSum { name: name.to_owned(), kind, ..StageSum::default() },
-        )
+        let new = || StageSum { name: name.to_owned(), kind, ..StageSum::default() };
+        item_of(&mut self.stages, |known| known.name == name, new)
     }
 
     /// Stages by which cases are ranked.

@@ -25,6 +25,9 @@ const READS_WORTH_SAYING: f64 = 0.05;
 /// a workload counts as read only. Not 0, because autovacuum and checkpoints write an occasional record.
 const READ_ONLY_RECORDS: f64 = 0.05;
 
+/// Number of each trial, with its own sums.
+type Trials<'a> = [(u32, &'a StrataSums)];
+
 #[derive(Debug, Clone, Default)]
 pub struct StrataSums {
     /// Devices with counters, from top to bottom, those of the data first.
@@ -111,8 +114,7 @@ impl StrataSums {
     }
 
     fn add_devices(&mut self, record: &TrialRecord, stack: &StackFacts, seconds: &Seconds, operations: &Operations) {
-        let ends = stack.ends().into_iter().map(|(end, base)| (end, stack.devices_below(Some(base))));
-        let ends: Vec<_> = ends.collect();
+        let ends: Vec<_> = stack.ends().into_iter().map(|(end, base)| (end, stack.devices_below(Some(base)))).collect();
         let syncs_are_counted = record.load_counts.contains_key(columns::PG_WAL_SYNCS.name);
         for (name, prefix, facts) in stack.device_columns() {
             if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(CountColumn::any) {
@@ -158,7 +160,7 @@ impl StrataSums {
 
     /// Result, with `noun` as the name of an operation; `None` if nothing was counted. Figures per operation are means over
     /// `trials`, as where cases are compared.
-    pub fn finding(&self, noun: &str, trials: &[(u32, &StrataSums)]) -> Option<Strata> {
+    pub fn finding(&self, noun: &str, trials: &Trials<'_>) -> Option<Strata> {
         let mean = |of: fn(&StrataSums) -> Option<f64>| mean(trials, of);
         let of_device = |device: &DeviceSums| {
             device.finding(trials, |trial, column| trial.device(&device.node)?.per_operation(column))
@@ -201,7 +203,7 @@ impl StrataSums {
     }
 
     /// All devices of the stack as one.
-    fn all_stack_devices(&self, trials: &[(u32, &StrataSums)]) -> Option<DeviceStrata> {
+    fn all_stack_devices(&self, trials: &Trials<'_>) -> Option<DeviceStrata> {
         let joined = self.stack_devices()?.into_iter().cloned().reduce(|all, device| all.and(&device))?;
         // Per-second figures of several devices do not describe any of them.
         Some(DeviceStrata { io: DeviceIo::default(), ..joined.finding(trials, StrataSums::at_stack_devices) })
@@ -227,7 +229,7 @@ impl StrataSums {
         bytes.filter(|_| !lowest.is_empty()).map(|bytes| bytes / wal)
     }
 
-    fn sentence(&self, noun: &str, trials: &[(u32, &StrataSums)]) -> String {
+    fn sentence(&self, noun: &str, trials: &Trials<'_>) -> String {
         let mut shown: Vec<DeviceStrata> = Vec::new();
         for end in [End::Data, End::Wal] {
             let levels = self.below(&end);
@@ -350,11 +352,7 @@ impl DeviceSums {
     }
 
     /// Its work per operation as mean over trials of what `of` finds in each.
-    fn finding(
-        &self,
-        trials: &[(u32, &StrataSums)],
-        of: impl Fn(&StrataSums, DeviceColumn) -> Option<f64>,
-    ) -> DeviceStrata {
+    fn finding(&self, trials: &Trials<'_>, of: impl Fn(&StrataSums, DeviceColumn) -> Option<f64>) -> DeviceStrata {
         let [writes, write_bytes, flushes, reads] = [DEVICE_WRITES, DEVICE_WRITE_BYTES, DEVICE_FLUSHES, DEVICE_READS]
             .map(|column| mean(trials, |trial| of(trial, column)));
         let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
@@ -376,7 +374,7 @@ fn words(device: &DeviceStrata, single: bool) -> Option<String> {
 }
 
 /// Geometric mean over trials of what each has; the plain mean if one has zero.
-fn mean(trials: &[(u32, &StrataSums)], of: impl Fn(&StrataSums) -> Option<f64>) -> Option<f64> {
+fn mean(trials: &Trials<'_>, of: impl Fn(&StrataSums) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = trials.iter().filter_map(|(_, trial)| of(trial)).collect();
     geometric::over_trials(&values).map(|found| found.mean)
 }

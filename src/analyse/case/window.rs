@@ -57,14 +57,12 @@ impl WindowSums {
         let pages = [columns::PG_BUFFERS_CHECKPOINT, columns::PG_BUFFERS_BGWRITER, columns::PG_BUFFERS_BACKEND];
         let [checkpointer, background_writer, backends] = pages.map(|column| growth(seconds.counts(&column)?));
         if let Some((checkpointer, background_writer)) = checkpointer.zip(background_writer) {
-            let none = || PagesWritten { backends: Some(0), ..PagesWritten::default() };
-            let sums = self.pages.get_or_insert_with(none);
+            let sums = self.pages.get_or_insert(PagesWritten { backends: Some(0), ..PagesWritten::default() });
             sums.checkpointer += checkpointer;
             sums.background_writer += background_writer;
             sums.backends = sums.backends.zip(backends).map(|(sum, backends)| sum + backends);
-            if backends.is_none() {
-                sums.backends_unavailable = Some(uncounted(record).to_owned());
-            }
+            let why = backends.is_none().then(|| uncounted(record).to_owned());
+            sums.backends_unavailable = why.or(sums.backends_unavailable.take());
         }
     }
 

@@ -184,10 +184,7 @@ pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>)
         // A side that did not use a tool has no version of it.
         let is_partly_known = values.contains(&None) && !key.starts_with("tool.");
         let fact = FactDifference { key: key.clone(), values };
-        match distinct > 1 {
-            true => differ.push(fact),
-            false => partly_known.extend(Some(fact).filter(|_| is_partly_known)),
-        }
+        if distinct > 1 { differ.push(fact) } else { partly_known.extend(Some(fact).filter(|_| is_partly_known)) }
     }
     (differ, partly_known)
 }

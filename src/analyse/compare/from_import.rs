@@ -13,7 +13,7 @@ use crate::analyse::findings::durability::{by_promise, unknown};
 use crate::analyse::findings::groups::place_of;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::imported::beyond::beyond_storage;
-use crate::analyse::probe::latency::{LatencyCounts, percentile};
+use crate::analyse::probe::latency;
 use crate::record::claim::Promise;
 use crate::record::durability as table;
 use crate::record::imported::{
@@ -177,8 +177,7 @@ fn of_trials(measure: SideMeasure, found: &[(&ImportedTrial, f64)], run: &str) -
 fn of_all_operations(which: &str, measure: SideMeasure, found: &[(&ImportedTrial, f64)]) -> SideMeasure {
     let all = found.iter().filter_map(|(trial, _)| trial.log.as_ref());
     let value = percentiles(all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us / 1e3);
-    let alone = found.iter().map(|(_, value)| (*value, *value));
-    let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
+    let alone = found.iter().map(|(_, value)| (*value, *value)).reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
     let spread = MeasureSpread::Together { trials: found.len(), alone };
     SideMeasure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
@@ -380,8 +379,7 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
 }
 
 fn sync_row(row: &ImportedRow, form: UnsyncedForm) -> Option<SideMeasure> {
-    let rate = row.figure("rate").map(|rate| rate.value);
-    let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
+    let rate = row.figure("rate").map(|rate| rate.value).or_else(|| row.absent.is_some().then_some(0.0))?;
     let (test, method) = (row.label("test")?, row.label("method")?);
     let bytes = row.label("write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
     let writes = row.label("writes").and_then(|writes| writes.parse::<u64>().ok());
@@ -490,12 +488,9 @@ fn script(transaction_type: &str) -> String {
 
 /// Percentiles of the operations of these logs, by name, in microseconds.
 fn percentiles<'l>(logs: impl Iterator<Item = &'l ImportedLog>) -> Vec<(&'static str, f64)> {
-    let mut latencies = LatencyCounts::new();
-    for (us, count) in logs.flat_map(|log| &log.latency.steps) {
-        *latencies.entry(*us).or_default() += count;
-    }
-    let total: u64 = latencies.values().sum();
+    let latencies = latency::sum(logs.flat_map(|log| &log.latency.steps));
+    let total = latency::total(&latencies);
     let wanted = [("p50", 0.5, 1), ("p95", 0.95, 20), ("p99", 0.99, 100), ("p99.9", 0.999, 1000), ("max", 1.0, 1)];
     let found = wanted.into_iter().filter(|(_, _, least)| total >= *least);
-    found.filter_map(|(name, share, _)| Some((name, percentile(&latencies, share)? as f64))).collect()
+    found.filter_map(|(name, share, _)| Some((name, latency::percentile(&latencies, share)? as f64))).collect()
 }

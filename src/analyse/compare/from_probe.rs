@@ -5,7 +5,7 @@ use super::side::{
     ConditionKind, FigureKind, MeasureCondition, MeasureSpread, Medium, Side, SideMeasure, SideOrigin, UnsyncedForm,
 };
 use crate::analyse::findings::groups::by_key;
-use crate::analyse::findings::{CredibilityKind, Durability, DurabilityClass};
+use crate::analyse::findings::{CredibilityKind, Durability, DurabilityClass, names};
 use crate::analyse::probe;
 use crate::analyse::probe::findings::Credibility;
 use crate::analyse::probe::rules::MOUNT_OPTION;
@@ -132,13 +132,8 @@ fn durability(credibility: &Credibility) -> Durability {
 fn named(spec: &RowSpec, per_s: f64) -> SideMeasure {
     let bytes = u64::from(spec.write_bytes);
     let family = match spec.family {
-        Family::OneWrite => "pg_test_fsync/one write",
-        Family::TwoWrites => "pg_test_fsync/two writes",
-        Family::OpenSyncSizes => "pg_test_fsync/open_sync sizes",
-        Family::Descriptor => "pg_test_fsync/descriptor",
-        Family::NotSynced => "pg_test_fsync/not synced",
-        Family::Wal => "wal",
-        Family::Newer => "newer",
+        Family::Wal | Family::Newer => names::of_family(spec.family),
+        theirs => format!("pg_test_fsync/{}", names::of_family(theirs)),
     };
     let size = MeasureCondition::named(ConditionKind::WriteSize, Some(kilobytes(bytes)));
     let (conditions, item) = match spec.family {
@@ -147,7 +142,7 @@ fn named(spec: &RowSpec, per_s: f64) -> SideMeasure {
         _ => (vec![size], spec.label.trim().to_owned()),
     };
     let unsynced_form = (spec.family == Family::NotSynced).then_some(UnsyncedForm::KeepsOpen);
-    SideMeasure { unsynced_form, ..SideMeasure::new(family, conditions, &item, FigureKind::Rate, "ops/sec", per_s) }
+    SideMeasure { unsynced_form, ..SideMeasure::new(&family, conditions, &item, FigureKind::Rate, "ops/sec", per_s) }
 }
 
 /// Name of a WAL row: its label states unusual conditions; plain rows use a recycled segment.

@@ -58,7 +58,9 @@ pub fn differing_conditions(a: &SideMeasure, b: &SideMeasure) -> Vec<Objection> 
         let is_told = values.iter().all(Option::is_some);
         let reason = if is_told { reason_of(kind) } else { Reason::NotTold };
         let words = values.map(|value| value.unwrap_or("unknown"));
-        (values[0] != values[1]).then(|| Objection::new(reason, kind.words(), words))
+        // Of one case it is told in which options the other cases of its side differ, which a run of fewer has fewer of.
+        let is_of_others = kind == ConditionKind::Options && a.is_of_case_of(b) && has_part(words);
+        (values[0] != values[1] && !is_of_others).then(|| Objection::new(reason, kind.words(), words))
     });
     let mut found: Vec<Objection> = differing.collect();
     // A known difference says more than an unknown condition.
@@ -67,6 +69,14 @@ pub fn differing_conditions(a: &SideMeasure, b: &SideMeasure) -> Vec<Objection> 
         found.push(Objection::new(Reason::MeanAgainstPercentile, "figure", [a, b].map(figure_word)));
     }
     found
+}
+
+/// True if one list has all parts of the other.
+fn has_part([one, other]: [&str; 2]) -> bool {
+    let is_part = |part: &str, whole: &str| {
+        part.is_empty() || part.split(", ").all(|one| whole.split(", ").any(|other| one == other))
+    };
+    is_part(one, other) || is_part(other, one)
 }
 
 fn figure_word(measure: &SideMeasure) -> &str {
@@ -122,7 +132,10 @@ fn circumstances(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
         return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", words));
     }
     match (&a.durability, &b.durability) {
-        (Some(one), Some(other)) if !may_promise_the_same(one.class, other.class) => {
+        // A case known to lose commits is not compared with one that is not.
+        (Some(one), Some(other))
+            if one.class != other.class && [one, other].iter().any(|it| !may_keep_all(it.class)) =>
+        {
             let words = [one, other].map(|it| format!("{} ({})", class_word(it.class), it.reason));
             Some(Objection::new(Reason::OtherDurability, "durability", words))
         }
@@ -132,11 +145,6 @@ fn circumstances(a: &SideMeasure, b: &SideMeasure) -> Option<Objection> {
         }
         _ => None,
     }
-}
-
-/// True if two classes may promise the same. A case known to lose commits is not compared with one that is not.
-fn may_promise_the_same(one: DurabilityClass, other: DurabilityClass) -> bool {
-    one == other || (may_keep_all(one) && may_keep_all(other))
 }
 
 fn may_keep_all(class: DurabilityClass) -> bool {

@@ -224,6 +224,11 @@ impl SideMeasure {
         (&self.family, &self.item)
     }
 
+    /// True if another is of the same case of a plan, in the same run or in another.
+    pub fn is_of_case_of(&self, other: &SideMeasure) -> bool {
+        !self.case.is_empty() && self.case == other.case
+    }
+
     /// True if higher is better.
     pub fn more_is_better(&self) -> bool {
         self.figure == FigureKind::Rate

@@ -430,7 +430,7 @@ pub struct FlushShare {
 }
 
 /// Cost of one operation at one device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStrata {
     /// Name of its node in the stack: `loop`, `vda`.
     pub node: String,

@@ -4,6 +4,7 @@
 //! left out.
 
 use crate::record::columns;
+use crate::record::probe::Family;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +46,11 @@ pub fn of_axis(axis: &str, value: &str) -> String {
 /// Name of a variant in the findings' JSON, which is also that of tables and flags.
 pub fn stored(variant: &impl Serialize) -> String {
     if let Ok(serde_json::Value::String(name)) = serde_json::to_value(variant) { name } else { String::new() }
+}
+
+/// A part of a probe's table, by the name that pg_test_fsync's own output has: `one write`.
+pub fn of_family(family: Family) -> String {
+    stored(&family).replace('_', " ").replace("open sync", "open_sync")
 }
 
 /// The first few names, and the number of others: `a; b; 3 more`.

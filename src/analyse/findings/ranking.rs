@@ -62,6 +62,13 @@ pub struct Ranking {
     pub counters: Vec<CounterComparison>,
 }
 
+impl Ranking {
+    /// Rows of all classes.
+    pub fn rows(&self) -> impl Iterator<Item = &RankRow> + Clone {
+        self.classes.iter().flat_map(|class| &class.rows)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRanking {
     pub class: DurabilityClass,

@@ -80,6 +80,15 @@ impl Remark {
         Remark { weight, words: words.into(), number: Some(number), own: None }
     }
 
+    /// A remark on so many of all; `None` if there are none.
+    pub fn counted(weight: Weight, words: impl Into<String>, count: u64, all: u64) -> Option<Remark> {
+        (count > 0).then(|| Remark::with(weight, words, Number::Of(count, all)))
+    }
+
+    pub fn of_share(weight: Weight, words: &str, share: Option<f64>) -> Option<Remark> {
+        share.map(|share| Remark::with(weight, words, Number::Share(share)))
+    }
+
     /// Uses `own` if only one case has the remark.
     pub fn alone(mut self, own: String) -> Remark {
         self.own = Some(own);

@@ -120,13 +120,44 @@ fn what_only_left_out_of_a_quick_run_is_not_missing() {
     };
     let found = checked(&["ext4.many", "xfs.few"], &old);
     assert_eq!((found.outcome, found.limits.len()), (Compliance::Pass, 1));
-    let said = "Not checked, because `only` in the plan's [quick] leaves these cases out: pgbench/clients 4/tps of ext4; \
-                pgbench/clients 2/tps of xfs";
+    let said = "Not checked, because `only` in the plan's [quick] leaves these cases out: ext4.many; xfs.few";
     assert!(found.notes.iter().any(|note| note == said), "{:?}", found.notes);
     let found = checked(&["ext4.many"], &old);
     assert_eq!((found.outcome, found.limits.len()), (Compliance::Undecided, 2), "xfs is not in the plan");
     let found = checked(&["xfs.few"], &old[1..]);
     assert_eq!((found.outcome, found.limits.len()), (Compliance::Undecided, 0), "nothing was checked");
+}
+
+#[test]
+fn a_case_is_matched_whatever_the_other_cases_of_its_run_vary() {
+    let means = [1000.0, 1002.0, 998.0];
+    let with = |id: &str, options: &str, run| {
+        let mut measure = of_case(id, "4", tps(run, &means));
+        let options = MeasureCondition::usual(ConditionKind::Options, Some(options.to_owned()), "");
+        measure.conditions.push(options);
+        measure
+    };
+    let [half, full] =
+        ["fillfactor 50", "fillfactor 90"].map(|options| with(&options.replace(' ', "-"), options, "old"));
+    let old = [side("ext4 guest=a", vec![half, full]), side("ext4 guest=b", vec![with("b", "", "old")])];
+    let new = [side("ext4", vec![with("fillfactor-50", "", "new")])];
+    let left_out = record("new", &["fillfactor-90", "b"]);
+    let run = CheckedRun { run: &left_out, ..of("new", &new) };
+    let found = check(run, of("old", &old), &limits(&["tps -5 %"]));
+    assert_eq!((found.outcome, found.limits.len()), (Compliance::Pass, 1), "{:?}", found.limits);
+    assert_eq!(found.limits[0].measure, "pgbench/clients 4/fillfactor 50/tps");
+    let other = [side("ext4", vec![with("fillfactor-50", "fillfactor 50 %", "new")])];
+    let found = check(of("new", &other), of("old", &old[..1]), &limits(&["tps -5 %"]));
+    assert_eq!(found.outcome, Compliance::Undecided, "ids may leave out signs of a value");
+}
+
+#[test]
+fn what_is_left_out_is_named_up_to_a_few() {
+    let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let old = [side("ext4", ids.map(|id| of_case(id, id, tps("old", &[1.0; 3]))).to_vec())];
+    let left_out = record("new", &ids);
+    let found = check(CheckedRun { run: &left_out, ..of("new", &[]) }, of("old", &old), &limits(&["tps -5 %"]));
+    assert!(found.notes.iter().any(|note| note.ends_with(": a; b; c; d; e; f; 2 more")), "{:?}", found.notes);
 }
 
 #[test]

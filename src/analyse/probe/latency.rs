@@ -24,8 +24,13 @@ pub(crate) type LatencyCounts = BTreeMap<u64, u64>;
 
 /// All latencies of a row.
 pub(super) fn counts(row: &RowRecord) -> LatencyCounts {
+    sum(row.seconds.iter().flat_map(|second| &second.latencies))
+}
+
+/// Operations of several lists by latency.
+pub(crate) fn sum<'l>(steps: impl Iterator<Item = &'l (u64, u64)>) -> LatencyCounts {
     let mut all = LatencyCounts::new();
-    for (latency, operations) in row.seconds.iter().flat_map(|second| &second.latencies) {
+    for (latency, operations) in steps {
         let sum = all.entry(*latency).or_default();
         *sum = sum.saturating_add(*operations);
     }
@@ -91,7 +96,7 @@ pub(super) fn span(ns: u64) -> String {
     }
 }
 
-fn total(counts: &LatencyCounts) -> u64 {
+pub(crate) fn total(counts: &LatencyCounts) -> u64 {
     counts.values().fold(0u64, |sum, operations| sum.saturating_add(*operations))
 }
 

@@ -57,8 +57,7 @@ fn memory_below(evidence: &ProbeEvidence) -> Option<FiredRule> {
 
 fn mount_option(evidence: &ProbeEvidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
-    let options = durability::mount_options(mount);
-    let option = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack);
+    let option = durability::mount_options(mount).into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack);
     let (row, what) = match (option, durability::never_flushes(&mount.fstype)) {
         (Some((row, option)), _) => (row, format!("mount option {option} of {}", mount.fstype)),
         (None, Some(row)) => (row, format!("filesystem {}", mount.fstype)),

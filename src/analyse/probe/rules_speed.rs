@@ -158,8 +158,7 @@ pub(super) fn flat_growth(evidence: &ProbeEvidence) -> Option<FiredRule> {
 /// The largest amount, if it was written at a speed that only memory reaches.
 fn large<'a>(evidence: &ProbeEvidence<'a>) -> Option<&'a GrowthFinding> {
     let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= LARGE_BYTES)?;
-    let to_memory = largest.write_bytes_per_s.is_some_and(|per_s| per_s > MEMORY_BYTES_PER_S);
-    to_memory.then_some(largest)
+    largest.write_bytes_per_s.is_some_and(|per_s| per_s > MEMORY_BYTES_PER_S).then_some(largest)
 }
 
 /// Two O_DSYNC writes that cost little more than one.

@@ -173,8 +173,7 @@ fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: &Device
     let (idle, idle_s) = idle_of(record, place)?;
     let pairs = std::iter::once((idle.writes, counted.writes)).chain(idle.flushes.zip(counted.flushes));
     let counted = pairs.filter(|(_, counted)| *counted > 0);
-    let shares = counted.map(|(idle, counted)| (idle as f64 / idle_s * seconds / counted as f64).min(1.0));
-    shares.reduce(f64::max)
+    counted.map(|(idle, counted)| (idle as f64 / idle_s * seconds / counted as f64).min(1.0)).reduce(f64::max)
 }
 
 /// "1.0 write of 8 KiB + 1.0 flush".

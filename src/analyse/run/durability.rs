@@ -289,8 +289,7 @@ fn loses_all(stack: &StackFacts, spec: &CaseSpec, base: &BaseName, what: &str) -
             && !promise.source.contains(option)
             && table::mount_option(option, layer).is_some_and(|row| row.claim == promise.claim)
     });
-    let other = others.next();
-    let planned = other.map(|option| format!(", `{option}` in the plan")).unwrap_or_default();
+    let planned = others.next().map(|option| format!(", `{option}` in the plan")).unwrap_or_default();
     Some(format!("{}{planned} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
 }
 
@@ -333,8 +332,7 @@ impl WayDown<'_> {
 
     /// True if it is an existing folder, whose devices other programs use too.
     fn is_shared(&self) -> bool {
-        let way = self.stack.way_down(Some(self.base));
-        way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
+        self.stack.way_down(Some(self.base)).iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
     }
 
     /// Why flushes of other programs cannot be separated.
@@ -419,8 +417,7 @@ impl WayDown<'_> {
     /// The level with the fewest flushes relative to its requirement, among those that need and count them.
     fn least(&self, demand: &Demand<'_>) -> Option<FlushesSeen> {
         let levels = self.chain.iter().enumerate().filter(|(_, level)| !level.declares_stable());
-        let seen = levels.filter_map(|(depth, level)| self.seen(depth, level, demand));
-        seen.min_by(|a, b| a.enough.total_cmp(&b.enough))
+        levels.filter_map(|(depth, level)| self.seen(depth, level, demand)).min_by(|a, b| a.enough.total_cmp(&b.enough))
     }
 
     fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<FlushesSeen> {

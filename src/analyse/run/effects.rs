@@ -119,11 +119,7 @@ impl<'a> Matrix<'a> {
             None => self.found.unavailable = Some("a trial had no operations".to_owned()),
             Some((found, options)) => {
                 (self.found.blocks, self.found.options) = (found, options);
-                let wal = self.options(
-                    |entry| per_trial(CostCounter::WalBytes, &entry.case.work.within(None)),
-                    blocks,
-                    criticals,
-                );
+                let wal = self.options(wal_of_trials, blocks, criticals);
                 self.found.wal = wal.map(|(_, options)| options).unwrap_or_default();
                 self.found.best = self.best(blocks, criticals);
             }
@@ -208,6 +204,12 @@ impl<'a> Matrix<'a> {
         let axes = self.axes.iter().zip(of).filter(|(axis, _)| axis.is_load == is_load);
         axes.map(|(axis, level)| names::of_axis(axis.name, &axis.levels[*level])).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// WAL per operation in the trials by which it is compared.
+fn wal_of_trials(entry: &ContestEntry<'_>) -> Vec<BlockMean> {
+    let blocks: Vec<u32> = entry.compared.iter().map(|trial| trial.block).collect();
+    per_trial(CostCounter::WalBytes, &entry.case.work.within(Some(&blocks)))
 }
 
 /// Its level of an axis; options that only some stacks have are part of the stack.

@@ -1,6 +1,6 @@
 //! Trials whose stack filled up: a finding for each, and its effect on the figures of the case.
 
-use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{FullFinding, names};
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::units::count;
@@ -26,7 +26,7 @@ pub fn of_trial(record: &TrialRecord) -> Option<FullFinding> {
 pub fn remark(found: &[FullFinding], case: &str, trials: usize) -> Option<Remark> {
     let count = found.iter().filter(|one| one.case == case && one.is_measured).count();
     let what = "stack full in {} trials: figures are of the time until then";
-    (count > 0).then(|| Remark::with(Weight::Wrong, what, Number::Of(count as u64, trials as u64)))
+    Remark::counted(Weight::Wrong, what, count as u64, trials as u64)
 }
 
 /// Sentence to accompany a run's answer.

@@ -114,8 +114,7 @@ fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
         [(id, axes)] => BTreeMap::from([((*id).to_owned(), names::of_axes(axes, &["stack".to_owned()]))]),
         _ => names::of_cases(firsts.iter().map(|(id, axes)| (*id, axes))),
     };
-    let labels = records.iter().map(|record| named.get(record.cases.first()?).cloned());
-    labels.map(Option::unwrap_or_default).collect()
+    records.iter().map(|record| named.get(record.cases.first()?).cloned()).map(Option::unwrap_or_default).collect()
 }
 
 /// Last verdict that names the case.

@@ -86,10 +86,8 @@ pub fn contests<'a>(
     let mut compared: BTreeSet<&str> =
         if baseline.is_empty() { BTreeSet::from(["stack"]) } else { baseline.keys().map(String::as_str).collect() };
     if compared.contains("stack") {
-        let of_stacks = cases.iter().map(|case| &case.spec);
-        compared.extend(
-            of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
-        );
+        let axes = cases.iter().flat_map(|case| case.spec.axes.keys().filter(|axis| case.spec.is_of_stack(axis)));
+        compared.extend(axes.map(String::as_str));
     }
     let mut entries: Vec<(RankingKey, ContestEntry<'a>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
@@ -273,7 +271,7 @@ pub fn blocks_used(contests: &[Contest<'_>], case: &str) -> Option<Vec<u32>> {
 /// Sets the rate of each ranked case to that of the trials its ranking uses.
 pub fn one_rate(rankings: &[Ranking], cases: &mut [CaseFinding]) {
     for ranking in rankings.iter().filter(|ranking| ranking.by == RankedBy::Rate) {
-        for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+        for row in ranking.rows() {
             let of_case = cases.iter_mut().filter(|case| case.id == row.case).flat_map(|case| &mut case.measures);
             of_case.filter(|measure| measure.name == ranking.measure).for_each(|found| found.rate = Some(row.rate));
         }

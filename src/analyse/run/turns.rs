@@ -4,7 +4,7 @@
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::case::turns::TurnSums;
 use crate::analyse::findings::estimate::Estimate;
-use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{CaseTurns, TurnsFinding};
 use crate::stats::beside;
 use crate::stats::carry_over::{Turn, after_each, borne};
@@ -38,7 +38,7 @@ pub fn found(cases: &mut [CaseSums], at_least: Option<u32>) -> Option<TurnsFindi
     let (made_again, off) = (all(|turns| &turns.made_again), all(|turns| &turns.off));
     let apart: Vec<u32> = (0..turned.len()).map(|case| apart(&turned, case)).collect();
     let mut found = vec![None; turned.len()];
-    let (mut is_taken_out, mut others_slope, mut half_width) = (false, 0.0, None);
+    let (mut is_taken_out, mut others_slope, mut others_slope_half_width) = (false, 0.0, None);
     // A turn follows one of its own guest.
     let guests: BTreeSet<Option<String>> = turned.iter().map(|case| case.spec.guest.clone()).collect();
     for guest in guests {
@@ -49,7 +49,7 @@ pub fn found(cases: &mut [CaseSums], at_least: Option<u32>) -> Option<TurnsFindi
             .filter_map(|turn| Some(Turn { case: place(turn.case)?, after: turn.after.and_then(place), ..*turn }));
         let taken_out = beside::taken_out(&own.collect::<Vec<Turn>>(), until);
         if taken_out.slope < others_slope {
-            (others_slope, half_width) = (taken_out.slope, taken_out.half_width);
+            (others_slope, others_slope_half_width) = (taken_out.slope, taken_out.half_width);
         }
         let own = &taken_out.turns;
         inside.iter().zip(after_each(own, inside.len())).for_each(|(case, after)| found[*case] = after);
@@ -63,12 +63,9 @@ pub fn found(cases: &mut [CaseSums], at_least: Option<u32>) -> Option<TurnsFindi
         case: case.spec.id.clone(),
         turns: case.turns.turns.len() as u64,
         idle_share: case.turns.idle_share(),
-        after: after.map(|after| Estimate {
-            value: after.log.exp(),
-            low: Some((after.log - after.half_width).exp()),
-            high: Some((after.log + after.half_width).exp()),
-            range: None,
-            trials: u32::try_from(case.trials.len()).unwrap_or(u32::MAX),
+        after: after.map(|after| {
+            let ends = [after.log - after.half_width, after.log + after.half_width].map(f64::exp);
+            Estimate::of(after.log.exp(), Some(ends.into()), case.trials.len())
         }),
         is_carried_over: after.is_some_and(|after| after.is_seen()),
         borne: case.turns.borne.clone(),
@@ -76,15 +73,7 @@ pub fn found(cases: &mut [CaseSums], at_least: Option<u32>) -> Option<TurnsFindi
     });
     let cases: Vec<CaseTurns> = cases.collect();
     let rounds = rounds.len() as u64;
-    let found = TurnsFinding {
-        rounds,
-        made_again,
-        off,
-        is_taken_out,
-        others_slope,
-        others_slope_half_width: half_width,
-        cases,
-    };
+    let found = TurnsFinding { rounds, made_again, off, is_taken_out, others_slope, others_slope_half_width, cases };
     (!found.cases.is_empty()).then_some(found)
 }
 
@@ -104,10 +93,9 @@ fn apart(turned: &[&mut CaseSums], case: usize) -> u32 {
 /// Remarks on one case.
 pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     let own = found.and_then(|found| found.cases.iter().find(|own| own.case == case));
-    let idle = own.and_then(|own| own.idle_share).filter(|share| *share > IDLE_NAMED).map(|share| {
-        let words = "while idle, the stack wrote {} of what it wrote in its turns";
-        Remark::with(Weight::Disturbed, words, Number::Share(share))
-    });
+    let idle = own.and_then(|own| own.idle_share).filter(|share| *share > IDLE_NAMED);
+    let words = "while idle, the stack wrote {} of what it wrote in its turns";
+    let idle = Remark::of_share(Weight::Disturbed, words, idle);
     let without = match found.is_some_and(|found| found.is_taken_out) {
         true => "ratios are without that",
         false => "ratios still have that",
@@ -117,30 +105,23 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
         let times = format!("{:.2} times the mean rate", after.value);
         Remark::plain(Weight::Disturbed, words).alone(format!("turns after its own: {times}, {without}"))
     });
-    let apart = own.filter(|own| own.apart > 0).map(|own| {
-        let words = "in {} blocks its turns lay apart from those it is compared with";
-        Remark::with(Weight::Incomparable, words, Number::Of(own.apart.into(), own.borne.len() as u64))
-    });
+    let words = "in {} blocks its turns lay apart from those it is compared with";
+    let apart = own.map(|own| (own.apart.into(), own.borne.len() as u64));
+    let apart = apart.and_then(|(apart, blocks)| Remark::counted(Weight::Incomparable, words, apart, blocks));
     idle.into_iter().chain(carried).chain(apart).collect()
 }
 
 /// Remarks on the run: rounds on a disturbed disk, and what ratios are without.
 pub fn of_run(found: Option<&TurnsFinding>) -> Vec<Remark> {
     let Some(found) = found else { return Vec::new() };
-    let again = (found.made_again > 0).then(|| {
-        let words = "{} rounds were made again: disk off its usual rate by over 3x";
-        Remark::with(Weight::Disturbed, words, Number::Of(found.made_again, found.made_again + found.rounds))
-    });
-    let off = (found.off > 0).then(|| {
-        let words = "{} rounds count with the disk off by over 3x: at most a fifth repeat";
-        Remark::with(Weight::Disturbed, words, Number::Of(found.off, found.rounds))
-    });
+    let again = "{} rounds were made again: disk off its usual rate by over 3x";
+    let again = Remark::counted(Weight::Disturbed, again, found.made_again, found.made_again + found.rounds);
+    let off = "{} rounds count with the disk off by over 3x: at most a fifth repeat";
+    let off = Remark::counted(Weight::Disturbed, off, found.off, found.rounds);
     let means = found.cases.iter().filter(|case| !case.borne.is_empty());
     let means = means.map(|case| case.borne.values().sum::<f64>() / case.borne.len() as f64);
     let (least, most) = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), mean| (a.min(mean), b.max(mean)));
-    let taken = (most - least > TAKEN_NAMED).then(|| {
-        let words = "other programs and turns before cost a case up to {} more: not in ratios";
-        Remark::with(Weight::Disturbed, words, Number::Share(1.0 - (least - most).exp()))
-    });
-    again.into_iter().chain(off).chain(taken).collect()
+    let taken = (most - least > TAKEN_NAMED).then(|| 1.0 - (least - most).exp());
+    let words = "other programs and turns before cost a case up to {} more: not in ratios";
+    again.into_iter().chain(off).chain(Remark::of_share(Weight::Disturbed, words, taken)).collect()
 }

@@ -3,12 +3,10 @@
 use crate::analyse::imported::select::{FoundRow, synced};
 use crate::analyse::shelf::findings::{RemarkWeight, RuleRemark};
 
+pub(super) type Rated<'a> = (FoundRow<'a>, f64);
+
 /// The rate of synced writes with a method, and its row.
-pub(super) fn rate_of<'a>(
-    rows: impl Iterator<Item = FoundRow<'a>>,
-    test: &'a str,
-    method: &str,
-) -> Option<(FoundRow<'a>, f64)> {
+pub(super) fn rate_of<'a>(rows: impl Iterator<Item = FoundRow<'a>>, test: &'a str, method: &str) -> Option<Rated<'a>> {
     synced(rows, test).find(|(_, of, _)| *of == method).map(|(row, _, rate)| (row, rate))
 }
 

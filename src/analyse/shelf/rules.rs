@@ -13,9 +13,7 @@ pub fn remarks(record: &ImportRecord) -> Vec<RuleRemark> {
             let of_trial =
                 rules_sync::of_trial(record, case, trial).into_iter().chain(rules_load::of_trial(case, trial));
             let which = if case.trials.len() > 1 { format!("trial {number}: ") } else { String::new() };
-            found.extend(
-                of_trial.map(|remark| RuleRemark { sentence: format!("{which}{}", remark.sentence), ..remark }),
-            );
+            found.extend(of_trial.map(|it| RuleRemark { sentence: format!("{which}{}", it.sentence), ..it }));
         }
     }
     // Pairs of cases that differ only in whether a sync is done.

@@ -4,7 +4,7 @@
 use super::findings::{RemarkWeight, RuleRemark};
 use crate::analyse::imported::select::{FoundRow, rows, tps};
 use crate::analyse::imported::words::rate;
-use crate::analyse::shelf::rule::{rate_of, remark};
+use crate::analyse::shelf::rule::{Rated, rate_of, remark};
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -38,8 +38,7 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<RuleRemark> {
     let at = case.fact("stack.mount");
     let mounted = listed(case, tool, "mountpoint").find(|row| at.is_some() && row.label("value") == at);
     let of_case = if tool == "zfs get" { ["zfs.dataset", "stack.dataset"] } else { ["zpool.pool", "stack.pool"] };
-    let of_case = of_case.iter().find_map(|key| case.fact(key));
-    let used = of_case.or_else(|| mounted.and_then(|row| row.label("name")));
+    let used = of_case.iter().find_map(|key| case.fact(key)).or_else(|| mounted.and_then(|row| row.label("name")));
     let listed = listed(case, tool, name)
         .filter(|row| used.is_none_or(|used| row.label("name").is_none_or(|name| name == used)));
     let listed: Vec<FoundRow<'_>> = listed.collect();
@@ -108,9 +107,6 @@ pub(super) fn price(without: &ImportedCase, with: &ImportedCase) -> Option<RuleR
     let rows = [fast.0, slow.0];
     remark("price_of_durability", RemarkWeight::Information, source, &rows, sentence).filter(|_| ratio >= APART)
 }
-
-/// A row and its rate.
-type Rated<'a> = (FoundRow<'a>, f64);
 
 /// The first sync method that both cases have, or transactions.
 fn pair<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<(&'static str, Rated<'a>, Rated<'a>)> {

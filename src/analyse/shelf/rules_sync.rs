@@ -101,29 +101,23 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
         return None;
     }
     let times = format!("two {method} writes cost {} times one", significant(cost));
-    let (name, sentence) = match again {
+    let (name, rest) = match again {
         Some((_, other)) if kind_of(other) != kind_of(cost) => {
-            let other = significant(other);
-            (
-                "two_writes_disagree",
-                format!("{times} in one row and {other} times in another: which is right is unknown"),
-            )
+            let rest = format!(" in one row and {} times in another: which is right is unknown", significant(other));
+            ("two_writes_disagree", rest)
         }
-        _ if cost < TWO_SYNCS_COST => (
-            "two_writes_cost_little",
-            format!("{times}, two syncs about twice: whether each write was synced is unknown"),
-        ),
+        _ if cost < TWO_SYNCS_COST => {
+            let rest = ", two syncs about twice: whether each write was synced is unknown";
+            ("two_writes_cost_little", rest.to_owned())
+        }
         _ => {
             let [one, two] = [one, two].map(|rate| format!("{}/s ({} each)", shown(rate), milliseconds(1e6 / rate)));
-            let rates = format!("one at {one}, two at {two}");
-            (
-                "two_writes_cost_much",
-                format!("{times}: {rates}; why one write is so much faster is unknown (possibly a cache)"),
-            )
+            let why = "why one write is so much faster is unknown (possibly a cache)";
+            ("two_writes_cost_much", format!(": one at {one}, two at {two}; {why}"))
         }
     };
     let rows: Vec<FoundRow<'_>> = [two_row, one_row].into_iter().chain(again.map(|it| it.0)).collect();
-    remark(name, RemarkWeight::Suspicion, source, &rows, sentence)
+    remark(name, RemarkWeight::Suspicion, source, &rows, times + &rest)
 }
 
 /// Whether two writes cost as much as two syncs, and whether they cost more than these explain.

@@ -2,6 +2,7 @@
 
 use crate::analyse::findings::{Effects, Findings, PairOutcome};
 use crate::analyse::stories::story::{Act, Story};
+use crate::record::trial::TrialRecord;
 
 /// Stacks in guests of two suites under two loads; trixie is 0.8 times as fast as bookworm.
 fn factorial(blocks: u32, xfs: f64, is_there: fn(&str, &str, u64) -> bool) -> Findings {
@@ -91,6 +92,25 @@ fn an_option_that_changes_the_wal_per_commit_is_named_with_its_effect() {
     assert_eq!(effects.collect::<Vec<_>>(), [("xfs", 1000.0, same), ("trixie", 500.0, differs)]);
     assert_eq!(found.answer.notes[1], "WAL per commit: guest=trixie 50 % less than bookworm.");
     assert!(!answer(7.9).headline.contains("WAL per commit"), "too little to say");
+}
+
+#[test]
+fn the_wal_is_that_of_the_trials_that_have_a_rate() {
+    let without_a_rate = |record: &mut TrialRecord| record.counts.as_mut().unwrap().measures[0].elapsed_us = 0;
+    let mut story = Story::of(4, Some("ext4"));
+    for stack in ["ext4", "xfs"] {
+        for suite in ["bookworm", "trixie"] {
+            let act = Act::on(stack).in_guest(suite);
+            story = story.with(&act.clone().trials(&[1, 2, 3]));
+            let wal_records = if suite == "trixie" { 800.0 } else { 8.0 };
+            let act = Act { wal_records: Some(wal_records), ..act.trials(&[4]).touched(without_a_rate) };
+            story = story.also(&act);
+        }
+    }
+    let found = story.findings();
+    let [found] = found.effects.as_slice() else { panic!("{:?}", found.effects) };
+    assert_eq!((found.blocks, found.wal.len()), (3, 2));
+    assert!(found.wal.iter().all(|one| (one.ratio.value - 1.0).abs() < 1e-3), "{:?}", found.wal);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     let (firsts, all) = sums.turns.firsts;
     let firsts = Some(firsts as f64 / all as f64).filter(|share| *share > FIRSTS_WORTH_SAYING);
     let what = "{} of operations are first in a turn, caches empty: p99 may be theirs";
-    remarks.extend(of_share(Weight::Unlike, what, firsts));
+    remarks.extend(Remark::of_share(Weight::Unlike, what, firsts));
     remarks.extend(sums.capacity.remarks());
     remarks.extend(sums.epochs.remarks());
     remarks.extend(sums.ageing.remarks());
@@ -55,28 +55,24 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks.extend(window::remarks(found, sums, run.quick.is_some()));
     let clients = sums.cpu.clients().filter(|share| *share >= CLIENTS_WORTH_SAYING);
     let what = "clients take {} of these CPUs: figures are partly theirs";
-    remarks.extend(of_share(Weight::Elsewhere, what, clients));
+    remarks.extend(Remark::of_share(Weight::Elsewhere, what, clients));
     // Then the storage's share of the time says less, as a stack also costs CPU time.
     let full = sums.cpu.cpu().filter(|cpu| cpu.is_full()).map(CpuUse::busy_of_own);
-    remarks.extend(of_share(Weight::Elsewhere, "CPUs were {} busy: stacks may differ by their CPU cost", full));
+    remarks.extend(Remark::of_share(Weight::Elsewhere, "CPUs were {} busy: stacks may differ by their CPU cost", full));
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found, sums));
     let what = "the ARC can hold {} of reads meant to be cold: limit zfs_arc_max";
-    remarks.extend(of_share(Weight::Cached, what, sums.arc_holds));
+    remarks.extend(Remark::of_share(Weight::Cached, what, sums.arc_holds));
     remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(clock(sums));
     remarks.extend(missed(&sums.trials));
     let what = "latency was logged for {} of operations: others may be slower";
-    remarks.extend(of_share(Weight::Instrument, what, found.log_sample));
+    remarks.extend(Remark::of_share(Weight::Instrument, what, found.log_sample));
     let telemetry = Some(sums.telemetry_share).filter(|share| *share > TELEMETRY_ALLOWANCE);
-    remarks.extend(of_share(Weight::Instrument, "telemetry used {} of one CPU in the worst trial", telemetry));
+    remarks.extend(Remark::of_share(Weight::Instrument, "telemetry used {} of one CPU in the worst trial", telemetry));
     remarks
-}
-
-fn of_share(weight: Weight, words: &str, share: Option<f64>) -> Option<Remark> {
-    share.map(|share| Remark::with(weight, words, Number::Share(share)))
 }
 
 /// Filesystems of a trial's database that a power cut may destroy.
@@ -115,7 +111,7 @@ fn commits_of_btrfs(sums: &CaseSums, run: &RunRecord) -> Option<Remark> {
 
 fn other_programs(sums: &CaseSums) -> Option<Remark> {
     let words = format!("other programs: ≥ {{}} of one CPU, worst trial ({})", sums.cpu.other()?);
-    of_share(Weight::Disturbed, &words, sums.cpu.others_worst())
+    Remark::of_share(Weight::Disturbed, &words, sums.cpu.others_worst())
 }
 
 fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
@@ -172,11 +168,10 @@ fn failures(found: &CaseFinding) -> Vec<Remark> {
         };
         let (failed, late) = ("operations failed", "operations skipped (already late)");
         let counts = [(measure.failed, failed), (skipped, late), (measure.unsent, unsent)];
-        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
-            let number = Number::Of(count, measure.done + measure.failed + measure.skipped + measure.unsent);
-            let words = format!("{}: {{}} {what}", measure.name);
-            remarks.push(Remark::with(Weight::Wrong, words, number));
-        }
+        let all = measure.done + measure.failed + measure.skipped + measure.unsent;
+        remarks.extend(counts.into_iter().filter_map(|(count, what)| {
+            Remark::counted(Weight::Wrong, format!("{}: {{}} {what}", measure.name), count, all)
+        }));
     }
     remarks
 }

@@ -69,18 +69,18 @@ pub fn best(found: &BestCombinations, kind: &str) -> String {
     };
     let best = format!("{of}{kind}{load}: {}", some(&found.labels, ""));
     let (first, several) = (found.labels.first().cloned().unwrap_or_default(), found.labels.len() > 1);
-    let tied = match (several, found.same_within_percent) {
-        (false, _) => String::new(),
-        (true, Some(percent)) => format!(", the same within {percent} %"),
-        (true, None) => ", undecided between them".to_owned(),
+    let (at, against) = match &found.ratio {
+        Some(ratio) => (" at", in_sentence(ratio, &format!(" times {}", found.reference))),
+        None => ("", "the one that the others are compared with".to_owned()),
     };
-    let against = match &found.ratio {
-        Some(ratio) if several => {
-            format!("; {first} is at {}", in_sentence(ratio, &format!(" times {}", found.reference)))
-        }
-        Some(ratio) => format!(", {}", in_sentence(ratio, &format!(" times {}", found.reference))),
-        None if several => format!("; {first} is the one that the others are compared with"),
-        None => ", the one that the others are compared with".to_owned(),
-    };
-    best + &tied + &against
+    match several {
+        true => format!("{best}, {}; {first} is{at} {against}", tied(found.same_within_percent)),
+        false => format!("{best}, {against}"),
+    }
+}
+
+/// Of several in the first place: whether they are the same.
+pub fn tied(same_within_percent: Option<u32>) -> String {
+    let same = same_within_percent.map(|percent| PairOutcome::SameWithin(percent).words());
+    same.unwrap_or_else(|| "undecided between them".to_owned())
 }

@@ -172,7 +172,7 @@ impl HeadlineSentence<'_> {
         if best.len() == rows.len() {
             let (names, how_far) = (list(&labels), self.how_far(&best));
             return match self.same_within(&best) {
-                Some(percent) if self.kind(2).contains(' ') => {
+                Some(percent) if !self.of_class(self.head.class, 2).is_empty() => {
                     format!("of the {}, {names} are the same within {percent} %{how_far}", self.kind(2))
                 }
                 Some(percent) => format!("{names} are the same within {percent} %{how_far}"),
@@ -183,9 +183,7 @@ impl HeadlineSentence<'_> {
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
             let leads = self.leads(labels.len());
-            let tied = self.same_within(&best).map(|percent| format!("the same within {percent} %"));
-            let tied = tied.unwrap_or_else(|| "undecided between them".to_owned());
-            let text = format!("{} {leads}, {tied}", list(&labels));
+            let text = format!("{} {leads}, {}", list(&labels), words::tied(self.same_within(&best)));
             let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) =
                 slower.into_iter().partition(|row| best.iter().all(|one| self.main.faster(&one.case, &row.case)));
             let than = format!(" than {}", first.label);
@@ -239,7 +237,7 @@ impl HeadlineSentence<'_> {
     }
 
     fn baseline<'r>(&self, rows: &'r [RankRow]) -> Option<&'r RankRow> {
-        rows.iter().find(|row| row.comparison.is_none() && self.rows().any(|row| row.comparison.is_some()))
+        rows.iter().find(|row| row.comparison.is_none() && self.main.ranking.rows().any(|row| row.comparison.is_some()))
     }
 
     /// `than`: the only cases that they were shown to be slower than, if not all of the best.
@@ -301,16 +299,12 @@ impl HeadlineSentence<'_> {
     /// equal.
     fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
         let against = row.comparison.as_ref().filter(|against| against.outcome.differs() || ratio.interval.is_none());
-        let base = against
-            .and_then(|against| Some((&against.ratio, self.rows().find(|other| other.case == against.baseline)?)));
+        let mut rows = self.main.ranking.rows();
+        let base = against.and_then(|it| Some((&it.ratio, rows.find(|other| other.case == it.baseline)?)));
         match base {
             Some((ratio, base)) => format!("{} times {}", estimate_text(ratio).0, base.label),
             None => format!("{} times {}", estimate_text(&estimate(ratio)).0, best.label),
         }
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &RankRow> {
-        self.main.ranking.classes.iter().flat_map(|class| &class.rows)
     }
 
     fn rate(&self, row: &RankRow) -> String {

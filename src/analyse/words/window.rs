@@ -2,7 +2,7 @@
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::lists::list;
-use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{CaseFinding, TrialWindow};
 use crate::record::operation::Writes;
 use crate::record::run::{QuickOf, RunRecord};
@@ -22,12 +22,10 @@ type ShortWindow = (&'static str, fn(&TrialWindow) -> bool);
 
 /// Remarks on the windows of a case. The short windows of a quick run are mentioned with its answer.
 pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Remark> {
-    let mut remarks = Vec::new();
     let loud = sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count();
-    if loud > 0 {
-        let words = "machine not idle when {} trials began (the wait timed out)";
-        remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud as u64, sums.trials.len() as u64)));
-    }
+    let words = "machine not idle when {} trials began (the wait timed out)";
+    let loud = Remark::counted(Weight::Disturbed, words, loud as u64, sums.trials.len() as u64);
+    let mut remarks = Vec::from_iter(loud);
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
     remarks.extend(without_wal(sums, &windows));
     remarks.extend(checkpoint_in_turns(sums, &windows));
@@ -52,10 +50,8 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
     if settings.is_some_and(|settings| settings.get("autovacuum").is_some_and(|is| is == "deferred")) {
         remarks.push(Remark::plain(Weight::Short, "autovacuum was deferred: figures exclude its cost"));
     }
-    if window.vacuum_share >= VACUUM_WORTH_SAYING {
-        let words = "autovacuum ran during {} of the measured time";
-        remarks.push(Remark::with(Weight::Machine, words, Number::Share(window.vacuum_share.min(1.0))));
-    }
+    let vacuum = Some(window.vacuum_share.min(1.0)).filter(|share| *share >= VACUUM_WORTH_SAYING);
+    remarks.extend(Remark::of_share(Weight::Machine, "autovacuum ran during {} of the measured time", vacuum));
     remarks
 }
 
@@ -75,7 +71,7 @@ fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
 
 fn of_trials(windows: &[&TrialWindow], words: &str, is_it: impl Fn(&TrialWindow) -> bool) -> Option<Remark> {
     let trials = windows.iter().filter(|window| is_it(window)).count() as u64;
-    (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
+    Remark::counted(Weight::Short, words, trials, windows.len() as u64)
 }
 
 /// A script that was to be measured over checkpoint cycles but caused none.

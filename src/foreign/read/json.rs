@@ -18,11 +18,7 @@ pub(super) struct Leaf<'p> {
 
 /// Walks the leaves of the document that starts on the first of these lines, and returns how many lines it spans; the
 /// lines go into `output`. A damaged document is not walked; its error is listed.
-pub(super) fn document(
-    lines: &[TextLine<'_>],
-    output: &mut Output,
-    mut each: impl FnMut(&mut Output, &Leaf<'_>),
-) -> usize {
+pub fn document(lines: &[TextLine<'_>], output: &mut Output, mut each: impl FnMut(&mut Output, &Leaf<'_>)) -> usize {
     let text: String = lines.iter().flat_map(|line| [line.text, "\n"]).collect();
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
     let damage = documents.next().and_then(Result::err);

@@ -108,8 +108,7 @@ pub(in crate::foreign) fn is_time(text: &str) -> bool {
 }
 
 fn is_clock(word: &str) -> bool {
-    let time = word.split_once('T').map_or(word, |(_, time)| time);
-    let parts: Vec<&str> = time.splitn(3, [':']).collect();
+    let parts: Vec<&str> = word.split_once('T').map_or(word, |(_, time)| time).splitn(3, [':']).collect();
     parts.len() == 3
         && parts[..2].iter().all(|p| p.len() <= 2 && web::number(p).is_some())
         && parts[2].starts_with(|c: char| c.is_ascii_digit())

@@ -48,8 +48,7 @@ type Header = (Vec<String>, bool);
 
 fn header(text: &str) -> Option<Header> {
     let mut words = table::words(text);
-    let last = words.last()?;
-    let zone = last.chars().all(|c| c.is_ascii_uppercase() || "+-0123456789".contains(c));
+    let zone = words.last()?.chars().all(|c| c.is_ascii_uppercase() || "+-0123456789".contains(c));
     words.truncate(words.len() - usize::from(zone));
     let all = ["swpd", "free", "bi", "bo", "us", "sy", "id"].iter().all(|name| words.contains(name));
     (all && words.starts_with(&["r", "b"])).then(|| (words.into_iter().map(str::to_owned).collect(), zone))

@@ -15,8 +15,7 @@ const THICK_SHARE: &str = "20%FREE";
 
 /// How to take snapshots of the volume behind a base.
 pub(super) fn way(host: &Host, devices: &[&Path], base: &Base, asked: &Options) -> Result<SnapshotWay> {
-    let rows = report(host, "pv", "vg_name", devices, None)?;
-    let group = rows.into_iter().find_map(|mut row| row.remove("vg_name"));
+    let group = report(host, "pv", "vg_name", devices, None)?.into_iter().find_map(|mut row| row.remove("vg_name"));
     let group = group.ok_or_else(|| Error::tool("LVM does not list the volume group of the stack"))?;
     let Base::Device(device) = base else { return Err(Error::bug(format!("{group} offers only volumes"))) };
     let volume = options::volumes(asked)

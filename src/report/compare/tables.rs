@@ -188,6 +188,5 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
 
 /// Merges equal texts about several sides into one, with the sides' marks.
 pub(super) fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
-    let groups = by_key(said.map(|(mark, text)| (text, mark)));
-    groups.into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()
+    by_key(said.map(|(mark, text)| (text, mark))).into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()
 }

@@ -94,17 +94,13 @@ pub(super) fn history(group: &HostGroup) -> Option<Value> {
     let span = several.iter().map(|host| speeds(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
     let (first, last) = (starts.iter().min()?, starts.iter().max()?);
     let when = if day(first) == day(last) { moment } else { day };
-    let strips = several.iter().map(|host| {
+    let rows = several.iter().map(|host| {
         let own = speeds(host);
         let middle = f64::midpoint(own.least, own.greatest);
         strip(host, &times, &PlotScale { least: middle - span / 2.0, greatest: middle + span / 2.0 }, when)
     });
-    Some(context! {
-        first => when(first),
-        last => when(last),
-        rows => strips.collect::<Vec<_>>(),
-        single => single.len(),
-    })
+    let rows: Vec<Value> = rows.collect();
+    Some(context! { first => when(first), last => when(last), rows, single => single.len() })
 }
 
 fn speeds(host: &HostFinding) -> PlotScale {

@@ -136,8 +136,7 @@ fn stored(session: &mut Session<'_>, mut trial: Trial<'_>, done: Result<()>, wal
 
 /// Continuing would measure on top of the leftovers.
 fn must_be_undone(session: &mut Session<'_>) -> Result<()> {
-    let left = session.undo_failure.take();
-    left.map_or(Ok(()), |e| Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")))
+    session.undo_failure.take().map_or(Ok(()), |e| Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")))
 }
 
 /// Stores a trial during which the guest of an earlier session died.

@@ -31,7 +31,7 @@ fn line(said: &str, text: &str, done: Option<usize>) -> Option<usize> {
         let begin = commands.get(done.or_else(|| number("", "aborted in command "))?)?;
         // In a function, it is the line of a query there.
         let inside = number("", "LINE ").filter(|_| !said.contains("QUERY:"));
-        Some(begin + inside.map_or(0, |line| line - 1))
+        Some(begin + inside.map_or(0, |line| line.saturating_sub(1)))
     };
     number("script-1-", ":").or_else(|| number("", " in line ")).or_else(of_command)
 }
@@ -87,6 +87,7 @@ END";
         assert_eq!(of("client 0 aborted in command 3 (if) of script 0; evaluation failed"), Some(5));
         assert_eq!(of("aborted in command 1 query 0: ERROR:  x\nLINE 1: x\nQUERY:  x"), Some(3));
         assert_eq!(of("pgbench: error: /run/x/script-1-mine.sql:2: invalid command in command \"sett\""), Some(2));
+        assert_eq!(of("aborted in command 4 query 0: ERROR:  x\nLINE 0: x"), Some(6));
         assert_eq!(of("aborted in command 99 query 0"), None);
         assert_eq!(of("could not connect"), None);
         assert_eq!(line("aborted in command 1 query 0", "\\set id 1 + \\\n 1\nSELECT 1 / 0;", None), None);

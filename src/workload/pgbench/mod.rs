@@ -87,19 +87,13 @@ impl Pgbench {
     ///
     /// # Errors
     /// With the server's or pgbench's own message.
-    pub fn rehearse(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        memory: MemorySizes,
-        longest: Duration,
-    ) -> Result<u64> {
+    pub fn rehearse(&self, place: &Place<'_>, options: &Options, memory: MemorySizes, limit: Duration) -> Result<u64> {
         let (settings, server) = (settings(options)?, drive::server_of(place)?);
         drive::load(place, settings.shipped, settings.units(memory))?;
         let before = server.database_bytes()?;
         set_up(place, &settings)?;
         let made = server.database_bytes()?.saturating_sub(before);
-        drive::once(place, &settings, longest).map(|()| made)
+        drive::once(place, &settings, limit).map(|()| made)
     }
 }
 
