@@ -316,7 +316,9 @@ fn in_guests(
             guest_run::GuestTask::Start { plan: guests::plan(args.plan()?)?, quick: args.quick }
         }
     };
-    (!args.json).then(|| say_others(host));
+    if !args.json {
+        say_others(host);
+    }
     let request = guest_run::GuestRunRequest { task, images, cases, json: args.json, results: &places.results };
     let (code, folder) = guest_run::run(host, &request, &interrupt, &|folder, event| follow.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
