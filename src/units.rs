@@ -98,7 +98,8 @@ impl fmt::Display for Micros {
 /// A number with at most three significant digits: `0.0123`, `1.5`, `42`, `12 300`.
 pub(crate) fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
+        // A sum of nothing is -0.
+        return format!("{}", value + 0.0);
     }
     let magnitude = value.abs().log10().floor() as i32;
     let decimals = (2 - magnitude).clamp(0, 12) as usize;

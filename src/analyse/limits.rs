@@ -292,7 +292,9 @@ fn decided(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &Side
         value: None,
         baseline: Some(expected.value),
         change: None,
-        how: format!("the run has no such case; it has {all}"),
+        how: format!(
+            "the run has no such case; it has {all}: name one on each side, as in RUN:ext4 wal_compression=pglz"
+        ),
     };
     let Some(side) = side else { return finding };
     let finding = of_measure(finding, limit, side, expected);

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, mean, p50, p95, p99, p99.9 \
 (latencies, which files call latency_us_p50 and so on), a row of a probe such as fdatasync, what an operation such as a commit costs \
-(wal_bytes, flushes_per_wal_sync, device_writes, device_bytes, cpu_us: they hardly vary), or a measure as `pgstrata compare` prints it. Cases are matched by name. A case that was tried and could not be measured exceeds its limits, and so does one that can lose \
+(wal_bytes, flushes_per_wal_sync, device_writes, device_bytes, cpu_us; in quick runs wal_bytes falls as trials do more), or a measure as `pgstrata compare` prints it. Cases are matched by name. A case that was tried and could not be measured exceeds its limits, and so does one that can lose \
 commits where the baseline's cannot, or did nothing. What else `compare` refuses to compare is undecided, with the reason, and so is a case that \
 is not in the run's plan; one that only the run has is listed. What `only` in [quick] left out is not checked and said; exit code 7 if nothing was checked.
 

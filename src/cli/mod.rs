@@ -3,6 +3,7 @@
 //! A subcommand is one file with `Args` and `run`, its `mod` line, and its line in the list `subcommands!` below. Absent
 //! on purpose: the work of each step.
 
+mod beside;
 mod built;
 mod catalogue;
 mod check;

@@ -290,7 +290,7 @@ fn lasting(event: &Event, columns: Option<usize>, left: &str) -> Option<String> 
             // The reason may be a tool's output, of several lines.
             format!("  {}  {how}{left}: {}", in_column(trial, columns), out::harmless_lines(reason))
         }
-        Event::Warning { message } => format!("warning: {}", out::harmless(message)),
+        Event::Warning { message } => format!("warning: {}", out::harmless_lines(message)),
         // The signal handler has already reported the interrupt.
         _ => return None,
     })

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata report results/2026-11-21-0241-which-filesystem         the first screen here, report.html in the folder
-  pgstrata report results/... --full                               every table and caveat on the terminal
+  pgstrata report results/... --full                               every caveat, and more tables on the terminal
   pgstrata report results/... --json | jq .rankings                the findings as JSON
   pgstrata report results/... --csv -o ranking.csv                 one row per case and metric
   pgstrata report results/... --format md                          Markdown for a ticket: answer, tables, conditions
@@ -34,7 +34,7 @@ pub struct Args {
     /// Same as --format csv
     #[arg(long, conflicts_with_all = ["format", "json"])]
     csv: bool,
-    /// Print every table and caveat, as --format txt does, and write report.html
+    /// Print every caveat and more tables, as --format txt does, and write report.html, which has all of them
     #[arg(long, conflicts_with_all = ["format", "json", "csv", "output"])]
     full: bool,
     /// Write to this file instead of standard output (for html: instead of report.html in the run folder)

@@ -6,8 +6,7 @@ use super::places::PlaceArgs;
 use super::plan::guests;
 use super::progress::ProgressLine;
 use super::share::{self, ShareArg};
-use super::{built, guest_run, out, prepared};
-use crate::analyse::case::cpu_use::LOSS_WORTH_SAYING;
+use super::{beside, built, guest_run, out, prepared};
 use crate::analyse::findings::Findings;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
@@ -16,9 +15,7 @@ use crate::guest::cache::Cache;
 use crate::guest::image::GuestImage;
 use crate::guest::suite::Suite;
 use crate::host::Host;
-use crate::host::machine::{self, WATCHED};
 use crate::host::signals::Interrupt;
-use crate::host::time::{now, sleep};
 use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
 use crate::record::build::UNBUILT;
@@ -27,9 +24,8 @@ use crate::record::drive::DriveRecord;
 use crate::record::event::{Event, Stamped};
 use crate::run::opening::{self, Continuing};
 use crate::run::session::{self, Ending, RunContext, RunPlaces};
-use crate::run::{check, clean, drives, forecast};
+use crate::run::{check, drives, forecast};
 use crate::store::folder::RunFolder;
-use crate::telemetry::processes::others_beside;
 use crate::units::{Micros, count};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -182,7 +178,7 @@ pub(super) fn measured(
     let interrupt = Interrupt::listen()?;
     task.build(host, &interrupt)?;
     if !watched.json {
-        say_others(host);
+        beside::say_programs(host);
     }
     let progress = ProgressLine::new(watched.json, std::io::stderr().is_terminal());
     let watcher = |folder: &Path, event: &Stamped| {
@@ -195,9 +191,10 @@ pub(super) fn measured(
     };
     let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
     let context = &RunContext { host, places, interrupt: &interrupt, watcher: &watcher, judge: &judge };
+    beside::say_runs(host, &places.state, matches!(task, RunTask::Start(..)))?;
     let ending = match &task {
         RunTask::Resume(stored) => opening::resume(context, stored, more),
-        RunTask::Start(plan, _) => start(context, plan),
+        RunTask::Start(plan, _) => opening::start(context, plan),
     };
     progress.finish();
     ending
@@ -278,22 +275,6 @@ fn planned_cases(args: &Args) -> Result<Vec<CaseSpec>> {
     Ok(cases)
 }
 
-/// Says what CPU time other programs take, from as much on as a report says it.
-fn say_others(host: &Host) {
-    let (cpus, begun) = (machine::facts(host).cpus, now());
-    let ((), others) = others_beside(host, || sleep(WATCHED));
-    let all_ns = begun.elapsed().as_nanos() as f64 * f64::from(cpus.max(1));
-    others.and_then(|others| others_words(others, all_ns)).iter().for_each(|line| out::remark(line));
-}
-
-fn others_words((busiest, ns): (Option<String>, u64), all_ns: f64) -> Option<String> {
-    let share = (ns as f64 / all_ns).min(1.0);
-    let (percent, busiest) = ((share * 100.0).round(), out::harmless(&busiest.unwrap_or_default()));
-    let words =
-        format!("other programs use {percent} % of the CPUs ({busiest} most of it): the answer will be less sure");
-    (share >= LOSS_WORTH_SAYING).then_some(words)
-}
-
 /// The same in guests; the page and the tables are made here.
 fn in_guests(
     args: &Args,
@@ -317,7 +298,7 @@ fn in_guests(
         }
     };
     if !args.json {
-        say_others(host);
+        beside::say_programs(host);
     }
     let request = guest_run::GuestRunRequest { task, images, cases, json: args.json, results: &places.results };
     let (code, folder) = guest_run::run(host, &request, &interrupt, &|folder, event| follow.note(folder, event))?;
@@ -344,18 +325,6 @@ fn print_result(folder: &Path, json: bool, counts: &str, interrupted: bool) -> R
         }
     }
     Ok(())
-}
-
-/// Starts a run, and reports remains of earlier ones.
-fn start(context: &RunContext<'_>, plan: &Plan) -> Result<Ending> {
-    let left = clean::clean(context.host, &context.places.state, true)?;
-    for run in left.iter().filter(|run| !run.live && !run.things.is_empty()) {
-        out::remark(&format!("run {} was killed and left things behind: `pgstrata clean` removes them", run.run));
-    }
-    for run in left.iter().filter(|run| run.live) {
-        out::remark(&format!("run {} is active at the same time: each run disturbs the other's figures", run.run));
-    }
-    opening::start(context, plan)
 }
 
 /// Work to do.
@@ -526,6 +495,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     }
     if let Some((kind, why)) = &ending.stopped {
         out::remark(&out::harmless_lines(why));
+        out::remark(&format!("mend that, then: pgstrata run --resume {}", ending.folder.display()));
         return Ok(kind.exit_code());
     }
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
@@ -540,7 +510,7 @@ pub(super) fn written(folder: &Path, findings: &Findings) -> Result<PathBuf> {
     Ok(report)
 }
 
-/// `4 trials measured, 12 not run (1 of them cut short); took 5 min 2 s, 62 % of it measurement`.
+/// `4 trials measured, 12 not run (1 of them cut short); this session took 5 min 2 s, 62 % of it measurement`.
 fn summed_up(ending: &Ending) -> String {
     let cut_short = if ending.cut_short { " (1 of them cut short)" } else { "" };
     let counts = format!("{} measured, {} not run{cut_short}", count(ending.done, "trial"), ending.not_run);
@@ -548,7 +518,7 @@ fn summed_up(ending: &Ending) -> String {
         return format!("the run is complete: {} measured", count(ending.done, "trial"));
     }
     let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
-    format!("{counts}; took {}, {share:.0} % of it measurement", Micros(ending.wall_us))
+    format!("{counts}; this session took {}, {share:.0} % of it measurement", Micros(ending.wall_us))
 }
 
 #[cfg(test)]
@@ -573,13 +543,6 @@ mod tests {
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: std::collections::BTreeMap::new(),
         }
-    }
-
-    #[test]
-    fn other_programs_are_named_from_where_a_report_names_them() {
-        let said = |ns| others_words((Some("cc1".to_owned()), ns), 1e9);
-        let wanted = "other programs use 34 % of the CPUs (cc1 most of it): the answer will be less sure";
-        assert_eq!((said(340_000_000).as_deref(), said(19_000_000)), (Some(wanted), None));
     }
 
     #[test]

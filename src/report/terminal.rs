@@ -241,15 +241,18 @@ fn cases(labelled: &Labelled<'_>) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
-    if labelled.findings.cases.iter().any(|case| case.backend_time.is_some()) {
-        note.push_str(
-            " Storage: share of backend time that waits for it. In memory: speedup of the same settings on a stack in memory.",
-        );
-    }
-    let note = paragraph("  ", &note);
+    let shown = table.shown();
+    // A column that no case has is not shown.
+    let notes = [
+        ("stall", "Stall: the slowest single operation."),
+        ("idle s", "Idle s: seconds without a commit, over all trials."),
+        ("storage", "Storage: share of backend time that waits for it."),
+        ("in memory", "In memory: speedup of the same settings on a stack in memory."),
+    ];
+    let notes: Vec<&str> = notes.iter().filter(|(title, _)| shown.contains(title)).map(|(_, note)| *note).collect();
+    let note = if notes.is_empty() { String::new() } else { paragraph("  ", &notes.join(" ")) };
     let shares = flush_shares(labelled);
-    format!("\nAll cases, main measure\n{}{note}{shares}{}", table.shown(), latencies(labelled))
+    format!("\nAll cases, main measure\n{shown}{note}{shares}{}", latencies(labelled))
 }
 
 /// Percentiles of each case's main measure with their intervals.

@@ -489,8 +489,8 @@ fn data_needs(case: &CaseSpec, memory: Bytes) -> Result<Option<(String, Bytes)>>
     let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory));
     let needs = |expected: Bytes| Bytes((expected.0.saturating_add(EMPTY_CLUSTER) as f64 / DATA_SHARE) as u64);
     Ok(set.map(|set| {
-        // With tables of its own, by the workload: the key has a sum.
-        let own = set.key.split_once("-setup-").map(|(name, _)| format!("{} ({name})", case.workload.name));
+        // With tables of its own, whose size is not known yet, by the workload: the key has a sum.
+        let own = set.key.split_once("-setup-").map(|_| format!("{}, without what `setup` makes", case.workload.name));
         (own.unwrap_or(set.key), needs(set.expected))
     }))
 }

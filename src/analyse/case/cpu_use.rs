@@ -27,8 +27,9 @@ pub struct CpuSums {
     /// Programs outside the run in the trial that they disturbed most: their share of all CPU time, and of one CPU. A lower
     /// bound: programs that end within a second are missed.
     others_worst: (f64, f64),
-    /// Busy time of the busiest CPU of each second, and the time covered, seconds.
-    fullest_s: (f64, f64),
+    /// Busy time of the busiest CPU of each second, and the time of all CPUs, nanoseconds: both were read at once, which no
+    /// clock of the clients was.
+    fullest_ns: (f64, f64),
     /// Time in which some task waited for a CPU, microseconds.
     waited_us: Flow,
     trials: u32,
@@ -62,12 +63,13 @@ impl CpuSums {
 
     fn add_fullest(&mut self, seconds: &Seconds) {
         let Some(worked) = seconds.counts(&columns::CPU_FULLEST_NS) else { return };
-        let clock = seconds.counts(&columns::TIME_US);
+        let states: Vec<_> = columns::CPU_TIMES.iter().filter_map(|state| seconds.counts(state)).collect();
         // A row after a gap covers more than its second and is skipped.
         for row in (1..worked.rows()).filter(|row| *row == 1 || worked.at(row - 1).is_some()) {
-            if let Some(ns) = worked.at(row) {
-                self.fullest_s.0 += ns as f64 / 1e9;
-                self.fullest_s.1 += span_s(clock, row - 1, row);
+            let of_all = states.iter().map(|state| Some(state.at(row)?.saturating_sub(state.at(row - 1)?)));
+            if let Some((ns, of_all)) = worked.at(row).zip(of_all.sum::<Option<u64>>()) {
+                self.fullest_ns.0 += ns as f64;
+                self.fullest_ns.1 += of_all as f64;
             }
         }
     }
@@ -120,13 +122,15 @@ impl CpuSums {
 
     /// Share of its time that the busiest CPU of each second was busy.
     pub fn fullest(&self) -> Option<f64> {
-        let (busy, whole) = self.fullest_s;
-        (whole > 0.0).then(|| (busy / whole).min(1.0))
+        let (busy, all) = self.fullest_ns;
+        (all > 0.0 && self.cpus > 0).then(|| (busy * f64::from(self.cpus) / all).min(1.0))
     }
 
     /// Share of the time in which some task on the machine waited for a CPU.
     pub fn pressure(&self) -> Option<f64> {
-        self.waited_us.per_second().map(|us| us / 1e6)
+        let all_ns: f64 = self.cpu_ns.iter().sum();
+        let waited_ns = self.waited_us.grown()? * 1e3 * f64::from(self.cpus);
+        (all_ns > 0.0).then(|| (waited_ns / all_ns).min(1.0))
     }
 
     /// Remarks on the CPUs, clause by clause; empty if they had capacity left.
@@ -241,7 +245,11 @@ mod tests {
     }
 
     fn sums(seconds: &Seconds) -> CpuSums {
-        let mut sums = CpuSums::default();
+        sums_on(1, seconds)
+    }
+
+    fn sums_on(cpus: u32, seconds: &Seconds) -> CpuSums {
+        let mut sums = CpuSums { cpus, ..CpuSums::default() };
         sums.add(seconds, &[]);
         sums
     }
@@ -268,14 +276,15 @@ mod tests {
         let read = [true, true, true, false, true];
         // 16 CPUs, one of them busy: 6 % of all.
         seconds.push_counts("cpu_user_ns", vec![0, 960 * ms, 1920 * ms, 0, 3900 * ms], &read);
-        seconds.push_counts("cpu_idle_ns", vec![0, 15_000 * ms, 30_000 * ms, 0, 60_000 * ms], &read);
-        seconds.push_counts("time_us", vec![0, 1_000_000, 2_000_000, 0, 4_000_000], &read);
+        seconds.push_counts("cpu_idle_ns", vec![0, 15_040 * ms, 30_080 * ms, 0, 60_100 * ms], &read);
+        // The clock of the clients: a turn's counters were read some time after its end.
+        seconds.push_counts("time_us", vec![0, 900_000, 1_800_000, 0, 3_600_000], &read);
         seconds.push_counts(
             "cpu_fullest_ns",
             vec![0, 970 * ms, 950 * ms, 0, 1990 * ms],
             &[false, true, true, false, true],
         );
-        let sums = sums(&seconds);
+        let sums = sums_on(16, &seconds);
         assert!((sums.fullest().unwrap() - 0.96).abs() < 1e-9, "{:?}", sums.fullest());
         assert_eq!(sums.clauses(), ["one CPU was 96 % busy"]);
     }
@@ -283,10 +292,11 @@ mod tests {
     #[test]
     fn waiting_for_a_cpu_is_reported_from_ten_percent_on() {
         let pressed = |us: u64| {
-            let mut seconds = cpu(40, 60);
-            seconds.push_counts("time_us", vec![0, 1_000_000], &[true; 2]);
+            // Two CPUs for a second, which the clients' clock has as 0.8.
+            let mut seconds = cpu(800_000_000, 1_200_000_000);
+            seconds.push_counts("time_us", vec![0, 800_000], &[true; 2]);
             seconds.push_counts("psi_cpu_some_us", vec![5, 5 + us], &[true; 2]);
-            sums(&seconds).clauses()
+            sums_on(2, &seconds).clauses()
         };
         assert_eq!(pressed(90_000), Vec::<String>::new());
         assert_eq!(pressed(610_000), ["some task waited for a CPU 61 % of the time"]);

@@ -41,8 +41,11 @@ impl TrialLatencies<'_> {
     fn at(&self, wanted: &Wanted) -> Result<u64, String> {
         let timed = self.latencies.len();
         if timed < wanted.fewest {
-            let many = if timed == 1 { "operation" } else { "operations" };
-            return Err(format!("{timed} {many} in trial {}: a {} needs {}", self.trial, wanted.name, wanted.fewest));
+            let many = if timed == 1 { "operation was" } else { "operations were" };
+            return Err(format!(
+                "{timed} {many} timed in trial {}: a {} needs {}",
+                self.trial, wanted.name, wanted.fewest
+            ));
         }
         let due_for_each_done = 1.0 + self.missed as f64 / self.done.max(1) as f64;
         let quantile = wanted.percent / 100.0 * due_for_each_done;
@@ -150,7 +153,7 @@ mod tests {
         let sums = of_trials(&trials);
         let found = sums.finding(&merged(&trials));
         assert_eq!((found[3].over_trials, sums.trials("p99.9")), (None, None));
-        assert_eq!(found[3].unavailable.as_deref(), Some("612 operations in trial 2: a p99.9 needs 1000"));
+        assert_eq!(found[3].unavailable.as_deref(), Some("612 operations were timed in trial 2: a p99.9 needs 1000"));
         assert_eq!((found[3].trials.len(), found[2].over_trials.unwrap().trials), (1, 2));
         let has_p99 = |operations| of_trials(&[(histogram(&[(1_000, operations)]), 0)]).trials("p99").is_some();
         assert_eq!([99, 100].map(has_p99), [false, true]);

@@ -6,6 +6,9 @@ use crate::record::trial::TrialRecord;
 use crate::stats::ratio::BlockMean;
 use std::collections::BTreeMap;
 
+/// Length of a turn below which it is remarked: with equal work one takes half a second to two.
+const SHORT_US: u64 = 400_000;
+
 /// A turn that counts.
 #[derive(Debug, Clone)]
 pub struct CaseTurn {
@@ -27,6 +30,8 @@ pub struct TurnSums {
     pub made_again: Vec<(u32, u32)>,
     /// Those of turns on a disturbed disk that count.
     pub off: Vec<(u32, u32)>,
+    /// Trials whose turns were far shorter than asked for: their work was set by the rate of a warm-up that others slowed.
+    pub short: u64,
     /// Operations that are the first of a client's in its turn, and all of them: with equal work the rate leaves the first out.
     pub firsts: (u64, u64),
     /// By block: mean effect on its turns of the cases before and of others' CPU time beside, as the logarithm of a ratio.
@@ -45,6 +50,8 @@ impl TurnSums {
             let first = record.operation.clients;
             self.firsts = (self.firsts.0 + first, self.firsts.1 + first + turn.operations);
         }
+        let (turns, whole_us) = own.counted().fold((0, 0), |(turns, us), turn| (turns + 1, us + turn.whole_us));
+        self.short += u64::from(whole_us < SHORT_US * turns);
         self.off.extend(own.counted().filter(|turn| turn.is_off == Some(true)).map(|turn| (block, turn.round)));
         self.turns.extend(own.counted().filter(|turn| turn.operations > 0 && turn.elapsed_us > 0).map(|turn| {
             let log = (turn.operations as f64 / turn.rated_us(is_async) as f64).ln();

@@ -290,6 +290,13 @@ fn rounds_on_a_disturbed_disk_that_count_and_turns_apart_from_the_others_are_sai
         record.turns.as_mut().unwrap().turns.iter_mut().for_each(|turn| turn.operations = 800);
     });
     assert!(firsts.contains("2.0 % of operations are first in a turn, caches empty"), "{firsts}");
+    assert!(!firsts.contains("under 0.4 s"), "{firsts}");
+    let short = said(|record| {
+        turns_of(record, 1, 0);
+        let us = if record.trial == 3 { 390_000 } else { 410_000 };
+        record.turns.as_mut().unwrap().turns.iter_mut().for_each(|turn| turn.whole_us = us);
+    });
+    assert!(short.contains("turns of 1 of 3 trials took under 0.4 s: slow warm-up"), "{short}");
     let apart = said(|record| turns_of(record, 1, 500_000_000));
     assert!(apart.contains("in 3 of 3 blocks its turns lay apart from those"), "{apart}");
 }

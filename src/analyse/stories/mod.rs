@@ -321,6 +321,10 @@ fn a_log_of_many_lines_never_becomes_the_headline() {
     assert_eq!(found.answer.answer, "Nothing was measured.");
     assert!(found.answer.notes[0].ends_with(": initdb failed."), "{:?}", found.answer);
     assert_eq!(found.not_run[0].reason, log, "the whole log stands with the trial");
+    let output = "own.sql (line 5): pgbench failed with exit code 2; output:\n  pgbench: error: no column m\nat 1";
+    let found = Story::of(2, Some("ext4")).with_failed(&Act::on("ext4"), output).findings();
+    let end = "own.sql (line 5): pgbench failed with exit code 2; output: pgbench: error: no column m.";
+    assert!(found.answer.notes[0].ends_with(end), "{:?}", found.answer);
 }
 
 #[test]

@@ -78,7 +78,11 @@ fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> RunAnswer {
         Some(entry) => {
             let names = names::of_cases(cases.iter().map(|case| (case.id.as_str(), &case.axes)));
             let name = names.get(&entry.case).unwrap_or(&entry.case);
-            let line = entry.reason.lines().next().unwrap_or_default();
+            let mut lines = entry.reason.lines().map(str::trim);
+            let first = lines.next().unwrap_or_default();
+            // Below it stands what the tool said.
+            let said = lines.find(|line| !line.is_empty()).filter(|_| first.ends_with("output:"));
+            let line = &said.map_or_else(|| first.to_owned(), |said| format!("{first} {said}"));
             let short: String = line.chars().take(REASON_CHARS).collect();
             let end = if short.len() < line.len() { " ..." } else { "" };
             let short = short.trim_end_matches(['.', ':']);

@@ -29,6 +29,8 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
     remarks.extend(without_wal(sums, &windows));
     remarks.extend(checkpoint_in_turns(sums, &windows));
+    let words = "turns of {} trials took under 0.4 s: slow warm-up before them";
+    remarks.extend(Remark::counted(Weight::Short, words, sums.turns.short, sums.trials.len() as u64));
     let Some(window) = found.window.as_ref().filter(|_| writes(sums)) else {
         remarks.extend(thirds_differ(&windows));
         return remarks;

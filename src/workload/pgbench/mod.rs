@@ -125,10 +125,7 @@ impl Workload for Pgbench {
             let key = if options.get("data").is_some() { "data" } else { "scale" };
             format!("`{key}` sizes pgbench's own tables, which neither `script` nor `setup` names: leave it out")
         });
-        let unknown = settings.setup.filter(|_| scripts::made_of(options).is_none()).map(|_| {
-            "the space does not include the tables that `setup` makes: `pgstrata plan` measures them at scale 1".into()
-        });
-        waiting.into_iter().chain(unread).chain(unknown).collect()
+        waiting.into_iter().chain(unread).collect()
     }
 
     fn connections(&self, options: &Options) -> u64 {
