@@ -98,7 +98,8 @@ fn after_an_interrupt_the_counts_equal_the_planned_trials() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(
-        String::from_utf8_lossy(&output.stdout).contains("1 trial measured, 3 not run (1 of them cut short); took "),
+        String::from_utf8_lossy(&output.stdout)
+            .contains("1 trial measured, 3 not run (1 of them cut short); this session took "),
         "{}",
         said(&output)
     );
