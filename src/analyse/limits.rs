@@ -282,6 +282,8 @@ fn decided(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &Side
         Some(side) if side.name != reference.name => format!("{} against {}", side.name, reference.name),
         _ => reference.name.clone(),
     };
+    let first = all.first().map_or("CASE", |side| side.name.as_str());
+    let how = format!("the run has no such case; name one on each side, as in RUN:{first}; it has ");
     let all = names::first(all.iter().map(|side| &side.name), 3, "; ", "; ");
     let finding = LimitFinding {
         outcome: Compliance::Undecided,
@@ -292,9 +294,7 @@ fn decided(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &Side
         value: None,
         baseline: Some(expected.value),
         change: None,
-        how: format!(
-            "the run has no such case; it has {all}: name one on each side, as in RUN:ext4 wal_compression=pglz"
-        ),
+        how: how + &all,
     };
     let Some(side) = side else { return finding };
     let finding = of_measure(finding, limit, side, expected);

@@ -495,7 +495,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     }
     if let Some((kind, why)) = &ending.stopped {
         out::remark(&out::harmless_lines(why));
-        out::remark(&format!("mend that, then: pgstrata run --resume {}", ending.folder.display()));
+        out::remark(&format!("fix that, then resume: pgstrata run --resume {}", ending.folder.display()));
         return Ok(kind.exit_code());
     }
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })

@@ -80,7 +80,7 @@ impl Remark {
         Remark { weight, words: words.into(), number: Some(number), own: None }
     }
 
-    /// A remark on so many of all; `None` if there are none.
+    /// A remark with `count` of `all` in place of `{}`; `None` if none counts.
     pub fn counted(weight: Weight, words: impl Into<String>, count: u64, all: u64) -> Option<Remark> {
         (count > 0).then(|| Remark::with(weight, words, Number::Of(count, all)))
     }

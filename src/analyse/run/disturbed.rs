@@ -155,7 +155,7 @@ impl Disturbed {
             false => "at most a fifth repeat".to_owned(),
         };
         let text =
-            format!("disk off its usual rate by over {MOST_OFF}x around {counting} of {planned} trials; {ended}");
+            format!("disk off its usual rate by over {MOST_OFF}× around {counting} of {planned} trials; {ended}");
         Some(Remark::plain(Weight::Disturbed, text))
     }
 }

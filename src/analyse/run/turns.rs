@@ -94,7 +94,7 @@ fn apart(turned: &[&mut CaseSums], case: usize) -> u32 {
 pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
     let own = found.and_then(|found| found.cases.iter().find(|own| own.case == case));
     let idle = own.and_then(|own| own.idle_share).filter(|share| *share > IDLE_NAMED);
-    let words = "while idle, the stack wrote {} of what it wrote in its turns";
+    let words = "idle, the stack wrote {} of what it wrote in its turns";
     let idle = Remark::of_share(Weight::Disturbed, words, idle);
     let without = match found.is_some_and(|found| found.is_taken_out) {
         true => "ratios are without that",
@@ -114,9 +114,9 @@ pub fn of_case(found: Option<&TurnsFinding>, case: &str) -> Vec<Remark> {
 /// Remarks on the run: rounds on a disturbed disk, and what ratios are without.
 pub fn of_run(found: Option<&TurnsFinding>) -> Vec<Remark> {
     let Some(found) = found else { return Vec::new() };
-    let again = "{} rounds were made again: disk off its usual rate by over 3x";
+    let again = "{} rounds were made again: disk off its usual rate by over 3×";
     let again = Remark::counted(Weight::Disturbed, again, found.made_again, found.made_again + found.rounds);
-    let off = "{} rounds count with the disk off by over 3x: at most a fifth repeat";
+    let off = "{} rounds count with the disk off by over 3×: at most a fifth repeat";
     let off = Remark::counted(Weight::Disturbed, off, found.off, found.rounds);
     let means = found.cases.iter().filter(|case| !case.borne.is_empty());
     let means = means.map(|case| case.borne.values().sum::<f64>() / case.borne.len() as f64);

@@ -41,7 +41,7 @@ fn never_steady(findings: &Findings) -> Option<&str> {
         .cautions
         .iter()
         .map(|caution| caution.text.as_str())
-        .find(|text| text.starts_with("disk off its usual rate by over 3x"))
+        .find(|text| text.starts_with("disk off its usual rate by over 3×"))
 }
 
 #[test]

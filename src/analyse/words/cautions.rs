@@ -104,7 +104,7 @@ fn beside_turns(spec: &CaseSpec, run: &RunRecord) -> Option<Remark> {
 fn commits_of_btrfs(sums: &CaseSums, run: &RunRecord) -> Option<Remark> {
     let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount())?;
     (mount.fstype == "btrfs" && run.turns.contains(&sums.spec.id)).then(|| {
-        let what = "syncs after turns commit btrfs early: it may be slower in a full run";
+        let what = "btrfs commits early in turns: a full run may slow it";
         Remark::plain(Weight::Unlike, what)
     })
 }
